@@ -1,0 +1,56 @@
+# Needs: make, and Python 3.11, 3.12 or 3.13 with its venv module. `make help` lists the targets.
+
+SHELL := /bin/sh
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt
+OURS := ragsite chat retrieval feedback tests benchmarks manage.py
+
+# Tests see neither ./var nor the services that the shell points at.
+TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MILVUS_LITE_PORT -u OLLAMA_BASE_URL \
+	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint format clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
+
+run: $(VENV)/.installed ## start the site: web, worker, clock and Milvus Lite; Ctrl-C stops it
+	@exec $(PYTHON) manage.py up
+
+test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part)
+	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q $(ARGS)
+
+lint: $(VENV)/.installed-dev ## style, types, directions of imports, missing migrations
+	$(PYTHON) -m ruff check $(OURS)
+	$(PYTHON) -m ruff format --check $(OURS)
+	$(PYTHON) -m mypy
+	$(VENV)/bin/lint-imports
+	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) manage.py makemigrations --check --dry-run
+
+format: $(VENV)/.installed-dev ## format the code and mend what can be mended
+	$(PYTHON) -m ruff check --fix $(OURS)
+	$(PYTHON) -m ruff format $(OURS)
+
+clean: ## remove what was built: the environment and the caches; ./var, the data, stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are renewed when the dependencies change; .installed-dev holds all that .installed does.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(PYTHON)
+	@echo "Installing the dependencies (once, a minute or two) ..."
+	@$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(PYTHON)
+	@echo "Installing the dependencies and the tools for tests (once, a minute or two) ..."
+	@$(INSTALL) -e '.[dev]'
+	@touch $(VENV)/.installed $@
+
+$(PYTHON):
+	@for candidate in python3 python3.13 python3.12 python3.11; do \
+		"$$candidate" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || continue; \
+		"$$candidate" -m venv $(VENV) && exit 0; \
+	done; \
+	echo "Ragsite needs Python 3.11, 3.12 or 3.13 with its venv module (on Debian: apt install python3 python3-venv)." >&2; exit 1

@@ -1,0 +1,21 @@
+#!/usr/bin/env python
+"""Django's command line for Ragsite."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
+    from django.core.management import execute_from_command_line
+
+    from ragsite.rag_settings import SettingsError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except SettingsError as error:
+        sys.exit(f"{error} (environment, or .env beside manage.py)")
+
+
+if __name__ == "__main__":
+    main()
