@@ -1,0 +1,22 @@
+"""The ASGI application: HTTP by Django, WebSocket by Channels, and the start and end of a web process."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
+django_application = get_asgi_application()
+
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+
+from chat.lifespan import lifespan  # noqa: E402
+from chat.routing import websocket_urlpatterns  # noqa: E402
+from chat.ws_auth import TokenOrCookieAuth  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": django_application,
+        "websocket": TokenOrCookieAuth(URLRouter(websocket_urlpatterns)),
+        "lifespan": lifespan,
+    }
+)

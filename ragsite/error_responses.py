@@ -1,0 +1,99 @@
+"""The one mapping of exceptions to the contract's error form."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFilesSent
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import exception_handler as drf_exception_handler
+from rest_framework.views import set_rollback
+
+from ragsite.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError, TooLargeError
+
+CODES = {
+    400: "invalid",
+    401: "not_authenticated",
+    403: "permission_denied",
+    404: "not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    413: "too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+}
+
+
+def as_app_error(error: Exception) -> AppError | None:
+    """Django's and DRF's plain exceptions as ours, or None where DRF knows better."""
+    if isinstance(error, AppError):
+        return error
+    if isinstance(error, Http404 | exceptions.NotFound):
+        return NotFoundError()
+    if isinstance(error, PermissionDenied):
+        return PermissionDeniedError()
+    if isinstance(error, RequestDataTooBig | TooManyFilesSent):
+        return TooLargeError("The request is too large; send less at once.")
+    if isinstance(error, exceptions.ValidationError):
+        return InvalidInputError(fields=error.detail if isinstance(error.detail, dict) else {"detail": error.detail})
+    return None
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """DRF's exception handler: `{"error": {"code", "message", "fields"}}` for everything that is not a bug."""
+    if app_error := as_app_error(error):
+        set_rollback()
+        headers = {"Retry-After": str(app_error.retry_after_s)} if app_error.retry_after_s else None
+        return Response(app_error.as_dict(), status=app_error.status, headers=headers)
+    response = drf_exception_handler(error, context)
+    if response is None:
+        return None
+    detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
+    response.data = {
+        "error": {
+            "code": CODES.get(response.status_code, "error"),
+            "message": str(detail) or "The request could not be carried out.",
+            "fields": {},
+        }
+    }
+    wait_s = getattr(error, "wait", None)  # of Throttled
+    if wait_s is not None:
+        response["Retry-After"] = str(math.ceil(wait_s))
+    return response
+
+
+def json_error(error: AppError) -> JsonResponse:
+    """The same form from plain Django views."""
+    response = JsonResponse(error.as_dict(), status=error.status)
+    if error.retry_after_s:
+        response["Retry-After"] = str(error.retry_after_s)
+    return response
+
+
+def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -> JsonResponse | Any:
+    if request.path.startswith(("/api/", "/healthz", "/readyz")):
+        return JsonResponse({"error": {"code": code, "message": message, "fields": {}}}, status=status)
+    from django.shortcuts import render
+
+    return render(request, "error.html", {"status": status, "message": message}, status=status)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> Any:
+    return _page_error(request, status=404, code="not_found", message=NotFoundError.message)
+
+
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> Any:
+    return _page_error(request, status=403, code="permission_denied", message=PermissionDeniedError.message)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any:
+    return _page_error(request, status=400, code="invalid", message="The request could not be understood.")
+
+
+def server_error(request: HttpRequest) -> Any:
+    return _page_error(
+        request, status=500, code="internal", message="Something went wrong on our side; it has been logged."
+    )

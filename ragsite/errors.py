@@ -1,0 +1,95 @@
+"""Errors that a user may see, and their one mapping to HTTP.
+
+Every public error of every app derives from `AppError`. The message is one sentence that says what to do; it never
+holds a stack trace, a prompt, a path or a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class AppError(Exception):
+    """Base of all errors that users see.
+
+    `code` is stable and machine-readable; `status` is the HTTP status; `fields` names the wrong inputs;
+    `retry_after_s` becomes the `Retry-After` header.
+    """
+
+    code = "error"
+    status = 400
+    message = "The request could not be carried out."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        fields: Mapping[str, Any] | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
+        self.message = message or self.message
+        self.fields = dict(fields or {})
+        self.retry_after_s = retry_after_s
+        super().__init__(self.message)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The body of an error answer: `{"error": {"code", "message", "fields"}}`."""
+        return {"error": {"code": self.code, "message": self.message, "fields": self.fields}}
+
+
+class InvalidInputError(AppError):
+    code = "invalid"
+    status = 400
+    message = "Some of the input is not valid; see the fields."
+
+
+class PermissionDeniedError(AppError):
+    code = "permission_denied"
+    status = 403
+    message = "You are not allowed to do this."
+
+
+class NotFoundError(AppError):
+    """Not there and not yours answer alike."""
+
+    code = "not_found"
+    status = 404
+    message = "There is nothing here, or it is not yours to see."
+
+
+class ConflictError(AppError):
+    code = "conflict"
+    status = 409
+    message = "This cannot be done right now; try again in a moment."
+
+
+class TooLargeError(AppError):
+    code = "too_large"
+    status = 413
+    message = "This is too large; send something smaller."
+
+
+class UnsupportedFileError(AppError):
+    code = "unsupported_file_type"
+    status = 415
+    message = "This kind of file cannot be read; convert it to PDF, an Office format, HTML, Markdown or plain text."
+
+
+class RateLimitedError(AppError):
+    code = "rate_limited"
+    status = 429
+    message = "Too many requests; wait a little and try again."
+
+
+class UnavailableError(AppError):
+    """A dependency is away and there is no fallback."""
+
+    code = "unavailable"
+    status = 503
+    message = "A part of the site is not reachable at the moment; try again shortly."
+
+    def __init__(
+        self, message: str | None = None, *, fields: Mapping[str, Any] | None = None, retry_after_s: int | None = 5
+    ) -> None:
+        super().__init__(message, fields=fields, retry_after_s=retry_after_s)

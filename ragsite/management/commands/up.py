@@ -1,0 +1,84 @@
+"""`manage.py up`: the whole site from one command. `make run` calls it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from ragsite import start_checks
+from ragsite.celery import app as celery_app
+from ragsite.start_checks import ADMIN_NAME, StartError
+from ragsite.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
+
+
+class Command(BaseCommand):
+    help = "Start web, worker, beat and Milvus Lite; Ctrl-C stops them all."
+    requires_system_checks: list[str] = []  # they import the whole site, which the web process does anyway
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        data_dir: Path = settings.DATA_DIR
+        try:
+            start_checks.make_folders(data_dir)
+            with start_checks.claimed_folder(data_dir):
+                start_checks.check_port(settings.HOST, settings.PORT)
+                start_checks.make_secret_key(data_dir)
+                self._serve(data_dir)
+        except StartError as error:
+            self.stderr.write(str(error))
+            sys.exit(1)
+
+    def _serve(self, data_dir: Path) -> None:
+        url = _url(settings.HOST, settings.PORT)
+        supervisor = Supervisor(url=url, say=self._say)
+        supervisor.handle_signals()
+        try:
+            if not settings.RAG.milvus.uri:
+                supervisor.add(MilvusLite(data_dir, port=settings.RAG.milvus.lite_port, on_restart=_queue_index_check))
+            start_checks.migrate()
+            self._first_login(start_checks.make_admin(settings.ADMIN_PASSWORD))
+            connections.close_all()  # nothing here needs the database any more
+            for program in programs(
+                data_dir=data_dir,
+                base_dir=settings.BASE_DIR,
+                host=settings.HOST,
+                port=settings.PORT,
+                environ=settings.ENVIRON,
+            ):
+                supervisor.add(program, delay_s=BEAT_DELAY_S if program.name == "beat" else 0.0)
+            self._queue_first_tasks()
+            supervisor.run(when_ready=lambda: self._say(f"Ragsite is ready at {url} (Ctrl-C stops it)."))
+            self._say("Stopping …")
+        finally:
+            supervisor.stop()
+        self._say("Stopped.")
+
+    def _first_login(self, made_up: str | None) -> None:
+        if made_up == "":
+            self._say(f"First login: {ADMIN_NAME}, with the password of RAGSITE_ADMIN_PASSWORD.")
+        elif made_up:
+            self._say(f"First login, shown only this once:\n\n    user      {ADMIN_NAME}\n    password  {made_up}\n")
+
+    def _queue_first_tasks(self) -> None:
+        """By name, and through the broker: the worker has the site loaded, and nobody waits for them."""
+        _queue_index_check()
+        if settings.LOAD_SAMPLES:
+            celery_app.send_task("ragsite.tasks.samples_load_once")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _queue_index_check() -> None:
+    celery_app.send_task("retrieval.tasks.index_check")
+
+
+def _url(host: str, port: int) -> str:
+    """Where a browser on this machine finds it."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

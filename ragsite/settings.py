@@ -1,0 +1,260 @@
+"""Django settings. Everything comes from the environment and from a `.env` file beside manage.py.
+
+Importing this module opens no connection and writes no file.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from dotenv import dotenv_values
+
+from ragsite.rag_settings import RagSettings, SettingsError
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+TESTING = "pytest" in sys.modules
+_DOTENV = {} if TESTING else dotenv_values(BASE_DIR / ".env")  # tests do not see the site's
+ENVIRON: dict[str, str] = {**{key: value for key, value in _DOTENV.items() if value is not None}, **os.environ}
+
+
+def _flag(name: str, default: bool) -> bool:
+    text = ENVIRON.get(name, "").strip().lower()
+    if text in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
+        return default if text == "" else text in ("1", "true", "yes", "on")
+    raise SettingsError(f"{name}={text!r} is neither 1 nor 0")
+
+
+def _list(name: str) -> list[str]:
+    return [item.strip() for item in ENVIRON.get(name, "").split(",") if item.strip()]
+
+
+def _port(name: str, default: int) -> int:
+    text = ENVIRON.get(name, "").strip() or str(default)
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise SettingsError(f"{name}={text!r} is not a port number")
+    return int(text)
+
+
+def _secret_key(data_dir: Path) -> str:
+    """RAGSITE_SECRET_KEY, else the file that `manage.py up` makes at the first run, else one for this process."""
+    if key := ENVIRON.get("RAGSITE_SECRET_KEY"):
+        return key
+    try:
+        return (data_dir / "secret_key").read_text().strip() or secrets.token_urlsafe(50)
+    except OSError:
+        return secrets.token_urlsafe(50)
+
+
+def redis_channel_layer(url: str) -> dict[str, Any]:
+    """The layer waits 5 s at a time for a message (BZPOPMIN); redis-py's own limit of 5 s would end quiet sockets."""
+    host = {"address": url, "socket_timeout": 30, "socket_connect_timeout": 5}
+    return {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [host]}}
+
+
+# ------------------------------------------------------------------------------------------------ Ragsite's own
+DATA_DIR = Path(ENVIRON.get("RAGSITE_DATA_DIR") or BASE_DIR / "var").expanduser().resolve()
+HOST = ENVIRON.get("RAGSITE_HOST") or "127.0.0.1"
+PORT = _port("RAGSITE_PORT", 8000)
+ADMIN_PASSWORD = ENVIRON.get("RAGSITE_ADMIN_PASSWORD", "")
+LOAD_SAMPLES = _flag("RAGSITE_SAMPLE_DATA", True)
+METRICS_TOKEN = ENVIRON.get("RAGSITE_METRICS_TOKEN", "")
+SIGNUP_OPEN = _flag("RAGSITE_SIGNUP", True)
+REDIS_URL = ENVIRON.get("REDIS_URL", "")
+RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR))
+
+# ------------------------------------------------------------------------------------------------ Django
+DEBUG = _flag("RAGSITE_DEBUG", False)
+SECRET_KEY = _secret_key(DATA_DIR)
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *_list("RAGSITE_ALLOWED_HOSTS")]
+if HOST not in ("0.0.0.0", "::"):  # noqa: S104
+    ALLOWED_HOSTS.append(HOST)
+CSRF_TRUSTED_ORIGINS = _list("RAGSITE_TRUSTED_ORIGINS")
+ROOT_URLCONF = "ragsite.urls"
+ASGI_APPLICATION = "ragsite.asgi.application"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "channels",
+    "django_celery_beat",
+    "django_prometheus",
+    "ragsite",
+    "retrieval",
+    "chat",
+    "feedback",
+]
+
+MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "ragsite.security.ContentSecurityPolicyMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+DATABASES = {
+    "default": dj_database_url.parse(
+        ENVIRON.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'db.sqlite3'}", conn_max_age=0, conn_health_checks=True
+    )
+}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # Writers queue for the lock instead of failing when a read turns into a write (BEGIN IMMEDIATE);
+    # readers go on meanwhile (WAL).
+    DATABASES["default"]["OPTIONS"] = {
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=20000;",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+if TESTING:  # tests make hundreds of users, and the real hasher takes half a second for each
+    PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+LOGIN_URL = "/accounts/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/accounts/login/"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("zh-hant", "繁體中文")]
+TIME_ZONE = ENVIRON.get("TZ") or "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "ragsite" / "static"]
+STATIC_ROOT = BASE_DIR / "staticfiles"
+SERVESTATIC_USE_FINDERS = True
+SERVESTATIC_AUTOREFRESH = DEBUG
+MEDIA_ROOT = DATA_DIR / "uploads"
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # bodies without files
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FILES = RAG.ingest.max_files_per_upload + 1  # one over, so that our own error can answer
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _flag("RAGSITE_HTTPS", False)
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if _flag("RAGSITE_HTTPS", False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+CHANNEL_LAYERS: dict[str, dict[str, Any]]
+CACHES: dict[str, dict[str, Any]]
+if REDIS_URL:
+    CHANNEL_LAYERS = {"default": redis_channel_layer(REDIS_URL)}
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+else:
+    CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            "OPTIONS": {"MAX_ENTRIES": 20_000},
+        }
+    }
+
+# ------------------------------------------------------------------------------------------------ API
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "ragsite.auth.TokenOrBearerAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": [
+        "ragsite.json_parser.SafeJSONParser",
+        "rest_framework.parsers.FormParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
+    "PAGE_SIZE": 30,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "ragsite.error_responses.exception_handler",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Ragsite",
+    "DESCRIPTION": "Question answering over your own documents: chat, documents, search, feedback, operations.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+}
+
+# ------------------------------------------------------------------------------------------------ Celery
+if REDIS_URL:
+    CELERY_BROKER_URL = REDIS_URL
+else:
+    # Messages are files: they survive a restart and need no server (ragsite/file_broker.py).
+    CELERY_BROKER_URL = "files://localhost"  # kombu warns without a host; there is none
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(DATA_DIR / "broker" / "queue"),
+        "data_folder_out": str(DATA_DIR / "broker" / "queue"),
+        "control_folder": str(DATA_DIR / "broker" / "control"),
+        "polling_interval": 0.5,
+    }
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False  # a job's row in the database is what survives a kill, not the message
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_TIMEZONE = TIME_ZONE
+
+# ------------------------------------------------------------------------------------------------ logging
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": ENVIRON.get("RAGSITE_LOG_LEVEL", "INFO")},
+    "loggers": {
+        # pymilvus logs a traceback for every failed call, also where the caller handles it
+        "pymilvus": {"level": "CRITICAL"},
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+        "jieba": {"level": "WARNING"},
+    },
+}

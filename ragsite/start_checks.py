@@ -1,0 +1,110 @@
+"""What `manage.py up` checks and makes before anything starts: folders, lock, port, secret key, tables, first login.
+
+Whatever is wrong becomes one sentence for the operator (`StartError`), not a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import DatabaseError
+from filelock import FileLock, Timeout
+
+ADMIN_NAME = "admin"
+FOLDERS = ("run", "logs", "uploads", "milvus", "broker/queue", "broker/control")
+
+
+class StartError(Exception):
+    """The site can't start; the message says in one sentence why and what to do."""
+
+
+def make_folders(data_dir: Path) -> None:
+    """Everything that the site keeps on disk lies in these; private to the user who runs it."""
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=data_dir):
+            pass
+        for name in FOLDERS:
+            (data_dir / name).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(
+            f"The data folder {data_dir} cannot be written ({error.strerror}): make it writable, "
+            "or set RAGSITE_DATA_DIR to a folder that is."
+        ) from error
+
+
+@contextmanager
+def claimed_folder(data_dir: Path) -> Iterator[None]:
+    """Be the one instance on this folder; the kernel gives it free when we die."""
+    lock = FileLock(data_dir / "run" / "up.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StartError(
+            f"Ragsite already runs on {data_dir}: use that one, stop it first, "
+            "or set RAGSITE_DATA_DIR to another folder."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def check_port(host: str, port: int) -> None:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+            0
+        ]
+    except OSError as error:
+        raise StartError(f"RAGSITE_HOST={host!r} is not an address of this machine ({error.strerror}).") from error
+    with socket.socket(family, kind) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except PermissionError as error:
+            raise StartError(f"Port {port} needs more rights: set RAGSITE_PORT to one above 1023.") from error
+        except OSError as error:
+            raise StartError(
+                f"Port {port} on {host} cannot be used ({error.strerror}): stop the program that has it, "
+                "or set RAGSITE_PORT to another port."
+            ) from error
+
+
+def make_secret_key(data_dir: Path) -> None:
+    """A key of the folder's own, made once, readable by its owner only."""
+    path = data_dir / "secret_key"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_urlsafe(50))
+
+
+def migrate() -> None:
+    try:
+        call_command("migrate", interactive=False, verbosity=0)
+    except DatabaseError as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise StartError(f"The database cannot be used ({reason}): check DATABASE_URL.") from error
+
+
+def make_admin(password: str) -> str | None:
+    """The account `admin`, at the very first run only. Returns the password if it was made up here, to be shown once.
+
+    "" means: made, with the password that was given; None: there were accounts already.
+    """
+    users = get_user_model().objects
+    if users.exists():
+        return None
+    made_up = "" if password else secrets.token_urlsafe(12)
+    users.create_superuser(username=ADMIN_NAME, email="", password=password or made_up)
+    return made_up

@@ -1,0 +1,132 @@
+// Where a question is written: grows with its text, keeps a draft, sends on Enter, and knows when not to.
+import { api } from "../api.js";
+import { icon, plural, replace, store } from "../dom.js";
+import { menuButton } from "../ui.js";
+
+const WORKFLOWS = {
+  corrective: ["Corrective", "Checks what it found, and searches again when that is weak"],
+  self_corrective: ["Self-corrective", "Grades every passage before answering"],
+  dual_loop: ["Dual loop", "Checks its own answer against the sources"],
+  planned: ["Planned", "Splits a question into steps"],
+  react: ["Agent", "Chooses its tools by itself"],
+};
+const TALLEST_PX = 220;
+
+export class Composer {
+  constructor(form, { workflows, limit, onSend, onStop }) {
+    Object.assign(this, { form, limit, onSend, onStop });
+    this.input = form.querySelector("textarea");
+    this.button = form.querySelector("[data-send]");
+    this.counter = form.querySelector("[data-counter]");
+    this.collections = new Set(JSON.parse(store.get("collections") || "[]"));
+    this.workflow = workflows.includes(store.get("workflow")) ? store.get("workflow") : workflows[0];
+    this.busy = false;
+    this.listen();
+    this.pickWorkflow(form.querySelector("[data-workflow]"), workflows);
+    this.pickCollections(form.querySelector("[data-collections]"));
+  }
+
+  listen() {
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.busy) this.onStop();
+      else this.send();
+    });
+    this.input.addEventListener("input", () => this.changed());
+    this.input.addEventListener("keydown", (event) => {
+      // keyCode 229: Safari reports the Enter that ends a composition without isComposing.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      event.preventDefault();
+      if (!this.busy) this.send();
+    });
+  }
+
+  /** Shows the draft of this session ("new" for none yet). */
+  useDraft(key) {
+    this.draftKey = `draft.${key}`;
+    this.input.value = store.get(this.draftKey) || "";
+    this.changed();
+  }
+
+  changed() {
+    store.set(this.draftKey, this.input.value);
+    this.input.style.height = "auto";
+    this.input.style.height = `${Math.min(this.input.scrollHeight, TALLEST_PX)}px`;
+    const left = this.limit - this.input.value.length;
+    this.counter.hidden = left > 500;
+    this.counter.textContent = left >= 0 ? `${left} characters left` : `${plural(-left, "character")} too long`;
+    this.counter.classList.toggle("is-over", left < 0);
+    this.showButton();
+  }
+
+  setBusy(busy) {
+    this.busy = busy;
+    this.form.classList.toggle("is-busy", busy);
+    this.showButton();
+  }
+
+  showButton() {
+    const text = this.input.value.trim();
+    this.button.disabled = !this.busy && (!text || text.length > this.limit);
+    this.button.setAttribute("aria-label", this.busy ? "Stop the answer" : "Send the question");
+    if (this.button.dataset.shows !== String(this.busy)) replace(this.button, icon(this.busy ? "stop" : "send"));
+    this.button.dataset.shows = String(this.busy);
+  }
+
+  send() {
+    const text = this.input.value.trim();
+    if (!text || text.length > this.limit) return;
+    if (this.onSend(text) === false) return;
+    this.input.value = "";
+    this.changed();
+  }
+
+  /** The fields of a question besides its words. */
+  settings() {
+    return { workflow: this.workflow, ...(this.collections.size ? { collections: [...this.collections] } : {}) };
+  }
+
+  pickWorkflow(button, workflows) {
+    const show = () => replace(button, icon("flow"), WORKFLOWS[this.workflow]?.[0] || this.workflow, icon("chevron"));
+    show();
+    menuButton(button, () => workflows.map((name) => ({
+      label: WORKFLOWS[name]?.[0] || name, hint: WORKFLOWS[name]?.[1], checked: name === this.workflow, radio: true,
+      run: () => {
+        this.workflow = name;
+        store.set("workflow", name);
+        show();
+      },
+    })), { align: "start", title: "How to look for the answer" });
+  }
+
+  async pickCollections(button) {
+    const show = () => {
+      const names = [...this.collections];
+      const label = names.length === 0 ? "All collections" : names.length === 1 ? names[0] : plural(names.length, "collection");
+      replace(button, icon("folder"), label, icon("chevron"));
+    };
+    const choose = (name) => {
+      if (name === null) this.collections.clear();
+      else if (!this.collections.delete(name)) this.collections.add(name);
+      store.set("collections", this.collections.size ? JSON.stringify([...this.collections]) : null);
+      show();
+    };
+    let known = [];
+    show();
+    menuButton(button, () => [
+      { label: "All collections", checked: this.collections.size === 0, run: () => choose(null) },
+      ...known.map(({ name, document_count }) => ({
+        label: name, hint: document_count === undefined ? "" : plural(document_count, "document"),
+        checked: this.collections.has(name), run: () => choose(name),
+      })),
+    ], { align: "start", title: "Where to look", keepOpen: true });
+    try {
+      known = (await api.get("/api/collections")).results ?? [];
+      const names = new Set(known.map(({ name }) => name));
+      for (const name of this.collections) if (!names.has(name)) this.collections.delete(name);
+      show();
+    } catch {
+      known = [...this.collections].map((name) => ({ name }));
+    }
+  }
+}

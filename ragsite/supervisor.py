@@ -1,0 +1,237 @@
+"""The one process behind `make run`: starts the site's parts, starts again what dies, stops all of it together.
+
+    supervisor ─┬─ milvus    Milvus Lite on loopback (unless MILVUS_URI names a server)
+                ├─ web       uvicorn
+                ├─ worker    Celery, prefork
+                └─ beat      Celery's clock
+
+A part lives in a session of its own, so that Ctrl-C reaches the supervisor alone, and dies with it even when it is
+killed. A loop looks after the parts a few times a second; nothing here is asynchronous or threaded.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from ragsite.start_checks import StartError
+from retrieval import child_process
+from retrieval.milvus_lite import LiteServer, MilvusLiteError
+
+TICK_S = 0.1
+QUICK_DEATH_S = 10.0  # a part that lives shorter than this died quickly
+QUICK_DEATHS_ALLOWED = 5  # one after the other; then something is wrong that starting again does not mend
+BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 4.0)
+STOP_TIMEOUT_S = 5.0  # for web, worker and beat together; Milvus Lite comes after them
+MILVUS_STOP_TIMEOUT_S = 3.0
+READY_POLL_S = 0.25
+READY_PATIENCE_S = 60.0
+LOG_CHECK_S = 30.0
+BEAT_DELAY_S = 10.0  # the first rounds can wait until the pages do not
+
+Say = Callable[[str], None]
+
+
+class Part(Protocol):
+    """Something that is started, looked after and stopped."""
+
+    name: str
+    log_path: Path
+    stop_signal: signal.Signals
+
+    @property
+    def process(self) -> subprocess.Popen[bytes] | None: ...
+
+    def start(self) -> bool:
+        """Start it, or start it again. False: not now, ask later."""
+        ...
+
+
+class Program:
+    """A part that is a command line."""
+
+    stop_signal = signal.SIGTERM
+
+    def __init__(self, name: str, command: list[str], *, log_path: Path, env: Mapping[str, str], cwd: Path) -> None:
+        self.name = name
+        self.log_path = log_path
+        self.process: subprocess.Popen[bytes] | None = None
+        self._command, self._env, self._cwd = command, env, cwd
+
+    def start(self) -> bool:
+        if self.process is not None:
+            child_process.kill_group(self.process)  # its orphans would go on with its work beside the new one
+        self.process = child_process.spawn(self._command, log_path=self.log_path, env=self._env, cwd=self._cwd)
+        return True
+
+
+class MilvusLite:
+    """The folder's Milvus Lite server. While a command that started before us owns one, that one serves.
+
+    on_restart: called after it died and was started again, as its last writes may be lost.
+    """
+
+    name = "milvus"
+    stop_signal = signal.SIGINT
+
+    def __init__(self, data_dir: Path, *, port: int, on_restart: Callable[[], None] = lambda: None) -> None:
+        self.server = LiteServer(data_dir, port=port)
+        self._on_restart = on_restart
+        self.log_path = self.server.log_path
+        self._owned = False
+
+    @property
+    def process(self) -> subprocess.Popen[bytes] | None:
+        return self.server.process
+
+    def start(self) -> bool:
+        self._owned = self._owned or self.server.claim()
+        if not self._owned:
+            return False
+        died = self.process is not None
+        try:
+            self.server.restart()
+        except MilvusLiteError as error:
+            raise StartError(str(error)) from error
+        if died:
+            self._on_restart()
+        return True
+
+
+@dataclass
+class Watched:
+    """A part and what is known of its life."""
+
+    part: Part
+    started_at: float = 0.0
+    next_start: float | None = 0.0  # None: it runs
+    quick_deaths: int = 0
+
+
+class Supervisor:
+    def __init__(self, *, url: str, say: Say) -> None:
+        self.url = url.rstrip("/")
+        self.ready = False
+        self._say = say
+        self._watched: list[Watched] = []
+        self._stop_asked = 0
+        self._begun = time.monotonic()
+        self._next_look = self._next_log_check = 0.0
+        self._complained = False
+
+    def add(self, part: Part, *, delay_s: float = 0.0) -> None:
+        """Start it and look after it from now on. Raises StartError."""
+        watched = Watched(part, next_start=time.monotonic() + delay_s)
+        self._watched.append(watched)
+        self._tend(watched)
+
+    def run(self, *, when_ready: Callable[[], None] = lambda: None) -> None:
+        """Until SIGINT, SIGTERM or SIGHUP. Calls `when_ready` once, at the first ready answer. Raises StartError."""
+        while not self._stop_asked:
+            for watched in self._watched:
+                self._tend(watched)
+            if not self.ready and time.monotonic() >= self._next_look:
+                self._look_ready(when_ready)
+            self._bound_logs()
+            time.sleep(TICK_S)
+
+    def stop(self) -> None:
+        """Everything but Milvus Lite first and at once, so that nobody loses it in the middle of a write."""
+        running = [watched.part for watched in self._watched if watched.part.process is not None]
+        _stop_parts([part for part in running if not isinstance(part, MilvusLite)], timeout_s=STOP_TIMEOUT_S)
+        for part in running:
+            if isinstance(part, MilvusLite):
+                part.server.stop(timeout_s=MILVUS_STOP_TIMEOUT_S)
+
+    def handle_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+
+    @property
+    def stop_asked(self) -> bool:
+        return self._stop_asked > 0
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._stop_asked += 1
+
+    def _tend(self, watched: Watched) -> None:
+        now = time.monotonic()
+        process = watched.part.process
+        if watched.next_start is None and process is not None and process.poll() is not None:
+            self._mourn(watched, process.returncode, now)
+        if watched.next_start is not None and now >= watched.next_start:
+            if watched.part.start():
+                watched.started_at, watched.next_start = now, None
+            else:
+                watched.next_start = now + 0.5
+
+    def _mourn(self, watched: Watched, code: int, now: float) -> None:
+        part = watched.part
+        watched.quick_deaths = watched.quick_deaths + 1 if now - watched.started_at < QUICK_DEATH_S else 0
+        if watched.quick_deaths >= QUICK_DEATHS_ALLOWED:
+            raise StartError(
+                f"{part.name} ended {watched.quick_deaths} times right after its start; the end of {part.log_path}:\n"
+                + child_process.log_tail(part.log_path)
+            )
+        watched.next_start = now + BACKOFF_S[watched.quick_deaths]
+        self._say(f"{part.name} {_how_it_ended(code)}; starting it again.")
+
+    def _look_ready(self, when_ready: Callable[[], None]) -> None:
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2.0):  # noqa: S310 - our own address
+                self.ready = True
+                when_ready()
+        except (urllib.error.URLError, OSError):
+            self._next_look = time.monotonic() + READY_POLL_S
+            if not self._complained and time.monotonic() - self._begun > READY_PATIENCE_S:
+                self._complained = True
+                self._say(f"Not ready after {READY_PATIENCE_S:.0f} s; {self.url}/readyz says what is missing.")
+
+    def _bound_logs(self) -> None:
+        if (now := time.monotonic()) >= self._next_log_check:
+            self._next_log_check = now + LOG_CHECK_S
+            for watched in self._watched:
+                child_process.trim_log(watched.part.log_path)
+
+
+def _stop_parts(parts: list[Part], *, timeout_s: float) -> None:
+    processes = [(part, part.process) for part in parts if part.process is not None]
+    for part, process in processes:
+        if process.poll() is None:
+            process.send_signal(part.stop_signal)
+    deadline = time.monotonic() + timeout_s
+    while any(process.poll() is None for _, process in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for _, process in processes:
+        child_process.kill_group(process)
+
+
+def _how_it_ended(code: int) -> str:
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
+
+
+def programs(*, data_dir: Path, base_dir: Path, host: str, port: int, environ: Mapping[str, str]) -> list[Program]:
+    """Web, worker and beat, all of them with this interpreter and this data folder."""
+    python = [sys.executable, "-m"]
+    celery = [*python, "celery", "-A", "ragsite"]
+    web = [*python, "uvicorn", "ragsite.asgi:application", "--host", host, "--port", str(port)]
+    web += ["--ws", "websockets", "--timeout-graceful-shutdown", "3", "--no-server-header"]
+    worker = [*celery, "worker", "--pool", "prefork", "--concurrency", "2", "--max-tasks-per-child", "200"]
+    worker += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
+    beat = [*celery, "beat", "--pidfile=", "--loglevel", "INFO"]
+    env = {**environ, "RAGSITE_DATA_DIR": str(data_dir), "PYTHONUNBUFFERED": "1"}
+    return [
+        Program(name, command, log_path=data_dir / "logs" / f"{name}.log", env=env, cwd=base_dir)
+        for name, command in (("web", web), ("worker", worker), ("beat", beat))
+    ]
