@@ -1,0 +1,78 @@
+"""Errors of the knowledge side."""
+
+from __future__ import annotations
+
+from ragsite.errors import AppError, ConflictError, InvalidInputError, NotFoundError, UnavailableError
+
+
+class ModelError(Exception):
+    """A model call did not give a usable result. Steps catch it and fall back; `reason` goes into the decision path."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class ModelUnavailableError(ModelError):
+    """No model server, no such model, or the circuit is open."""
+
+
+class ModelTimeoutError(ModelError):
+    """The model server did not answer in time."""
+
+
+class ModelOutputError(ModelError):
+    """The model answered, but not in the asked form, also after one repair attempt."""
+
+
+class ModelInterruptedError(ModelError):
+    """The stream broke after it had begun; what had come stands in the caller's hands."""
+
+
+class ModelCutError(ModelInterruptedError):
+    """The answer reached its length limit (`done_reason: length`); the text is whole up to there."""
+
+
+class EmbeddingUnavailableError(UnavailableError, ModelError):
+    """The embedding model of a collection can't be had right now; search goes on with text alone."""
+
+    code = "embedding_unavailable"
+    message = "The embedding model is not reachable; start Ollama or try again shortly."
+
+    def __init__(self, reason: str = "") -> None:
+        UnavailableError.__init__(self, reason or None)
+        self.reason = reason or self.message
+
+
+class IndexUnavailableError(UnavailableError):
+    """Milvus can't be asked. Never the same as an empty result."""
+
+    code = "index_unavailable"
+    message = "The search index is not reachable; try again shortly."
+
+
+class EmbeddingMismatchError(ConflictError):
+    """A collection was embedded by another model than the one now configured."""
+
+    code = "embedding_mismatch"
+    message = (
+        "This collection was embedded by another model; re-embed it, or configure the model that it was made with."
+    )
+
+
+class CollectionNotFoundError(NotFoundError):
+    code = "collection_not_found"
+    message = "There is no such collection, or you may not see it."
+
+
+class DocumentUnreadableError(AppError):
+    """A file that can't be turned into text; the message says why, for a person."""
+
+    code = "document_unreadable"
+    status = 422
+    message = "This file could not be read."
+
+
+class InvalidQueryError(InvalidInputError):
+    code = "invalid_query"
+    message = "The query is empty; write a few words."

@@ -1,0 +1,201 @@
+"""Knowledge: collections, documents, chunks, and the jobs that bring them in.
+
+The database is the truth; Milvus is derived from it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import PurePosixPath
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+
+name_validator = RegexValidator(
+    r"^[\w][\w .\-]{0,99}\Z", "Use letters, digits, spaces, dots, dashes and underscores; 100 characters at most."
+)
+
+
+class Collection(models.Model):
+    """A set of documents that are shared alike and embedded by one model.
+
+    Names are unique per owner; a collection without an owner belongs to the site.
+    """
+
+    class Visibility(models.TextChoices):
+        PRIVATE = "private"
+        SHARED = "shared"
+        PUBLIC = "public"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, validators=[name_validator])
+    description = models.CharField(max_length=500, blank=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="collections"
+    )
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PRIVATE)
+    groups = models.ManyToManyField(Group, blank=True, related_name="collections")
+    embedding_model = models.CharField(
+        max_length=200, blank=True, help_text="Empty until the first document is embedded."
+    )
+    embedding_dim = models.PositiveIntegerField(null=True, blank=True)
+    version = models.PositiveBigIntegerField(
+        default=0, help_text="Grows with every change: the index state in cache keys."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "name"], name="collection_name_per_owner"),
+            models.UniqueConstraint(fields=["name"], condition=Q(owner=None), name="collection_name_of_site"),
+            models.CheckConstraint(
+                condition=Q(embedding_model="", embedding_dim=None)
+                | (~Q(embedding_model="") & Q(embedding_dim__isnull=False)),
+                name="collection_embedding_model_and_dim_together",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def upload_path(document: Document, file_name: str) -> str:
+    """Under the document's own id: names from users never make paths."""
+    suffix = PurePosixPath(file_name).suffix.lower()[:10]
+    return f"{document.collection_id}/{document.pk}{suffix}"
+
+
+class Document(models.Model):
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        PARSING = "parsing"
+        EMBEDDING = "embedding"
+        READY = "ready"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="documents")
+    title = models.CharField(max_length=300)
+    file_name = models.CharField(max_length=300)
+    file = models.FileField(upload_to=upload_path, max_length=300, blank=True)
+    media_type = models.CharField(max_length=100, blank=True)
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    content_hash = models.CharField(max_length=64, help_text="SHA-256 of the file, hexadecimal.")
+    language = models.CharField(max_length=10, blank=True)
+    department = models.CharField(max_length=100, blank=True)
+    doc_type = models.CharField(max_length=100, blank=True)
+    policy_year = models.PositiveSmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1000), MaxValueValidator(9999)]
+    )
+    tags = models.JSONField(default=list, blank=True)
+    summary = models.TextField(blank=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    progress = models.FloatField(default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)])
+    error = models.CharField(max_length=500, blank=True)
+    page_count = models.PositiveIntegerField(null=True, blank=True)
+    chunk_count = models.PositiveIntegerField(default=0)
+    uploaded_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="uploaded_documents"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["collection", "content_hash"], name="document_content_once_per_collection"),
+        ]
+        indexes = [
+            models.Index(fields=["collection", "status"]),
+            models.Index(fields=["collection", "department", "doc_type", "policy_year"], name="document_metadata"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Chunk(models.Model):
+    """The unit that is indexed and cited.
+
+    `id` is derived from document and seq, so that a repeated ingest writes the same rows.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
+    seq = models.PositiveIntegerField()
+    text = models.TextField()
+    heading = models.CharField(
+        max_length=500, blank=True, help_text="Path of headings, outermost first, joined by ' › '."
+    )
+    page = models.PositiveIntegerField(null=True, blank=True)
+    page_end = models.PositiveIntegerField(null=True, blank=True)
+    char_start = models.PositiveIntegerField(default=0)
+    char_end = models.PositiveIntegerField(default=0)
+    token_count = models.PositiveIntegerField(default=0)
+    indexed = models.BooleanField(default=False, help_text="Its vector is durably in Milvus.")
+    embedded = models.BooleanField(
+        default=False, help_text="The vector in Milvus, if one is there, is that of its present text and title."
+    )
+
+    class Meta:
+        ordering = ["document", "seq"]
+        constraints = [models.UniqueConstraint(fields=["document", "seq"], name="chunk_seq_per_document")]
+        indexes = [models.Index(fields=["document", "indexed"])]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.seq}"
+
+
+class IngestJob(models.Model):
+    """Work on one document.
+
+    The row, not the queue's message, is what survives: a job whose lease ran out is taken over.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs")
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    holder = models.CharField(max_length=100, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    waits = models.PositiveSmallIntegerField(default=0, help_text="Times it stood back because a server was away.")
+    not_before = models.DateTimeField(null=True, blank=True, help_text="A waiting job is not queued again before this.")
+    error = models.CharField(max_length=500, blank=True)
+    timings_ms = models.JSONField(default=dict, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["document"], condition=Q(state__in=["waiting", "running"]), name="one_open_job_per_document"
+            )
+        ]
+        indexes = [models.Index(fields=["state", "lease_expires_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.document_id} {self.state}"
+
+
+class WriteLease(models.Model):
+    """The one writer of an embedding space (Milvus Lite loses concurrent writers' rows at a kill)."""
+
+    space = models.CharField(max_length=255, primary_key=True)
+    holder = models.CharField(max_length=100)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.space} held by {self.holder}"

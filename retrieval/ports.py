@@ -1,0 +1,245 @@
+"""The protocols between the engine's parts, and towards the Django side. Every one has a small fake in the tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from retrieval.trace import Trace
+from retrieval.values import (
+    Answer,
+    EmbeddingSpace,
+    IndexRow,
+    Query,
+    Question,
+    ScoredChunk,
+    SearchFilters,
+    SearchScope,
+    StoredChunk,
+    Vocabulary,
+)
+
+Schema = TypeVar("Schema", bound=BaseModel)
+Vectors = NDArray[np.float32]
+
+
+# ------------------------------------------------------------------------------------------------ models
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A rendered prompt. The fixed part comes first (`system`), so that the model server's prompt cache works."""
+
+    name: str
+    hash: str
+    system: str
+    user: str
+
+
+class ChatModel(Protocol):
+    """A chat model in one role. Raises the `ModelError`s of `retrieval.errors`, nothing else."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def prompt_budget(self) -> int:
+        """Tokens (`retrieval.tokens`) that system and user text may have together; a longer prompt is refused."""
+        ...
+
+    def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
+        """The answer's text as the model produces it. Closing it (`aclosing`) closes the model's connection.
+
+        Breaks after the first piece: ModelInterruptedError; the length limit was reached: ModelCutError, its subclass.
+        """
+        ...
+
+    async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
+        """A validated object. One repair attempt, then ModelOutputError."""
+        ...
+
+
+class Embedder(Protocol):
+    """Raises EmbeddingUnavailableError."""
+
+    @property
+    def space(self) -> EmbeddingSpace: ...
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """float32, shape (len(texts), dim), unit length, in order."""
+        ...
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        """float32, shape (dim,), unit length."""
+        ...
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """All query variants in one call; shape (len(texts), dim)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """What the model server offers now. `reason`: why it is not reachable, for people."""
+
+    reachable: bool
+    offline_forced: bool = False
+    chat_model: str = ""
+    fast_model: str = ""
+    embed_model: str = ""
+    models: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class Models(Protocol):
+    """The models that can be had at this moment (`retrieval.providers.registry`)."""
+
+    async def status(self, *, refresh: bool = False) -> ModelStatus: ...
+
+    async def chat(self, role: Literal["answer", "fast"]) -> ChatModel:
+        """Raises ModelUnavailableError when there is none."""
+        ...
+
+    async def embedder(self, space: EmbeddingSpace) -> Embedder:
+        """The embedder that made this space. Raises EmbeddingUnavailableError."""
+        ...
+
+    async def default_embedder(self) -> Embedder:
+        """The one for new collections: the configured or first embedding model, else the lexical one."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Reranker(Protocol):
+    """A cross-encoder (`retrieval.providers.rerank_http`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """P(relevant), 0..1, in the texts' order. Raises ModelError."""
+        ...
+
+
+# ------------------------------------------------------------------------------------------------ index
+@dataclass(frozen=True, slots=True)
+class LegHit:
+    """One hit of one leg. dense: cosine; bm25: >= 0, whatever sign the backend uses."""
+
+    chunk_id: str
+    document_id: str
+    score: float
+
+
+class ChunkIndex(Protocol):
+    """The vector index. Raises IndexUnavailableError; an unknown space is simply empty."""
+
+    async def upsert(self, space: EmbeddingSpace, rows: Sequence[IndexRow]) -> None:
+        """Write rows (idempotent by chunk_id) and flush: on return they are durable. One writer at a time."""
+        ...
+
+    async def delete_chunks(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> None: ...
+
+    async def delete_document(self, space: EmbeddingSpace, document_id: str) -> None: ...
+
+    async def delete_collection(self, space: EmbeddingSpace, collection_id: str) -> None: ...
+
+    async def chunk_ids(self, space: EmbeddingSpace, *, document_id: str | None = None) -> set[str]: ...
+
+    async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The stored vectors, shape (dim,), of those chunks that are there."""
+        ...
+
+    async def count(self, space: EmbeddingSpace) -> int: ...
+
+    async def search_dense(
+        self,
+        space: EmbeddingSpace,
+        vectors: Vectors,
+        *,
+        collection_ids: Sequence[str],
+        filters: SearchFilters,
+        limit: int,
+    ) -> list[list[LegHit]]:
+        """One list per vector, best first; all vectors in one call."""
+        ...
+
+    async def search_bm25(
+        self,
+        space: EmbeddingSpace,
+        texts: Sequence[str],
+        *,
+        collection_ids: Sequence[str],
+        filters: SearchFilters,
+        limit: int,
+    ) -> list[list[LegHit]]:
+        """One list per analysed query (space-separated terms), best first; all texts in one call."""
+        ...
+
+    async def ping(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class ChunkStore(Protocol):
+    """The database's side of search (`retrieval.selectors.DatabaseChunkStore`)."""
+
+    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+        """The chunks that exist, inside the scope; deleted ones are missing."""
+        ...
+
+    async def vocabulary(self, scope: SearchScope) -> Vocabulary: ...
+
+
+# ------------------------------------------------------------------------------------------------ search and workflows
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """`stages`: which legs run; without vectors at hand the text leg runs alone and says so in `degraded`.
+
+    `depth`: candidates to give back where that is not `top_k`, which still decides how wide is searched: evaluation
+    looks deeper into a result than people do.
+    """
+
+    queries: tuple[Query, ...]
+    scope: SearchScope
+    filters: SearchFilters = field(default_factory=SearchFilters)
+    top_k: int = 5
+    stages: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
+    depth: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """Candidates, best first. `relaxed`: names of filters that were dropped because they left too little.
+
+    `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""
+
+    candidates: tuple[ScoredChunk, ...] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    relaxed: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+    notes: Mapping[str, object] = field(default_factory=dict)
+
+
+class Searcher(Protocol):
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """Raises InvalidQueryError, IndexUnavailableError. An empty result means: looked, and found nothing."""
+        ...
+
+
+class BoostSource(Protocol):
+    """Multipliers from users' ratings; filled in by `feedback`."""
+
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk]) -> Mapping[str, float]:
+        """chunk_id → multiplier, bounded; missing means 1."""
+        ...
+
+
+class Workflow(Protocol):
+    """One of the five; `retrieval.workflows.get_workflow(name)`."""
+
+    async def answer(self, question: Question, *, trace: Trace) -> Answer: ...

@@ -1,0 +1,230 @@
+"""The decision path: what each step did, how long it took, which model calls it made, where a fallback served.
+
+A workflow run owns one `Trace`. A step writes itself down with
+
+    async with trace.step("rewrite") as step:
+        step.summary = "3 variants"
+        step.detail["variants"] = variants
+
+and, where its fallback served, `step.degrade(reason)`. Model calls find the running trace and step through a context
+variable, so that providers need no plumbing; tasks started inside a step inherit it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from retrieval.values import Source
+
+StepStatus = Literal["ok", "skipped", "degraded", "failed"]
+StepName = Literal[
+    "memory", "condense", "route", "plan", "rewrite", "step_back", "decompose", "hyde", "retrieve", "fuse", "boost",
+    "dedupe", "rerank", "assess", "grade", "refine", "web_search", "compress", "order", "clarify", "generate", "verify",
+    "reflect", "consolidate",
+]  # fmt: skip
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """One call of a chat or embedding model. Times in ms since the run began."""
+
+    kind: Literal["chat", "embed"]
+    model: str
+    prompt_name: str = ""
+    prompt_hash: str = ""
+    started_ms: float = 0.0
+    first_token_ms: float | None = None
+    ended_ms: float | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    error: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "model": self.model, "prompt": self.prompt_name, "prompt_hash": self.prompt_hash,
+            "started_ms": round(self.started_ms), "ended_ms": None if self.ended_ms is None else round(self.ended_ms),
+            "prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens, "error": self.error,
+        }  # fmt: skip
+
+
+@dataclass(slots=True)
+class StepRecord:
+    """One entry of the decision path, in the contract's shape."""
+
+    seq: int
+    name: StepName
+    status: StepStatus = "ok"
+    summary: str = ""
+    started_ms: int = 0
+    duration_ms: int = 0
+    detail: dict[str, Any] = field(default_factory=dict)
+    calls: list[ModelCall] = field(default_factory=list)
+
+    def degrade(self, reason: str) -> None:
+        """A fallback served instead of the real thing."""
+        self.status = "degraded"
+        self.detail["reason"] = reason
+
+    def skip(self, reason: str) -> None:
+        self.status = "skipped"
+        self.summary = self.summary or reason
+        self.detail["reason"] = reason
+
+    def as_dict(self) -> dict[str, Any]:
+        detail = dict(self.detail)
+        if self.calls:
+            detail["model_calls"] = [call.as_dict() for call in self.calls]
+        return {
+            "seq": self.seq, "name": self.name, "status": self.status, "summary": self.summary,
+            "started_ms": self.started_ms, "duration_ms": self.duration_ms, "detail": detail,
+        }  # fmt: skip
+
+
+class EventSink(Protocol):
+    """Where a run's events go while it runs. The contract's event types, without seq and message_id."""
+
+    async def step_finished(self, step: StepRecord) -> None: ...
+
+    async def tool_called(self, tool: str, content: str, step: StepRecord) -> None: ...
+
+    async def sources_chosen(self, sources: Sequence[Source]) -> None: ...
+
+    async def chunk(self, content: str) -> None: ...
+
+
+class NullSink:
+    """Drops every event: for commands, evaluation and tests."""
+
+    async def step_finished(self, step: StepRecord) -> None: ...
+
+    async def tool_called(self, tool: str, content: str, step: StepRecord) -> None: ...
+
+    async def sources_chosen(self, sources: Sequence[Source]) -> None: ...
+
+    async def chunk(self, content: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    llm_calls: int
+    llm_rounds: int
+    prompt_tokens: int
+    completion_tokens: int
+    first_token_ms: int | None
+    total_ms: int
+
+    def as_dict(self) -> dict[str, int | None]:
+        return {
+            "llm_calls": self.llm_calls, "llm_rounds": self.llm_rounds, "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens, "first_token_ms": self.first_token_ms,
+            "total_ms": self.total_ms,
+        }  # fmt: skip
+
+
+class Trace:
+    """Everything that happened while one question was answered."""
+
+    def __init__(self, sink: EventSink | None = None) -> None:
+        self.sink: EventSink = sink or NullSink()
+        self.steps: list[StepRecord] = []
+        self.calls: list[ModelCall] = []
+        self.first_token_ms: float | None = None
+        self._began = time.perf_counter()
+
+    def now_ms(self) -> float:
+        """Milliseconds since the run began."""
+        return (time.perf_counter() - self._began) * 1000
+
+    @asynccontextmanager
+    async def step(self, name: StepName) -> AsyncIterator[StepRecord]:
+        """Open a decision-path entry. An exception marks it failed (with the kind of error) and goes on."""
+        record = StepRecord(seq=len(self.steps) + 1, name=name, started_ms=round(self.now_ms()))
+        self.steps.append(record)
+        token = _current.set((self, record))
+        try:
+            yield record
+        except BaseException as error:
+            record.status = "failed"
+            record.detail.setdefault("reason", f"{type(error).__name__}: {error}"[:300])
+            raise
+        finally:
+            _current.reset(token)
+            record.duration_ms = max(0, round(self.now_ms()) - record.started_ms)
+        await self.sink.step_finished(record)
+
+    async def emit_chunk(self, content: str) -> None:
+        """Send the next piece of the answer; the first one stamps the time to the first token."""
+        if self.first_token_ms is None:
+            self.first_token_ms = self.now_ms()
+        await self.sink.chunk(content)
+
+    @property
+    def degraded(self) -> list[dict[str, str]]:
+        """One entry per step that fell back: `{"step", "reason"}`."""
+        return [
+            {"step": step.name, "reason": str(step.detail.get("reason", ""))}
+            for step in self.steps
+            if step.status == "degraded"
+        ]
+
+    def usage(self) -> Usage:
+        chats = [call for call in self.calls if call.kind == "chat"]
+        # A step that gave way to a good first search was not waited for: its calls are calls, but no round.
+        given_up = {id(call) for step in self.steps if step.status == "skipped" for call in step.calls}
+        first = self.first_token_ms
+        return Usage(
+            llm_calls=len(chats),
+            llm_rounds=longest_chain([call for call in chats if id(call) not in given_up], until_ms=first),
+            prompt_tokens=sum(call.prompt_tokens for call in chats),
+            completion_tokens=sum(call.completion_tokens for call in chats),
+            first_token_ms=None if first is None else round(first),
+            total_ms=round(self.now_ms()),
+        )
+
+
+def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) -> int:
+    """The most calls that ran one after the other, counting those begun before `until_ms` (the first token).
+
+    Calls that overlap are one round. Greedy by earliest end, which is optimal for disjoint intervals.
+    """
+    spans = sorted(
+        (call.ended_ms if call.ended_ms is not None else float("inf"), call.started_ms)
+        for call in calls
+        if until_ms is None or call.started_ms <= until_ms
+    )
+    rounds, free_from = 0, -1.0
+    for ended, started in spans:
+        if started >= free_from:
+            rounds, free_from = rounds + 1, ended
+    return rounds
+
+
+_current: ContextVar[tuple[Trace, StepRecord] | None] = ContextVar("retrieval_current_step", default=None)
+
+
+def begin_model_call(call: ModelCall) -> ModelCall:
+    """Providers call this as a model call starts: it is stamped and filed under the running step, if there is one."""
+    if current := _current.get():
+        trace, record = current
+        call.started_ms = trace.now_ms()
+        trace.calls.append(call)
+        record.calls.append(call)
+    return call
+
+
+def mark_first_token(call: ModelCall) -> None:
+    """Stamp the first piece of a streamed answer."""
+    if call.first_token_ms is None and (current := _current.get()):
+        call.first_token_ms = current[0].now_ms()
+
+
+def end_model_call(call: ModelCall, *, error: str = "") -> None:
+    """Stamp the call's end; safe to call when no trace runs."""
+    call.error = error
+    if current := _current.get():
+        call.ended_ms = current[0].now_ms()

@@ -1,0 +1,230 @@
+"""The values that travel through the engine: frozen, typed, no ORM.
+
+A query is text that is searched for; a question is what the user asked. A chunk is the unit that is indexed and cited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
+QueryKind = Literal["original", "condensed", "rewrite", "step_back", "sub_query", "hyde"]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpace:
+    """Vectors that may be compared with each other: one model, one dimension. One Milvus collection holds one space."""
+
+    model: str
+    dim: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionRef:
+    """A collection that the asking user may read."""
+
+    id: str
+    name: str
+    space: EmbeddingSpace | None  # None: nothing has been ingested yet
+    version: int = 0  # grows with every change of its documents: the index state in cache keys
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """What a search may see: made by `retrieval.selectors.scope_for`, the only place that decides permission."""
+
+    collections: tuple[CollectionRef, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(ref.id for ref in self.collections)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilters:
+    """Metadata filters; an unset one is None or empty. Tags: any of them is enough."""
+
+    department: str | None = None
+    doc_type: str | None = None
+    policy_year: int | None = None
+    tags: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.department or self.doc_type or self.policy_year is not None or self.tags)
+
+    def as_dict(self) -> dict[str, Any]:
+        values = {
+            "department": self.department,
+            "doc_type": self.doc_type,
+            "policy_year": self.policy_year,
+            "tags": list(self.tags) or None,
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query variant. `vector_only` (HyDE) keeps it out of the BM25 leg."""
+
+    text: str
+    kind: QueryKind = "original"
+    vector_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Every score a chunk got on its way; None where a stage didn't see it.
+
+    dense: cosine, -1..1. bm25: >= 0. fused: unit of the fusion. rerank: 0..1, P(relevant). boost: multiplier.
+    final: what it was ordered by at last.
+    """
+
+    dense: float | None = None
+    bm25: float | None = None
+    fused: float | None = None
+    rerank: float | None = None
+    boost: float | None = None
+    final: float | None = None
+
+    def as_dict(self) -> dict[str, float]:
+        pairs = ((name, getattr(self, name)) for name in ("dense", "bm25", "fused", "rerank", "boost", "final"))
+        return {name: round(value, 6) for name, value in pairs if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredChunk:
+    """A chunk as the database holds it. text: characters char_start … char_end of the document's extracted text."""
+
+    chunk_id: str
+    document_id: str
+    collection_id: str
+    seq: int
+    title: str
+    text: str
+    page: int | None = None
+    heading: str = ""
+    file_name: str = ""
+    language: str = ""
+    department: str = ""
+    doc_type: str = ""
+    policy_year: int | None = None
+    tags: tuple[str, ...] = ()
+    char_start: int = 0
+    char_end: int = 0  # 0: unknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredChunk:
+    """A candidate. `ranks`: its rank, from 1, in every leg that found it, e.g. {"original:dense": 3}."""
+
+    chunk: StoredChunk
+    scores: Scores = field(default_factory=Scores)
+    ranks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def chunk_id(self) -> str:
+        return self.chunk.chunk_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRow:
+    """What the index keeps of a chunk.
+
+    terms: space-separated, made by `retrieval.analysis`. vector: float32, shape (dim,), unit length.
+    """
+
+    chunk_id: str
+    collection_id: str
+    document_id: str
+    seq: int
+    terms: str
+    vector: Any
+    department: str = ""
+    doc_type: str = ""
+    policy_year: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """The metadata values that the documents in a scope hold; routing and clarification choose among them."""
+
+    departments: tuple[str, ...] = ()
+    doc_types: tuple[str, ...] = ()
+    policy_years: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMessage:
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions:
+    """Per-request switches of the contract. None: the setting's default."""
+
+    top_k: int | None = None
+    rewrite: bool | None = None
+    hyde: bool | None = None
+    rerank: bool | None = None
+    web_search: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clarification:
+    question: str
+    options: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"question": self.question, "options": list(self.options)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenClarification:
+    """The last answer asked back: the question it was about, and what it asked."""
+
+    question: str
+    clarification: Clarification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Everything a workflow is given. `text` is the user's words: never rewritten, this is what is answered."""
+
+    text: str
+    scope: SearchScope
+    history: tuple[HistoryMessage, ...] = ()
+    filters: SearchFilters = field(default_factory=SearchFilters)
+    options: AnswerOptions = field(default_factory=AnswerOptions)
+    open_clarification: OpenClarification | None = None
+    user_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A chunk that was given to the generator, under its marker [1], [2] …"""
+
+    marker: int
+    chunk: StoredChunk
+    scores: Scores
+    cited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a workflow gives back. `reason`: why this decision, for the decision path and for people.
+
+    partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
+    """
+
+    decision: Decision
+    text: str
+    sources: tuple[Source, ...] = ()
+    clarification: Clarification | None = None
+    reason: str = ""
+    model: str = ""
+    partial: bool = False
