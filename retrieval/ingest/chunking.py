@@ -1,0 +1,225 @@
+"""Cuts a parsed document into chunks: by headings first, then by blocks, then by sentences, Chinese ones included.
+
+A chunk is a piece of the extracted text as it stands there: pieces follow each other without a gap, and within a
+section each begins with the last sentences of the one before it. Tables and code stay whole where they fit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument
+
+HEADING_JOIN = " › "
+MAX_HEADING_CHARS = 500
+SMALL_SECTION = 4  # a section below 1/4 of a chunk joins its neighbour
+PAGE_BREAK_FROM = 2  # a chunk filled to 1/2 ends with its page, so that its citation names one page
+
+WINDOW_CHARS_PER_TOKEN = 6  # no script has more characters in a token, so that the overlap's window is long enough
+
+# From the best place to cut to the worst; each stays with the text before it.
+SEPARATORS = (
+    r"\n\n+",
+    r"\n",
+    r"(?<=[。！？…])[”’」』）]*",
+    r"(?<=[.!?])[\"')\]]*\s+",
+    r"[；;]\s*",
+    r"[，、：,:]\s*",
+    r"\s+",
+    "",
+)
+_SENTENCE_START = re.compile(r"\n+|(?<=[。！？…；])[”’」』）]*|(?<=[.!?;])[\"')\]]*\s+")
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)+")
+_CLAUSE_START = re.compile(r"(?<=[，、：,:])\s*|\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextChunk:
+    """text == document.text[char_start:char_end]. heading: path of headings, outermost first. page … page_end: where it
+    begins and ends, from 1."""
+
+    seq: int
+    text: str
+    heading: str
+    char_start: int
+    char_end: int
+    token_count: int
+    page: int | None = None
+    page_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A piece of the extracted text. `whole`: a table or code, of which nothing is repeated in the next chunk."""
+
+    start: int
+    end: int
+    tokens: int
+    page: int | None
+    whole: bool = False
+
+
+@dataclass(slots=True)
+class _Section:
+    """bare: only headings so far, no text under them."""
+
+    path: tuple[str, ...]
+    spans: list[_Span]
+    bare: bool = True
+
+    @property
+    def tokens(self) -> int:
+        return sum(span.tokens for span in self.spans)
+
+
+class Chunker:
+    """chunk_tokens: what a chunk holds at most, overlap included, by `count_tokens`, which must not count less for two
+    texts apart than for both together."""
+
+    def __init__(self, *, chunk_tokens: int, overlap_tokens: int, count_tokens: Callable[[str], int]) -> None:
+        self._limit = chunk_tokens
+        self._overlap = overlap_tokens
+        self._count = count_tokens
+        self._splitter = RecursiveCharacterTextSplitter(
+            separators=list(SEPARATORS),
+            is_separator_regex=True,
+            keep_separator="end",
+            strip_whitespace=False,  # pieces put together must give the text again: offsets depend on it
+            chunk_size=max(1, chunk_tokens - overlap_tokens),
+            chunk_overlap=0,  # the library counts its overlap in whole pieces; ours goes by sentences, below
+            length_function=count_tokens,
+        )
+
+    def split(self, document: ParsedDocument) -> list[TextChunk]:
+        """The chunks in order; none for a document without text."""
+        text = document.text
+        pages = _PageMap(document.blocks)
+        chunks: list[TextChunk] = []
+        for section in self._joined(self._sections(document.blocks)):
+            for overlap_start, own_start, end in self._pack(section.spans, text):
+                start, end = _without_blank_lines(text, overlap_start, min(end, len(text)))
+                if start >= end:
+                    continue
+                chunks.append(
+                    TextChunk(
+                        seq=len(chunks),
+                        text=text[start:end],
+                        heading=HEADING_JOIN.join(section.path)[:MAX_HEADING_CHARS],
+                        char_start=start,
+                        char_end=end,
+                        token_count=self._count(text[start:end]),
+                        page=pages.at(max(start, own_start)),
+                        page_end=pages.at(end - 1),
+                    )
+                )
+        return chunks
+
+    def _sections(self, blocks: Sequence[Block]) -> Iterator[_Section]:
+        """One for each heading and what stands under it; text before the first heading is one too."""
+        headings: list[tuple[int, str]] = []
+        section = _Section((), [])
+        offset = 0
+        for block in blocks:
+            if block.kind == "heading":
+                if section.spans:
+                    yield section
+                headings = [*(entry for entry in headings if entry[0] < block.level), (block.level, block.label)]
+                section = _Section(tuple(label for _, label in headings), [])
+            else:
+                section.bare = False
+            section.spans.extend(self._spans(block, offset))
+            offset += len(block.text) + len(BLOCK_SEPARATOR)
+        if section.spans:
+            yield section
+
+    def _spans(self, block: Block, offset: int) -> Iterator[_Span]:
+        """The block with the separator after it, whole if it fits, else in pieces."""
+        text = block.text + BLOCK_SEPARATOR
+        tokens = self._count(text)
+        whole = block.kind in ("table", "code") and tokens <= self._limit
+        if whole or tokens <= self._limit - self._overlap:
+            yield _Span(offset, offset + len(text), tokens, block.page, whole)
+            return
+        for piece in self._splitter.split_text(text):
+            yield _Span(offset, offset + len(piece), self._count(piece), block.page)
+            offset += len(piece)
+
+    def _joined(self, sections: Iterator[_Section]) -> Iterator[_Section]:
+        """Headings without text join what follows; small sections join their neighbours while all fit in one chunk."""
+        held: _Section | None = None
+        small = self._limit // SMALL_SECTION
+        for section in sections:
+            if held is None:
+                held = section
+            elif held.bare:
+                held = _Section(section.path, held.spans + section.spans, section.bare)
+            elif min(held.tokens, section.tokens) < small and held.tokens + section.tokens <= self._limit:
+                held = _Section(_common(held.path, section.path), held.spans + section.spans, bare=False)
+            else:
+                yield held
+                held = section
+        if held is not None:
+            yield held
+
+    def _pack(self, spans: Sequence[_Span], text: str) -> Iterator[tuple[int, int, int]]:
+        """(start with overlap, start of its own text, end) of each chunk of a section."""
+        start = own = spans[0].start
+        used = 0
+        previous: _Span | None = None
+        for span in spans:
+            turned = previous is not None and span.page != previous.page and used * PAGE_BREAK_FROM >= self._limit
+            if previous is not None and (used + span.tokens > self._limit or turned):
+                yield start, own, span.start
+                own = span.start
+                start = own if previous.whole or span.whole else self._overlap_start(text, start, own)
+                used = self._count(text[start:own])
+            used += span.tokens
+            previous = span
+        yield start, own, spans[-1].end
+
+    def _overlap_start(self, text: str, earliest: int, end: int) -> int:
+        """Where the last sentences before `end` begin that fit the overlap; failing them, the last clauses."""
+        window = max(earliest + 1, end - self._overlap * WINDOW_CHARS_PER_TOKEN)
+        for border in (_SENTENCE_START, _CLAUSE_START):
+            for match in border.finditer(text, window, end):
+                begin = match.end()
+                if begin < end and text[begin:end].strip() and self._count(text[begin:end]) <= self._overlap:
+                    return begin
+        return end
+
+
+class _PageMap:
+    """The page of each place in the extracted text."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._starts: list[int] = []
+        self._pages: list[int | None] = []
+        offset = 0
+        for block in blocks:
+            self._starts.append(offset)
+            self._pages.append(block.page)
+            offset += len(block.text) + len(BLOCK_SEPARATOR)
+
+    def at(self, offset: int) -> int | None:
+        return self._pages[bisect_right(self._starts, offset) - 1]
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """The headings above both; those of the first where they share none."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return tuple(left for left, _ in pairs) or one
+
+
+def _without_blank_lines(text: str, start: int, end: int) -> tuple[int, int]:
+    """Blank lines at the beginning and white space at the end belong to no chunk; indentation stays."""
+    if match := _BLANK_LINES.match(text, start, end):
+        start = match.end()
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end

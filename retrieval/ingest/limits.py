@@ -1,0 +1,40 @@
+"""Bounds on what one file may cost while it is read."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrieval.errors import DocumentUnreadableError
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseLimits:
+    max_pages: int
+    max_unpacked_mib: int
+    max_text_chars: int
+    max_cells: int
+
+
+def check_archive(path: Path, limits: ParseLimits) -> None:
+    """Refuse an archive that unpacks to more than the limit, before it is unpacked. Raises DocumentUnreadableError."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
+        raise DocumentUnreadableError("The file is damaged or was cut short; upload it again.") from error
+    if any(entry.flag_bits & 0x1 for entry in entries):
+        raise DocumentUnreadableError("The file is protected by a password; save it without one.")
+    # Declared sizes can lie, but zipfile reads no more of an entry than it declares.
+    if sum(entry.file_size for entry in entries) > limits.max_unpacked_mib * MIB or len(entries) > 20_000:
+        raise DocumentUnreadableError(f"The file unpacks to more than {limits.max_unpacked_mib} MiB; split it.")
+
+
+def check_length(chars: int, limits: ParseLimits) -> None:
+    if chars > limits.max_text_chars:
+        raise DocumentUnreadableError(
+            f"The file holds more than {limits.max_text_chars:,} characters of text; split it."
+        )

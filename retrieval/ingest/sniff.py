@@ -1,0 +1,105 @@
+"""What a file really is: its name says one thing, its first bytes may say another."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path, PurePath
+from typing import Literal
+
+from ragsite.errors import UnsupportedFileError
+from retrieval.errors import DocumentUnreadableError
+
+FileKind = Literal["text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx"]
+
+EXTENSIONS: dict[str, FileKind] = {
+    ".txt": "text", ".text": "text", ".log": "text", ".srt": "text", ".rst": "text",
+    ".md": "markdown", ".markdown": "markdown", ".mdx": "markdown",
+    ".html": "html", ".htm": "html", ".xhtml": "html",
+    ".csv": "csv", ".tsv": "csv",
+    ".pdf": "pdf", ".docx": "docx", ".pptx": "pptx", ".xlsx": "xlsx",
+}  # fmt: skip
+MEDIA_TYPES: dict[FileKind, str] = {
+    "text": "text/plain",
+    "markdown": "text/markdown",
+    "html": "text/html",
+    "csv": "text/csv",
+    "pdf": "application/pdf",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+OFFICE_PARTS: dict[str, FileKind] = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
+LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".odt": ".docx", ".wps": ".docx"}
+PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to here
+SNIFF_BYTES = 4096
+# Nothing that is text begins like this: programs, images, sound, archives
+FOREIGN = {
+    b"\x7fELF": "a program", b"MZ\x90": "a program", b"\x89PNG": "an image", b"\xff\xd8\xff": "an image",
+    b"GIF8": "an image", b"RIFF": "sound or video", b"ID3": "sound", b"\x1f\x8b": "an archive",
+    b"7z\xbc\xaf": "an archive", b"Rar!": "an archive", b"SQLite format 3\0": "a database",
+}  # fmt: skip
+
+
+def kind_by_name(file_name: str) -> FileKind:
+    """By extension. Raises UnsupportedFileError with what to do instead."""
+    suffix = PurePath(file_name).suffix.lower()
+    if suffix in EXTENSIONS:
+        return EXTENSIONS[suffix]
+    if suffix in LEGACY:
+        raise UnsupportedFileError(f"Files of type {suffix} cannot be read; save it as {LEGACY[suffix]} or PDF.")
+    raise UnsupportedFileError()
+
+
+def refuse_foreign(head: bytes) -> None:
+    """Refuse at the door what is certainly no document. Raises UnsupportedFileError."""
+    for magic, noun in FOREIGN.items():
+        if head.startswith(magic):
+            raise UnsupportedFileError(f"This file holds {noun}, not a document.")
+
+
+def check_content(path: Path, kind: FileKind) -> None:
+    """Raises DocumentUnreadableError when the content is not what the name says."""
+    with path.open("rb") as file:
+        head = file.read(SNIFF_BYTES)
+    if not head:
+        raise DocumentUnreadableError("The file is empty.")
+    found = _kind_of(path, head)
+    if found == kind:
+        return
+    if found == "encrypted office":
+        raise DocumentUnreadableError("The file is protected by a password or in an old Office format; save it anew.")
+    if kind in ("text", "markdown", "html", "csv"):
+        if found in ("", "html"):
+            return  # text of any kind reads as text
+        raise DocumentUnreadableError(
+            f"The file's name ends in that of a text file, but it holds {found.upper()} data."
+        )
+    if found == "damaged zip":
+        raise DocumentUnreadableError(f"This {kind.upper()} file is damaged or was cut short; upload it again.")
+    really = f"; its content is {found.upper()}: rename it" if found else ""
+    raise DocumentUnreadableError(f"This is not really a {kind.upper()} file{really}.")
+
+
+def _kind_of(path: Path, head: bytes) -> str:
+    if b"%PDF-" in head[:PDF_HEADER_WITHIN] and head.lstrip()[:1] != b"<":
+        return "pdf"
+    if head.startswith(b"PK\x03\x04"):
+        return _kind_of_zip(path)
+    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return "encrypted office"
+    start = head.lstrip()[:200].lower()
+    if start.startswith((b"<!doctype html", b"<html")) or (start.startswith(b"<?xml") and b"<html" in head.lower()):
+        return "html"
+    return ""
+
+
+def _kind_of_zip(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, NotImplementedError):
+        return "damaged zip"
+    for folder, kind in OFFICE_PARTS.items():
+        if any(name.startswith(folder) for name in names):
+            return kind
+    return "zip"

@@ -1,0 +1,79 @@
+"""Plain text and comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest.blocks import Block, ParsedDocument, first_title
+from retrieval.ingest.encodings import declared_encoding, decode_text, looks_binary
+from retrieval.ingest.headings import plain_blocks
+
+ROWS_PER_BLOCK = 20
+MAX_FIELD_CHARS = 1_000_000
+MAX_COLUMN_NAME_CHARS = 60
+
+
+def readable_text(data: bytes, *, markup: bool = False) -> str:
+    """Decoded, with Unix line ends and without control characters. `markup`: it may declare its own encoding.
+
+    Raises DocumentUnreadableError for what never was text.
+    """
+    text = decode_text(data, declared=declared_encoding(data) if markup else "").text
+    if looks_binary(text):
+        raise DocumentUnreadableError("This is not a text file: it holds binary data.")
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").replace("\f", "\n\n")
+
+
+def parse_text(data: bytes) -> ParsedDocument:
+    blocks = tuple(plain_blocks(readable_text(data)))
+    return ParsedDocument(blocks=blocks, title=first_title(blocks))
+
+
+def parse_csv(data: bytes) -> ParsedDocument:
+    """Each row as `column: value; …`, so that a chunk can be understood without the header row."""
+    text = readable_text(data)
+    csv.field_size_limit(MAX_FIELD_CHARS)
+    try:
+        dialect: type[csv.Dialect] | csv.Dialect = csv.Sniffer().sniff(text[:8192], delimiters=",;\t|")
+    except csv.Error:
+        dialect = csv.excel
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
+    except csv.Error as error:
+        raise DocumentUnreadableError("This CSV file is damaged: its rows cannot be told apart.") from error
+    return ParsedDocument(blocks=tuple(row_blocks([row for row in rows if any(row)])))
+
+
+def row_blocks(rows: Sequence[Sequence[str]]) -> Iterator[Block]:
+    header = rows[0] if len(rows) > 1 and _is_header(rows[0]) else None
+    return table_blocks(header, rows[1:] if header else rows)
+
+
+def table_blocks(header: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> Iterator[Block]:
+    """`ROWS_PER_BLOCK` lines to a block: the header, then each row as `column: value; …`; without one, its cells."""
+    lines = [" | ".join(filter(None, header))] if header else []
+    for row in rows:
+        lines.append(_labelled(header, row) if header else " | ".join(filter(None, row)))
+        if len(lines) == ROWS_PER_BLOCK:
+            yield Block(text="\n".join(lines), kind="table")
+            lines = []
+    if lines:
+        yield Block(text="\n".join(lines), kind="table")
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    names = [cell for cell in row if cell]
+    wordy = not any(cell.replace(".", "").replace("-", "").isdigit() for cell in names)
+    return len(names) > 1 and len(set(names)) == len(names) and wordy and max(map(len, names)) <= MAX_COLUMN_NAME_CHARS
+
+
+def _labelled(header: Sequence[str], row: Sequence[str]) -> str:
+    pairs = [
+        f"{header[column]}: {cell}" if column < len(header) and header[column] else cell
+        for column, cell in enumerate(row)
+        if cell
+    ]
+    return "; ".join(pairs)

@@ -1,0 +1,48 @@
+"""What follows a deletion, whoever deleted: a service, the admin, or the end of a user's account.
+
+The database is the truth, so a deleted document is gone from search with its row. Its file and its index rows are
+cleared away after the commit; what a lost message leaves in the index, the next comparison with the database finds.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.db.models.signals import post_delete
+
+from retrieval.models import Collection, Document
+from retrieval.selectors import collection_space
+from retrieval.services.collections import collection_touch
+from retrieval.services.queueing import collection_unindex_queue, document_unindex_queue
+
+
+def connect() -> None:
+    post_delete.connect(_document_deleted, sender=Document, dispatch_uid="retrieval.document_deleted")
+    post_delete.connect(_collection_deleted, sender=Collection, dispatch_uid="retrieval.collection_deleted")
+
+
+def _document_deleted(
+    sender: type[Model], instance: Document, origin: Model | QuerySet[Any] | None = None, **_: Any
+) -> None:
+    if instance.file.name:
+        transaction.on_commit(partial(instance.file.storage.delete, instance.file.name))
+    origin_model = origin.model if isinstance(origin, QuerySet) else type(origin)
+    if origin_model is not Document:
+        return  # its collection goes too, and clears the index in one go
+    collection = Collection.objects.filter(pk=instance.collection_id).first()
+    if collection is None:
+        return
+    if space := collection_space(collection):
+        transaction.on_commit(partial(document_unindex_queue, document_id=instance.pk, space=space))
+    collection_touch(collection_id=collection.pk)
+    if not collection.documents.exists():
+        # Empty again: the next document may choose a better embedding model.
+        Collection.objects.filter(pk=collection.pk).update(embedding_model="", embedding_dim=None)
+
+
+def _collection_deleted(sender: type[Model], instance: Collection, **_: Any) -> None:
+    if space := collection_space(instance):
+        transaction.on_commit(partial(collection_unindex_queue, collection_id=instance.pk, space=space))

@@ -1,0 +1,153 @@
+"""What can happen to a document, apart from its ingest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.base import File
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from ragsite.errors import TooLargeError
+from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
+from retrieval.models import Chunk, Collection, Document, IngestJob
+from retrieval.services.collections import collection_touch
+from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_clean
+from retrieval.services.queueing import ingest_queue
+
+Outcome = Literal["added", "unchanged", "retried"]
+MIB = 1024 * 1024
+OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCreated:
+    """unchanged: the collection holds this very content already. retried: it does, but reading it had failed."""
+
+    document: Document
+    outcome: Outcome
+
+
+def document_create(
+    *,
+    collection: Collection,
+    upload: File[bytes],
+    file_name: str,
+    uploaded_by: User | None = None,
+    metadata: DocumentMetadata | None = None,
+    queue: bool = True,
+) -> DocumentCreated:
+    """Store a file and queue its ingest once that is committed; `queue=False`: the caller runs it.
+
+    Raises TooLargeError, UnsupportedFileError.
+    """
+    name = file_name_clean(file_name)
+    kind = kind_by_name(name)
+    limit = settings.RAG.ingest.max_file_mib
+    if (upload.size or 0) > limit * MIB:
+        raise TooLargeError(f"“{name}” is larger than {limit} MiB; split it.")
+    digest = _digest(upload)
+    if existing := Document.objects.filter(collection=collection, content_hash=digest).first():
+        return _existing(existing, upload, queue)
+    metadata = metadata or DocumentMetadata()
+    document = Document(
+        collection=collection,
+        title=PurePosixPath(name).stem,
+        file_name=name,
+        media_type=MEDIA_TYPES[kind],
+        size_bytes=upload.size or 0,
+        content_hash=digest,
+        uploaded_by=uploaded_by,
+        department=metadata.department,
+        doc_type=metadata.doc_type,
+        policy_year=metadata.policy_year,
+        tags=list(metadata.tags),
+    )
+    document.file.save(name, upload, save=False)
+    try:
+        with transaction.atomic():
+            document.save(force_insert=True)
+            _job_open(document, queue)
+    except IntegrityError:
+        # The same content came in by another request in this moment, or the collection went away.
+        document.file.delete(save=False)
+        return _existing(Document.objects.get(collection=collection, content_hash=digest), upload, queue)
+    return DocumentCreated(document, "added")
+
+
+@transaction.atomic
+def document_update(*, document: Document, changes: Mapping[str, Any]) -> Document:
+    """Change any of title, department, doc_type, policy_year, tags; the index rows are written anew.
+
+    Vectors are kept, but for a new title: it is embedded with every chunk.
+
+    Raises InvalidInputError.
+    """
+    clean = metadata_clean(changes)
+    changed = [field for field, value in clean.items() if getattr(document, field) != value]
+    if not changed:
+        return document
+    for field in changed:
+        setattr(document, field, clean[field])
+    document.save(update_fields=[*changed, "updated_at"])
+    if document.chunk_count and document.status != Document.Status.FAILED:
+        stale = {"indexed": False, "embedded": False} if "title" in changed else {"indexed": False}
+        Chunk.objects.filter(document=document).update(**stale)
+        document.status, document.progress = Document.Status.EMBEDDING, 0.0
+        document.save(update_fields=["status", "progress"])
+        _job_open(document, queue=True)
+    collection_touch(collection_id=document.collection_id)
+    return document
+
+
+@transaction.atomic
+def document_delete(*, document: Document) -> None:
+    """Gone from every search at once; its file and index rows follow after the commit (`services.deletion`)."""
+    document.delete()
+
+
+@transaction.atomic
+def document_retry(*, document: Document, queue: bool = True) -> Document:
+    """Take up a failed document again where it failed."""
+    document.status, document.error, document.progress = Document.Status.QUEUED, "", 0.0
+    document.save(update_fields=["status", "error", "progress", "updated_at"])
+    _job_open(document, queue)
+    return document
+
+
+def _job_open(document: Document, queue: bool) -> None:
+    """One open job per document: an open one is already what is wanted."""
+    not_before = timezone.now() + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
+    _, created = IngestJob.objects.get_or_create(
+        document=document, state__in=OPEN_STATES, defaults={"not_before": not_before}
+    )
+    if created and queue:
+        transaction.on_commit(partial(ingest_queue, document_id=document.pk))
+
+
+def _existing(document: Document, upload: File[bytes], queue: bool) -> DocumentCreated:
+    if document.status != Document.Status.FAILED:
+        return DocumentCreated(document, "unchanged")
+    if not document.file.name or not document.file.storage.exists(document.file.name):
+        document.file.save(document.file_name, upload, save=True)
+    return DocumentCreated(document_retry(document=document, queue=queue), "retried")
+
+
+def _digest(upload: File[bytes]) -> str:
+    """SHA-256 of the whole; leaves the file at its beginning. Raises UnsupportedFileError for what is no document."""
+    upload.seek(0)
+    refuse_foreign(upload.read(SNIFF_BYTES))
+    upload.seek(0)
+    digest = hashlib.sha256()
+    for piece in upload.chunks():
+        digest.update(piece)
+    upload.seek(0)
+    return digest.hexdigest()

@@ -1,0 +1,111 @@
+"""What people say about a document: validated once, for uploads, edits and commands alike."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ragsite.errors import InvalidInputError
+
+MAX_NAME_CHARS = 100
+MAX_TITLE_CHARS = 300
+MAX_SUFFIX_CHARS = 20
+MAX_TAGS = 20
+MAX_TAG_CHARS = 50
+YEARS = range(1000, 10_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentMetadata:
+    """The fields that filters work on."""
+
+    department: str = ""
+    doc_type: str = ""
+    policy_year: int | None = None
+    tags: tuple[str, ...] = ()
+
+
+def metadata_clean(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The given fields, and only those, in the form of the model. Tags: a list, or text parted by commas.
+
+    Raises InvalidInputError that names every wrong field.
+    """
+    clean: dict[str, Any] = {}
+    wrong: dict[str, list[str]] = {}
+    for name, parse in PARSERS.items():
+        if name not in values:
+            continue
+        try:
+            clean[name] = parse(values[name])
+        except ValueError as error:
+            wrong[name] = [str(error)]
+    if wrong:
+        raise InvalidInputError(fields=wrong)
+    return clean
+
+
+def metadata_from(values: Mapping[str, Any]) -> DocumentMetadata:
+    """As `metadata_clean`, for a new document."""
+    clean = metadata_clean({name: values[name] for name in values if name != "title"})
+    return DocumentMetadata(**{**clean, "tags": tuple(clean.get("tags", ()))})
+
+
+def file_name_clean(name: str) -> str:
+    """The last part of whatever the client called the file, without control characters; its extension is kept."""
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    last = "".join(
+        character for character in unicodedata.normalize("NFC", last) if unicodedata.category(character)[0] != "C"
+    )
+    stem, dot, suffix = last.rstrip(" .").rpartition(".")
+    if not dot:
+        stem, suffix = suffix, ""
+    suffix = suffix[:MAX_SUFFIX_CHARS]
+    stem = stem.strip(" .")[: MAX_TITLE_CHARS - len(dot + suffix)] or "document"
+    return f"{stem}{dot}{suffix}"
+
+
+def _text(value: Any, *, limit: int) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError("Give a text.")
+    text = " ".join(value.replace("\0", "").split())
+    if len(text) > limit:
+        raise ValueError(f"{limit} characters at most.")
+    return text
+
+
+def _name(value: Any) -> str:
+    return _text(value, limit=MAX_NAME_CHARS)
+
+
+def _title(value: Any) -> str:
+    if not (title := _text(value, limit=MAX_TITLE_CHARS)):
+        raise ValueError("A document needs a title.")
+    return title
+
+
+def _year(value: Any) -> int | None:
+    if value is None or value == "":
+        return None
+    message = "Give a year of four digits."
+    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).strip().isdecimal():
+        raise ValueError(message)
+    if len(str(value).strip()) != 4 or int(value) not in YEARS:
+        raise ValueError(message)
+    return int(value)
+
+
+def _tags(value: Any) -> list[str]:
+    parts = [] if value is None else value.replace("，", ",").split(",") if isinstance(value, str) else value
+    if not isinstance(parts, Sequence):
+        raise ValueError("Give a list of tags.")
+    tags = list(dict.fromkeys(tag for part in parts if (tag := _text(part, limit=MAX_TAG_CHARS))))
+    if len(tags) > MAX_TAGS:
+        raise ValueError(f"{MAX_TAGS} tags at most.")
+    return tags
+
+
+PARSERS = {"title": _title, "department": _name, "doc_type": _name, "policy_year": _year, "tags": _tags}

@@ -1,0 +1,47 @@
+"""Messages to the workers, by the task's name: who sends one need not load what the task needs.
+
+A broker that is away loses nothing: the database knows what is to be done, and a later round finds it.
+"""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+from retrieval.values import EmbeddingSpace
+
+logger = logging.getLogger(__name__)
+
+
+def ingest_queue(*, document_id: UUID) -> None:
+    _send("retrieval.tasks.ingest_document", str(document_id))
+
+
+def document_unindex_queue(*, document_id: UUID, space: EmbeddingSpace) -> None:
+    _send("retrieval.tasks.document_unindex", str(document_id), space.model, space.dim)
+
+
+def collection_unindex_queue(*, collection_id: UUID, space: EmbeddingSpace) -> None:
+    _send("retrieval.tasks.collection_unindex", str(collection_id), space.model, space.dim)
+
+
+def collection_reembed_queue(*, collection_id: UUID) -> bool:
+    """False: the broker is away, and nothing will happen."""
+    return _send("retrieval.tasks.collection_reembed_task", str(collection_id))
+
+
+def collection_reindex_queue(*, collection_id: UUID) -> bool:
+    """False: the broker is away, and nothing will happen."""
+    return _send("retrieval.tasks.collection_reindex_task", str(collection_id))
+
+
+def _send(task: str, *arguments: str | int) -> bool:
+    try:
+        current_app.send_task(task, arguments, retry=False)
+    except (OperationalError, OSError) as error:
+        logger.warning("%s%s waits for a later round: the broker is away (%s)", task, arguments, error)
+        return False
+    return True

@@ -1,0 +1,143 @@
+"""The sample handbook: loaded once per data folder, through the same services as every upload."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.files.base import ContentFile
+from django.db import transaction
+
+from ragsite.errors import ConflictError
+from retrieval.models import Collection, Document
+from retrieval.selectors import visible_collections
+from retrieval.services.collections import collection_create
+from retrieval.services.documents import document_create, document_update
+from retrieval.services.metadata import DocumentMetadata
+
+logger = logging.getLogger(__name__)
+SAMPLES_DIR = Path(__file__).resolve().parent.parent / "samples"
+MARKER_NAME = "samples_loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesLoaded:
+    """`skipped`: they were loaded into this data folder before, and whoever deleted some of them meant it."""
+
+    added: int = 0
+    unchanged: int = 0
+    skipped: bool = False
+    document_ids: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedQuestion:
+    """`expects`: ANSWER, CLARIFY or NO_ANSWER: what the question shows off."""
+
+    question: str
+    language: str
+    expects: str
+
+
+@cache
+def read_manifest() -> dict[str, Any]:
+    """Collections, and documents with their metadata."""
+    manifest: dict[str, Any] = json.loads((SAMPLES_DIR / "manifest.json").read_text(encoding="utf-8"))
+    return manifest
+
+
+@cache
+def read_questions() -> list[dict[str, Any]]:
+    """Labelled questions: question, language, expects, documents, note; `suggested` where the page offers it."""
+    questions: list[dict[str, Any]] = json.loads((SAMPLES_DIR / "questions.json").read_text(encoding="utf-8"))[
+        "questions"
+    ]
+    return questions
+
+
+def samples_load(*, force: bool = False, queue: bool = True) -> SamplesLoaded:
+    """Create the sample collections and queue their documents; without `force` only once per data folder.
+
+    Broken off and started again, it goes on: what is there already counts as unchanged. `queue=False`: the caller
+    ingests the documents (`document_ids`) itself.
+    """
+    marker = Path(settings.DATA_DIR) / MARKER_NAME
+    if marker.exists() and not force:
+        return SamplesLoaded(skipped=True)
+    manifest = read_manifest()
+    collections = {entry["name"]: _collection(entry) for entry in manifest["collections"]}
+    outcomes = [_document(entry, collections[entry["collection"]], queue) for entry in manifest["documents"]]
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
+    added = [document.pk for document, is_new in outcomes if is_new]
+    logger.info("Sample handbook: %d documents added, %d there already", len(added), len(outcomes) - len(added))
+    return SamplesLoaded(added=len(added), unchanged=len(outcomes) - len(added), document_ids=tuple(added))
+
+
+def suggested_questions(
+    user: User | AnonymousUser | None, *, language: str = "", limit: int = 9
+) -> list[SuggestedQuestion]:
+    """Questions to try the site with: one of each kind in `language` (e.g. "zh-hant") and one in each other language
+    come first, so that few show as much as many.
+
+    None where the user sees no sample collection with a document that is ready.
+    """
+    names = [entry["name"] for entry in read_manifest()["collections"]]
+    ready = Document.objects.filter(status=Document.Status.READY).values("collection")
+    seen = visible_collections(user).filter(owner=None, name__in=names, pk__in=ready)
+    if not (available := set(seen.values_list("name", flat=True))):
+        return []
+    suggested = [
+        SuggestedQuestion(entry["question"], entry["language"], entry["expects"])
+        for entry in read_questions()
+        if entry.get("suggested") and {file.split("/")[0] for file in entry["documents"]} <= available
+    ]
+    return _most_telling_first(suggested, language.lower() or "en")[:limit]
+
+
+def _most_telling_first(questions: Sequence[SuggestedQuestion], language: str) -> list[SuggestedQuestion]:
+    first: dict[tuple[str, str], SuggestedQuestion] = {}
+    for question in questions:
+        own = question.language.lower() == language
+        first.setdefault((question.language, question.expects if own else ""), question)
+    telling = sorted(first.values(), key=lambda question: question.language.lower() != language)
+    return [*telling, *(question for question in questions if question not in telling)]
+
+
+def _collection(entry: dict[str, Any]) -> Collection:
+    if found := Collection.objects.filter(owner=None, name=entry["name"]).first():
+        return found
+    try:
+        return collection_create(
+            owner=None, name=entry["name"], visibility=Collection.Visibility.PUBLIC, description=entry["description"]
+        )
+    except ConflictError:  # another process loads them at this moment
+        return Collection.objects.get(owner=None, name=entry["name"])
+
+
+@transaction.atomic
+def _document(entry: dict[str, Any], collection: Collection, queue: bool) -> tuple[Document, bool]:
+    """The document, and whether it is new."""
+    path = SAMPLES_DIR / entry["file"]
+    created = document_create(
+        collection=collection,
+        upload=ContentFile(path.read_bytes(), name=path.name),
+        file_name=path.name,
+        metadata=DocumentMetadata(
+            department=entry["department"],
+            doc_type=entry["doc_type"],
+            policy_year=entry["policy_year"],
+            tags=tuple(entry["tags"]),
+        ),
+        queue=queue,
+    )
+    if created.outcome == "added":
+        document_update(document=created.document, changes={"title": entry["title"]})
+    return created.document, created.outcome == "added"
