@@ -1,0 +1,61 @@
+"""Milvus filter expressions that no user text can change.
+
+Metadata values are percent-encoded on their way into the index and into an expression: what reaches Milvus consists
+of ASCII letters, digits, spaces and `%-._~`, so there is no quote, backslash or line break to escape, and the same
+expression means the same to every backend. (Filter templates would do it on a server; Milvus Lite has none.)
+Identifiers are ours and are refused if they are anything but letters, digits and `-_.:`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from retrieval.values import SearchFilters
+
+MAX_ENCODED_CHARS = 480
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
+
+
+def encode_value(value: str) -> str:
+    """One-to-one for values of a usual length; longer ones by their beginning and their SHA-256."""
+    encoded = quote(value, safe=" ", errors="surrogatepass")
+    if len(encoded) <= MAX_ENCODED_CHARS:
+        return encoded
+    digest = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{encoded[:100]}~{digest}"
+
+
+def identifier(value: str) -> str:
+    """The identifier as a literal. Raises ValueError for anything that is not one."""
+    if not _IDENTIFIER.fullmatch(value):
+        raise ValueError(f"not an identifier: {value[:50]!r}")
+    return f'"{value}"'
+
+
+def in_collections(collection_ids: Sequence[str], filters: SearchFilters | None = None) -> str:
+    """The permission clause and, with it, the metadata filters. Raises ValueError without any collection."""
+    if not collection_ids:
+        raise ValueError("a search without collections must not reach the index")
+    clauses = [any_of("collection_id", collection_ids)]
+    if filters:
+        clauses.extend(_metadata_clauses(filters))
+    return " and ".join(clauses)
+
+
+def any_of(field: str, identifiers: Iterable[str]) -> str:
+    return f"{field} in [{', '.join(map(identifier, identifiers))}]"
+
+
+def _metadata_clauses(filters: SearchFilters) -> Iterable[str]:
+    if filters.department:
+        yield f'department == "{encode_value(filters.department)}"'
+    if filters.doc_type:
+        yield f'doc_type == "{encode_value(filters.doc_type)}"'
+    if filters.policy_year is not None:
+        yield f"policy_year == {int(filters.policy_year)}"
+    if filters.tags:
+        tags = ", ".join(f'"{encode_value(tag)}"' for tag in filters.tags)
+        yield f"array_contains_any(tags, [{tags}])"

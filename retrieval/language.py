@@ -1,0 +1,121 @@
+"""Which language a text is in: cheap, deterministic, good enough to choose a stemmer and a prompt's language.
+
+Decided by script first, then, within the Latin script, by function words. English is the default for Latin text.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+SAMPLE_CHARS = 4000  # a language shows itself early
+UNKNOWN = "und"  # ISO 639: no letters to judge by
+
+HAN = r"\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+KANA = r"\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+HANGUL = r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
+_SCRIPTS = {
+    "han": re.compile(f"[{HAN}]"),
+    "kana": re.compile(f"[{KANA}]"),
+    "ko": re.compile(f"[{HANGUL}]"),
+    "ru": re.compile(r"[\u0400-\u052f]"),
+    "el": re.compile(r"[\u0370-\u03ff]"),
+    "ar": re.compile(r"[\u0600-\u06ff]"),
+    "he": re.compile(r"[\u0590-\u05ff]"),
+    "hi": re.compile(r"[\u0900-\u097f]"),
+    "th": re.compile(r"[\u0e00-\u0e7f]"),
+}
+_LATIN_WORD = re.compile(r"[a-z\u00df-\u00f6\u00f8-\u024f\u1e00-\u1eff]+")
+LATIN_CHARS_PER_WORD = 2.0  # what a Latin word weighs against one Han character: both carry about a word's meaning
+
+# Function words that are frequent in one of these languages and rare in the others.
+_FUNCTION_WORDS = {
+    "en": "the of and to in is that for it with as was on are by this be from at which or what how who when does can",
+    "de": "der die und das den von zu mit ist des im für auf nicht eine ein dem auch als wie wird sind welche wer wann"
+    " wurde wurden werden hat haben kann sich nach bei oder zum zur vom",
+    "fr": "le les des et est une du dans qui que pour au pas sur ce avec sont par aux quelle quel comment où",
+    "es": "el los las y en que por una del con para su al es lo como más qué cuál cómo dónde cuándo",
+    "it": "il di che è la per un in una sono del della con non le dei nel alla gli come quale quando",
+    "pt": "o os as e de do da que em um uma para com não na no por mais dos como são qual quando onde",
+    "nl": "de het een van en is dat op te zijn voor met niet aan er om ook wordt welke hoe wat",
+    "sv": "och att det som en på är av för den med till inte om ett har de vad hur",
+}
+# Letters that speak for one of them as a function word does.
+_LETTERS = {"de": "äüß", "fr": "çœêëîû", "es": "ñ¿¡", "it": "ìò", "pt": "ãõ", "sv": "å"}
+_VOTES: dict[str, tuple[str, ...]] = {}
+for _language, _words in _FUNCTION_WORDS.items():
+    for _word in _words.split():
+        _VOTES[_word] = (*_VOTES.get(_word, ()), _language)
+
+
+def detect_language(text: str) -> str:
+    """`en`, `zh-hans`, `zh-hant`, `ja`, another ISO 639-1 code, or `und` for a text without letters."""
+    sample = unicodedata.normalize("NFKC", text[:SAMPLE_CHARS])
+    counts = {script: len(pattern.findall(sample)) for script, pattern in _SCRIPTS.items()}
+    words = _LATIN_WORD.findall(sample.lower())
+    east_asian = counts["han"] + counts["kana"]
+    others = {script: counts[script] for script in counts if script not in ("han", "kana")}
+    best_other = max(others, key=lambda script: others[script])
+    if not (east_asian or words or others[best_other]):
+        return UNKNOWN
+    if east_asian >= max(len(words) * LATIN_CHARS_PER_WORD * 0.5, others[best_other]):
+        # Japanese prose is about half kana; a Chinese text may quote a Japanese name.
+        return "ja" if counts["kana"] > 0.1 * east_asian else chinese_variant(sample)
+    if others[best_other] > sum(map(len, words)):
+        return best_other
+    return _latin_language(words)
+
+
+def chinese_variant(text: str) -> str:
+    """`zh-hant` when more characters are Traditional-only than Simplified-only, else `zh-hans`."""
+    traditional = _changed(text, _convert(text, "t2s"))
+    if not traditional:
+        return "zh-hans"
+    return "zh-hant" if traditional > _changed(text, _convert(text, "s2t")) else "zh-hans"
+
+
+def to_simplified(text: str) -> str:
+    """Traditional characters folded to Simplified; for matching, never for showing."""
+    return _convert(text, "t2s") if _SCRIPTS["han"].search(text) else text
+
+
+def _changed(before: str, after: str) -> int:
+    if len(before) != len(after):  # a phrase was replaced by one of another length: positions no longer tell
+        return sum((Counter(before) - Counter(after)).values())
+    return sum(1 for left, right in zip(before, after, strict=True) if left != right)
+
+
+def _latin_language(words: list[str]) -> str:
+    votes: Counter[str] = Counter()
+    for word in words:
+        for language in _VOTES.get(word, ()):
+            votes[language] += 1
+    letters = {letter for word in words for letter in word if not letter.isascii()}
+    for language, own in _LETTERS.items():
+        votes[language] += len(letters & set(own))
+    best, count = votes.most_common(1)[0]
+    return best if count >= 2 and count > votes["en"] else "en"
+
+
+_loading = threading.Lock()
+
+
+def _convert(text: str, config: str) -> str:
+    """A lone surrogate, which has no UTF-8 form, becomes a question mark."""
+    return str(_converter(config).convert(text.encode("utf-8", "replace").decode()))
+
+
+def _converter(config: str) -> Any:
+    with _loading:  # its dictionaries take a moment and are loaded at the first use, once
+        return _load_converter(config)
+
+
+@lru_cache(maxsize=4)
+def _load_converter(config: str) -> Any:
+    import opencc
+
+    return opencc.OpenCC(config)

@@ -1,0 +1,47 @@
+"""Sentences of a text, English and East Asian, with their place in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# An East Asian stop ends a sentence at once; a Latin one only before white space. Closing quotes and brackets go along.
+_END = re.compile(r"[。！？；…]+[”’」』】）》\"')\]]*|[.!?]+[”’\"')\]]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*•#|]|\d+[.)]\s))")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|Dr|Mr|Mrs|Ms|Prof|St|No|Nos|Fig|Figs|Eq|Sec|Art|Vol|pp?|approx|Inc|Ltd|Co|U\.S|a\.m|p\.m)"
+    r"|\b[A-Z])\.$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """`text` is `source[start:end]`, without surrounding white space."""
+
+    text: str
+    start: int
+    end: int
+
+
+def sentence_spans(text: str) -> list[Sentence]:
+    """All sentences in order; together they hold everything but the white space between them."""
+    sentences: list[Sentence] = []
+    start = 0
+    for match in _END.finditer(text):
+        if match.group().startswith(".") and _ABBREVIATION.search(text[max(start, match.start() - 8) : match.end()]):
+            continue
+        _add(sentences, text, start, match.end())
+        start = match.end()
+    _add(sentences, text, start, len(text))
+    return sentences
+
+
+def split_sentences(text: str) -> list[str]:
+    return [sentence.text for sentence in sentence_spans(text)]
+
+
+def _add(sentences: list[Sentence], text: str, start: int, end: int) -> None:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if stripped:
+        first = start + len(piece) - len(piece.lstrip())
+        sentences.append(Sentence(stripped, first, first + len(stripped)))
