@@ -1,0 +1,351 @@
+"""Chat and embedding models of an Ollama server, through langchain-ollama.
+
+Every call to a model carries the same `num_ctx` (another one would reload the model), enters its gate (bounded
+concurrency, circuit breaker), has a time limit, and is written into the running trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_ollama import ChatOllama, OllamaEmbeddings
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from retrieval.errors import (
+    EmbeddingUnavailableError,
+    ModelCutError,
+    ModelError,
+    ModelInterruptedError,
+    ModelOutputError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+)
+from retrieval.ports import Prompt, Schema, Vectors
+from retrieval.providers import budget
+from retrieval.providers.breaker import Ticket
+from retrieval.providers.failures import FAILURES, explain, is_busy
+from retrieval.providers.server import OllamaServer
+from retrieval.providers.vectors import VectorCache, prefixes, unit_vectors
+from retrieval.tokens import estimate_tokens
+from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
+from retrieval.values import EmbeddingSpace
+
+PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
+GO_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+FENCE = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
+REPAIR = (
+    "That was not usable: {problem}\nAnswer again, with one JSON object and nothing else, that fits this JSON schema:\n"
+    "{schema}"
+)
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far one answer has come."""
+
+    began: float
+    chunks: int = 0
+    text: bool = False
+    done_reason: str = ""
+
+
+class OllamaChatModel:
+    """A chat model. `thinking`: the model thinks unless told not to; `context_length`: what it was trained for."""
+
+    def __init__(
+        self, name: str, *, server: OllamaServer, thinking: bool = False, context_length: int | None = None
+    ) -> None:
+        self._settings = settings = server.settings
+        self._server = server
+        self._name = name
+        self._window = min(settings.num_ctx, context_length or settings.num_ctx)
+        self._budget = budget.prompt_budget(
+            num_ctx=settings.num_ctx, max_answer_tokens=settings.max_answer_tokens, context_length=context_length
+        )
+        self._llm = ChatOllama(
+            model=name,
+            base_url=settings.base_url,
+            reasoning=False if thinking else None,
+            keep_alive=keep_alive(settings.keep_alive),
+            client_kwargs=server.client_kwargs(settings.first_token_timeout_s + settings.between_tokens_timeout_s),
+            async_client_kwargs={"transport": server.transport},
+        )
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def prompt_budget(self) -> int:
+        return self._budget
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
+        """The answer's text, piece by piece; `aclosing` it closes the model's connection at once.
+
+        Raises ModelOutputError for an empty answer or a prompt that does not fit, ModelInterruptedError when the stream
+        breaks after the first piece, ModelCutError after the last piece when `num_predict` was reached.
+        """
+        self._require_fit(prompt.name, budget.prompt_tokens(prompt))
+        messages = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+        async with aclosing(self._answer(prompt, messages, schema=None)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
+        """A validated object within `structured_timeout_s`, repair attempt included."""
+        limit_s = self._settings.structured_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._validated(prompt, schema)
+        except TimeoutError as error:
+            raise ModelTimeoutError(f"Ollama timed out after {limit_s:g} s") from error
+
+    async def _validated(self, prompt: Prompt, schema: type[Schema]) -> Schema:
+        shape = schema.model_json_schema()
+        messages: list[BaseMessage] = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+        self._require_fit(prompt.name, budget.prompt_tokens(prompt))
+        text, cut = await self._complete(prompt, messages, shape)
+        try:
+            return schema.model_validate_json(unfenced(text))
+        except ValidationError as error:
+            problem = "it was cut off; write much less" if cut else describe(error)
+        # The prompt stays as it was, so that the server's prompt cache serves the second attempt.
+        messages += [AIMessage(text), HumanMessage(REPAIR.format(problem=problem, schema=shape))]
+        if sum(estimate_tokens(str(message.content)) for message in messages) > self._budget:
+            raise ModelOutputError(f"model '{self._name}' answered in the wrong form: {problem}")
+        text, _ = await self._complete(prompt, messages, shape)
+        try:
+            return schema.model_validate_json(unfenced(text))
+        except ValidationError as error:
+            reason = f"model '{self._name}' answered in the wrong form, twice: {describe(error)}"
+            raise ModelOutputError(reason) from error
+
+    async def _complete(self, prompt: Prompt, messages: list[BaseMessage], shape: dict[str, Any]) -> tuple[str, bool]:
+        """The whole text, and whether it was cut."""
+        pieces: list[str] = []
+        try:
+            async with aclosing(self._answer(prompt, messages, schema=shape)) as answer:
+                async for piece in answer:
+                    pieces.append(piece)
+        except ModelCutError:
+            return "".join(pieces), True
+        except ModelInterruptedError as error:  # half an object is of no use to anybody
+            raise ModelUnavailableError(error.reason) from error
+        return "".join(pieces), False
+
+    async def _answer(
+        self, prompt: Prompt, messages: list[BaseMessage], *, schema: dict[str, Any] | None
+    ) -> AsyncGenerator[str, None]:
+        """One call: through the gate, and into the trace."""
+        settings = self._settings
+        limit_s = settings.first_token_timeout_s if schema is None else settings.structured_timeout_s
+        call = ModelCall(kind="chat", model=self._name, prompt_name=prompt.name, prompt_hash=prompt.hash)
+        begin_model_call(call)
+        reason = "stopped by the caller"
+        try:
+            async with (
+                self._server.chat_gate.enter(wait_s=limit_s, patience_s=PATIENCE * limit_s) as ticket,
+                aclosing(self._pieces(messages, schema, call, ticket)) as pieces,
+            ):
+                async for piece in pieces:
+                    yield piece
+            reason = ""
+        except ModelError as error:
+            reason = error.reason
+            raise
+        finally:
+            end_model_call(call, error=reason)
+
+    async def _pieces(
+        self, messages: list[BaseMessage], schema: dict[str, Any] | None, call: ModelCall, ticket: Ticket
+    ) -> AsyncGenerator[str, None]:
+        progress = _Progress(began=time.monotonic())
+        async with aclosing(self._chunks(messages, schema, progress)) as chunks:
+            async for chunk in chunks:
+                progress.chunks += 1
+                if usage := chunk.usage_metadata:
+                    call.prompt_tokens, call.completion_tokens = usage["input_tokens"], usage["output_tokens"]
+                progress.done_reason = chunk.response_metadata.get("done_reason") or progress.done_reason
+                if text := str(chunk.content):
+                    mark_first_token(call)
+                    # A whole JSON text is waited for: being slow with it is no sign of life.
+                    ticket.answered = schema is None
+                    progress.text = progress.text or bool(text.strip())
+                    yield text
+                if progress.chunks > self._settings.max_answer_tokens + 8:  # the server does not heed num_predict
+                    progress.done_reason = "length"
+                    break
+        self._judge_end(progress)
+
+    def _judge_end(self, progress: _Progress) -> None:
+        """Raises unless the answer came to its proper end."""
+        limit = self._settings.max_answer_tokens
+        if not progress.done_reason:
+            if progress.text:
+                raise ModelInterruptedError("the answer broke off: Ollama ended it without its end mark")
+            raise ModelUnavailableError("Ollama closed the connection")
+        if not progress.text:
+            cut = f" (all {limit} tokens went into thinking)" if progress.done_reason == "length" else ""
+            raise ModelOutputError(f"model '{self._name}' gave an empty answer{cut}")
+        if progress.done_reason == "length":
+            raise ModelCutError(f"the answer was cut at its limit of {limit} tokens")
+
+    async def _chunks(
+        self, messages: list[BaseMessage], schema: dict[str, Any] | None, progress: _Progress
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        """What the server sends, within the time limits; one more try when it was busy. Raises ModelErrors."""
+        retried = False
+        while True:
+            async with aclosing(self._open(messages, schema)) as chunks:
+                try:
+                    while True:
+                        async with asyncio.timeout(self._limit_s(progress)):
+                            chunk = await anext(chunks, None)
+                        if chunk is None:
+                            return
+                        yield chunk
+                except FAILURES as error:
+                    if retried or progress.chunks or not is_busy(error):
+                        raise self._explained(error, progress) from error
+            retried = True
+            await asyncio.sleep(self._settings.busy_retry_s)
+
+    def _open(self, messages: list[BaseMessage], schema: dict[str, Any] | None) -> AsyncGenerator[AIMessageChunk, None]:
+        settings = self._settings
+        options = {
+            "num_ctx": settings.num_ctx,
+            "num_predict": settings.max_answer_tokens,
+            "temperature": settings.temperature if schema is None else 0.0,
+        }
+        chunks: Any = self._llm.astream(messages, options=options, format=schema)
+        return chunks
+
+    def _limit_s(self, progress: _Progress) -> float:
+        """Seconds that the next chunk may take: model load, queue and prefill come before the first."""
+        settings = self._settings
+        limit_s = settings.between_tokens_timeout_s if progress.chunks else settings.first_token_timeout_s
+        return max(0.0, min(limit_s, progress.began + settings.stream_timeout_s - time.monotonic()))
+
+    def _explained(self, error: Exception, progress: _Progress) -> ModelError:
+        settings = self._settings
+        limit_s = settings.between_tokens_timeout_s if progress.chunks else settings.first_token_timeout_s
+        if time.monotonic() - progress.began >= settings.stream_timeout_s:
+            limit_s = settings.stream_timeout_s
+        return explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
+
+    def _require_fit(self, name: str, tokens: int) -> None:
+        budget.require_fit(name, tokens, budget=self._budget, num_ctx=self._window)
+
+
+class OllamaEmbedder:
+    """An embedding model that made, or will make, a space. Queries are cached."""
+
+    def __init__(self, space: EmbeddingSpace, *, server: OllamaServer, cache: VectorCache) -> None:
+        self._settings = settings = server.settings
+        self._server = server
+        self._space = space
+        self._cache = cache
+        self._query_prefix, self._document_prefix = prefixes(space.model)
+        self._model = OllamaEmbeddings(
+            model=space.model,
+            base_url=settings.base_url,
+            num_ctx=settings.num_ctx,
+            keep_alive=keep_alive_seconds(settings.keep_alive),
+            client_kwargs=server.client_kwargs(settings.embed_timeout_s),
+            async_client_kwargs={"transport": server.transport},
+        )
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return self._space
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        size = self._settings.embed_batch_size
+        rows: list[Vectors] = [np.zeros((0, self._space.dim), dtype=np.float32)]
+        for start in range(0, len(texts), size):
+            rows.append(await self._embed([self._document_prefix + text for text in texts[start : start + size]]))
+        return np.concatenate(rows)
+
+    async def embed_query(self, text: str) -> NDArray[np.float32]:
+        return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        found = {text: self._cache.get(self._space, text) for text in texts}
+        missing = [text for text, vector in found.items() if vector is None]
+        size = self._settings.embed_batch_size
+        for start in range(0, len(missing), size):
+            batch = missing[start : start + size]
+            for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
+                found[text] = vector
+                self._cache.put(self._space, text, vector)
+        return np.array([found[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
+
+    async def measure(self) -> int:
+        """Numbers per embedding, as the model really gives them: its description may tell another."""
+        rows = await self._rows(["dimension"])
+        if not rows or not rows[0]:
+            raise EmbeddingUnavailableError(f"model '{self._space.model}' gave an empty embedding")
+        return len(rows[0])
+
+    async def _embed(self, texts: list[str]) -> Vectors:
+        return unit_vectors(await self._rows(texts), count=len(texts), space=self._space)
+
+    async def _rows(self, texts: list[str]) -> list[list[float]]:
+        """One POST, through the gate and into the trace. Raises EmbeddingUnavailableError."""
+        limit_s = self._settings.embed_timeout_s
+        call = begin_model_call(ModelCall(kind="embed", model=self._space.model))
+        reason = "stopped by the caller"
+        try:
+            async with self._server.embed_gate.enter(wait_s=limit_s, patience_s=PATIENCE * limit_s):
+                rows = await self._post(texts, limit_s)
+            reason = ""
+            return rows
+        except ModelError as error:
+            reason = error.reason
+            raise EmbeddingUnavailableError(reason) from error
+        finally:
+            end_model_call(call, error=reason)
+
+    async def _post(self, texts: list[str], limit_s: float, *, retried: bool = False) -> list[list[float]]:
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._model.aembed_documents(texts)
+        except FAILURES as error:
+            if retried or not is_busy(error):
+                raise explain(error, model=self._space.model, server=self._server.address, limit_s=limit_s) from error
+        await asyncio.sleep(self._settings.busy_retry_s)
+        return await self._post(texts, limit_s, retried=True)
+
+
+def keep_alive(text: str) -> int | str:
+    """As Ollama wants it: a plain number is seconds and must not be sent as text."""
+    return int(text) if re.fullmatch(r"-?\d+", text) else text
+
+
+def keep_alive_seconds(text: str) -> int:
+    """The same for the embeddings client, which takes whole seconds only; "1h30m" is 5400, below 0 is for ever."""
+    if isinstance(value := keep_alive(text), int):
+        return value
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+    seconds = sum(float(number) * units[unit] for number, unit in GO_DURATION.findall(text))
+    return -1 if text.startswith("-") else round(seconds)
+
+
+def unfenced(text: str) -> str:
+    """JSON without the Markdown fence that some models put around it."""
+    return fenced[1] if (fenced := FENCE.match(text)) else text
+
+
+def describe(error: ValidationError) -> str:
+    """The first mistakes, in words for the model and for the decision path."""
+    found = [f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:3]]
+    return "; ".join(found)[:300]

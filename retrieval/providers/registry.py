@@ -1,0 +1,144 @@
+"""The models that can be had at this moment: found by capability, or named in the settings; or none.
+
+| RAG_OFFLINE | server not there | server there |
+|---|---|---|
+| `auto` | no chat model; new collections get the lexical embedder | its models |
+| `0` | errors, also for new collections | its models |
+| `1` | as `auto` without a server: it is never called | as `auto` without a server |
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ragsite.rag_settings import OllamaSettings
+from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
+from retrieval.ports import ChatModel, Embedder, ModelStatus
+from retrieval.providers.breaker import ModelMissingError
+from retrieval.providers.discovery import Discovery, InstalledModel, Snapshot
+from retrieval.providers.failures import not_installed
+from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.lexical import LexicalEmbedder
+from retrieval.providers.ollama import OllamaChatModel, OllamaEmbedder
+from retrieval.providers.server import OllamaServer
+from retrieval.providers.vectors import VectorCache
+from retrieval.values import EmbeddingSpace
+
+FORCED_OFFLINE = "offline mode is switched on (RAG_OFFLINE=1)"
+NO_CHAT_MODEL = "Ollama has no chat model: ollama pull one, e.g. qwen3:4b"
+NO_EMBED_MODEL = "Ollama has no embedding model: ollama pull one, e.g. bge-m3"
+
+
+class ModelRegistry:
+    """Implements `retrieval.ports.Models`. Belongs to one event loop; opens no connection before its first call."""
+
+    def __init__(self, settings: OllamaSettings) -> None:
+        self._settings = settings
+        self._server = OllamaServer(settings)
+        self._discovery = Discovery(self._server)
+        self._lexical = LexicalEmbedder()
+        self._cache = VectorCache()
+        self._chat_models: dict[InstalledModel, OllamaChatModel] = {}
+        self._embedders: dict[EmbeddingSpace, OllamaEmbedder] = {}
+        self._dimensions: dict[InstalledModel, int] = {}
+
+    async def status(self, *, refresh: bool = False) -> ModelStatus:
+        """Never raises. `reason` also tells which of the configured models is missing."""
+        if self._settings.offline == "1":
+            return ModelStatus(reachable=False, offline_forced=True, reason=FORCED_OFFLINE)
+        snapshot = await self._discovery.snapshot(refresh=refresh)
+        names: dict[str, str] = {}
+        problems: list[str] = [snapshot.reason] if snapshot.reason else []
+        for role in ("answer", "fast", "embed"):
+            try:
+                names[role] = self._choose(snapshot, role).name
+            except ModelUnavailableError as error:
+                problems.append(error.reason)
+        return ModelStatus(
+            reachable=snapshot.reachable,
+            chat_model=names.get("answer", ""),
+            fast_model=names.get("fast", ""),
+            embed_model=names.get("embed", ""),
+            models=tuple(model.name for model in snapshot.models),
+            reason="; ".join(dict.fromkeys(problems)),
+        )
+
+    async def chat(self, role: Literal["answer", "fast"]) -> ChatModel:
+        """Raises ModelUnavailableError with the reason."""
+        model = self._choose(await self._snapshot(), role)
+        known = self._chat_models.get(model)
+        if known is None:
+            details = await self._discovery.details(model)
+            known = OllamaChatModel(
+                model.name, server=self._server, thinking=model.thinks, context_length=details.context_length
+            )
+            if details.context_length:
+                self._chat_models[model] = known
+        return known
+
+    async def embedder(self, space: EmbeddingSpace) -> Embedder:
+        """Raises EmbeddingUnavailableError."""
+        if space == LEXICAL_SPACE:
+            return self._lexical
+        try:
+            if (await self._snapshot()).find(space.model) is None:
+                raise EmbeddingUnavailableError(not_installed(space.model))
+        except ModelUnavailableError as error:
+            raise EmbeddingUnavailableError(error.reason) from error
+        return self._embedder(space)
+
+    async def default_embedder(self) -> Embedder:
+        """Raises EmbeddingUnavailableError with RAG_OFFLINE=0, or for a named model that a reachable server lacks."""
+        try:
+            model = self._choose(await self._snapshot(), "embed")
+        except ModelUnavailableError as error:
+            wrongly_named = isinstance(error, ModelMissingError) and bool(self._settings.embed_model)
+            if self._settings.offline == "0" or wrongly_named:
+                raise EmbeddingUnavailableError(error.reason) from error
+            return self._lexical
+        return self._embedder(EmbeddingSpace(model=model.name, dim=await self._dimension(model)))
+
+    async def close(self) -> None:
+        self._chat_models.clear()
+        self._embedders.clear()
+        await self._server.close()
+
+    async def _snapshot(self) -> Snapshot:
+        """Raises ModelUnavailableError when there is no server to call."""
+        if self._settings.offline == "1":
+            raise ModelUnavailableError(FORCED_OFFLINE)
+        snapshot = await self._discovery.snapshot()
+        if not snapshot.reachable:
+            raise ModelUnavailableError(snapshot.reason)
+        return snapshot
+
+    def _choose(self, snapshot: Snapshot, role: str) -> InstalledModel:
+        """The configured model of a role, else the first that can do it. Raises ModelMissingError."""
+        settings = self._settings
+        wanted = {
+            "answer": settings.chat_model,
+            "fast": settings.fast_model or settings.chat_model,
+            "embed": settings.embed_model,
+        }[role]
+        fitting = [model for model in snapshot.models if (model.can_embed if role == "embed" else model.can_chat)]
+        if not wanted:
+            if not fitting:
+                raise ModelMissingError(NO_EMBED_MODEL if role == "embed" else NO_CHAT_MODEL)
+            return fitting[0]
+        model = snapshot.find(wanted)
+        if model is None:
+            raise ModelMissingError(not_installed(wanted))
+        if model not in fitting:
+            raise ModelMissingError(f"model '{wanted}' can't {'embed' if role == 'embed' else 'chat'}")
+        return model
+
+    def _embedder(self, space: EmbeddingSpace) -> OllamaEmbedder:
+        if space not in self._embedders:
+            self._embedders[space] = OllamaEmbedder(space, server=self._server, cache=self._cache)
+        return self._embedders[space]
+
+    async def _dimension(self, model: InstalledModel) -> int:
+        if model not in self._dimensions:
+            unmeasured = EmbeddingSpace(model=model.name, dim=0)
+            self._dimensions[model] = await OllamaEmbedder(unmeasured, server=self._server, cache=self._cache).measure()
+        return self._dimensions[model]

@@ -1,0 +1,53 @@
+"""The connection to one Ollama server, for one event loop: transport, gates and time limits."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import httpx
+
+from ragsite.rag_settings import OllamaSettings
+from retrieval.providers.breaker import CircuitBreaker, Gate
+
+
+class OllamaServer:
+    """All clients share its transport, and so it closes them all.
+
+    Connections are not kept alive: compared with a model call a new one costs nothing, and a kept one breaks when the
+    server restarts or the event loop ends. Proxies of the environment are not used.
+    """
+
+    def __init__(self, settings: OllamaSettings) -> None:
+        self.settings = settings
+        url = httpx.URL(settings.base_url)
+        self.address = url.host if url.port is None else f"{url.host}:{url.port}"  # never the password of the URL
+        self.ssl_context = _ssl_context(url.scheme)
+        self.transport = httpx.AsyncHTTPTransport(
+            verify=self.ssl_context, limits=httpx.Limits(max_connections=100, max_keepalive_connections=0)
+        )
+        self.http = httpx.AsyncClient(
+            base_url=settings.base_url,
+            transport=self.transport,
+            timeout=httpx.Timeout(settings.discovery_timeout_s),
+            verify=self.ssl_context,
+        )
+        self.chat_gate, self.embed_gate = self._gate(), self._gate()
+
+    def client_kwargs(self, read_timeout_s: float) -> dict[str, Any]:
+        """For langchain-ollama's clients. The read timeout is the second line: the calls themselves watch the time."""
+        timeout = httpx.Timeout(read_timeout_s, connect=self.settings.connect_timeout_s)
+        return {"timeout": timeout, "verify": self.ssl_context}
+
+    async def close(self) -> None:
+        await self.http.aclose()
+        await self.transport.aclose()
+
+    def _gate(self) -> Gate:
+        breaker = CircuitBreaker(failures=self.settings.breaker_failures, reset_s=self.settings.breaker_reset_s)
+        return Gate(limit=self.settings.max_concurrency, breaker=breaker)
+
+
+def _ssl_context(scheme: str) -> ssl.SSLContext:
+    """Loading the certificates takes long enough to be felt, so plain HTTP goes without."""
+    return ssl.create_default_context() if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,0 +1,77 @@
+"""What surrounds an embedding model's numbers: prefixes that models expect, checks, and a cache for queries."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.ports import Vectors
+from retrieval.values import EmbeddingSpace
+
+# Retrieval models are trained with these (their model cards); without them the distance of query and document suffers.
+# The first name that the model's begins with holds; names without a namespace.
+PREFIXES: tuple[tuple[str, str, str], ...] = (
+    ("nomic-embed-text", "search_query: ", "search_document: "),
+    ("mxbai-embed-large", "Represent this sentence for searching relevant passages: ", ""),
+    ("snowflake-arctic-embed2", "query: ", ""),
+    ("snowflake-arctic-embed", "Represent this sentence for searching relevant passages: ", ""),
+    ("bge-large", "Represent this sentence for searching relevant passages: ", ""),
+    ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
+    (
+        "qwen3-embedding",
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+        "",
+    ),
+    ("multilingual-e5", "query: ", "passage: "),
+    ("e5-", "query: ", "passage: "),
+)
+
+
+def prefixes(model: str) -> tuple[str, str]:
+    """What to put before a query and before a document."""
+    name = model.rpartition("/")[2].lower()
+    for begin, query, document in PREFIXES:
+        if name.startswith(begin):
+            return query, document
+    return "", ""
+
+
+def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: EmbeddingSpace) -> Vectors:
+    """float32, shape (count, space.dim), unit length. Raises EmbeddingUnavailableError for anything else."""
+    sizes = {len(row) for row in rows}
+    if len(rows) != count or len(sizes) > 1:
+        raise EmbeddingUnavailableError(f"model '{space.model}' gave {len(rows)} embeddings for {count} texts")
+    if sizes and sizes != {space.dim}:
+        raise EmbeddingUnavailableError(
+            f"model '{space.model}' now gives {sizes.pop()} numbers per embedding, and the collection has {space.dim};"
+            " re-embed the collection"
+        )
+    vectors = np.asarray(rows, dtype=np.float32).reshape(count, space.dim)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(vectors).all() or not lengths.all():
+        raise EmbeddingUnavailableError(f"model '{space.model}' gave an embedding that is not a direction")
+    return np.asarray(vectors / lengths, dtype=np.float32)
+
+
+class VectorCache:
+    """The embeddings of the last queries, by model and text, in this process."""
+
+    def __init__(self, size: int = 512) -> None:
+        self._size = size
+        self._vectors: OrderedDict[tuple[EmbeddingSpace, str], NDArray[np.float32]] = OrderedDict()
+
+    def get(self, space: EmbeddingSpace, text: str) -> NDArray[np.float32] | None:
+        vector = self._vectors.get((space, text))
+        if vector is not None:
+            self._vectors.move_to_end((space, text))
+        return vector
+
+    def put(self, space: EmbeddingSpace, text: str, vector: NDArray[np.float32]) -> None:
+        self._vectors[(space, text)] = vector
+        self._vectors.move_to_end((space, text))
+        while len(self._vectors) > self._size:
+            self._vectors.popitem(last=False)
