@@ -1,0 +1,100 @@
+"""Condense: a follow-up, or the reply to a question asked back, becomes a question that stands on its own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from retrieval.analysis import analyze
+from retrieval.language import HAN
+from retrieval.steps.answer_language import Language
+from retrieval.steps.quoting import quote_history
+from retrieval.steps.schemas import CondensedQuestion
+from retrieval.steps.step import attempt
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.values import OpenClarification, Question
+
+TOO_LITTLE = 1.5  # words; a message of so few can only be understood with what was said before
+POINTING_LENGTH = 6.0  # words; in a longer message "it" and "这" refer to something inside it
+REPLY_LENGTH = 6.0  # words; a longer message that matches no option is a new question
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|that|those|this|these|there|then|the same|he|him|his|she|her|one|ones|both|either"
+    r"|what about|how about|and (?:for|in|if|what|how|when|who)|why not|what else)\b"
+    r"|^(?:and|or|but|so|also)\b"
+    r"|[它她该該]|(?<!其)他|其(?![他它中实實余餘])|(?<![因彼])此(?!外)|这|這|那|同样|同樣|上述|前者|后者|後者|呢[？?]?\s*$|^(?:还有|還有|另外|那么|那麼|为什么|為什麼|为何|為何)",
+    re.IGNORECASE,
+)
+_HAN = re.compile(f"[{HAN}]")
+_ASKS = re.compile(
+    r"[?？]|^(?:what|who|whom|whose|which|when|where|why|how|is|are|do|does|did|can|could|should|may|must|tell|explain|show)\b"
+    r"|什么|什麼|怎么|怎麼|如何|多少|几|幾|哪|谁|誰|吗|嗎|是否|能否|请问|請問",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Condense:
+    tools: Toolbox
+
+    async def condense(self, question: Question, draft: str, *, run: Run, language: Language) -> str:
+        """The self-contained question. `draft`: what `condense_without_model` made of it, the fallback."""
+        async with run.trace.step("condense") as step:
+            if draft != question.text and question.open_clarification:
+                step.summary = f"reply to a question asked back: {draft}"
+                return draft
+            if not question.history:
+                step.skip("the first question of a conversation stands on its own")
+                return draft
+            standalone = await attempt(
+                step,
+                self._ask_model(question, language),
+                fallback=lambda: draft,
+                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
+                first_search=run.first_search,
+            )
+            step.summary = step.summary or standalone
+            step.detail["standalone_question"] = standalone
+            return standalone
+
+    async def _ask_model(self, question: Question, language: Language) -> str:
+        numbers = self.tools.settings.corrective
+        history = quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens)
+        result = await self.tools.complete(
+            "fast", "condense", CondensedQuestion, language=language, history=history, question=question.text
+        )
+        return " ".join(result.standalone_question.split()) or question.text
+
+
+def condense_without_model(question: Question) -> str:
+    """The question, joined with what it leaves out.
+
+    A reply to a question asked back is joined with the question it was about. A message that points back ("what about
+    2024?", "它呢？") or says very little is joined with the content of the last question.
+    """
+    if question.open_clarification and is_reply(question.text, question.open_clarification):
+        return f"{question.open_clarification.question.strip()} ({question.text.strip()})"
+    last = next((message.text for message in reversed(question.history) if message.role == "user"), "")
+    if not last or not points_back(question.text):
+        return question.text
+    return f"{' '.join(last.split())} {question.text.strip()}"
+
+
+def points_back(text: str) -> bool:
+    """Whether a message can hardly be understood without what was said before."""
+    length = content_length(text)
+    return length <= TOO_LITTLE or (length <= POINTING_LENGTH and bool(_POINTS_BACK.search(text)))
+
+
+def content_length(text: str) -> float:
+    """Content words in a text; two Chinese characters make about one."""
+    words = {term for term in analyze(text) if not _HAN.search(term)}
+    return len(words) + len(_HAN.findall(text)) / 2
+
+
+def is_reply(text: str, opened: OpenClarification) -> bool:
+    """Whether the message answers the question that was asked back: one of its options, or a few words of one's own."""
+    terms = set(analyze(text))
+    if terms and any(terms == set(analyze(option)) for option in opened.clarification.options):
+        return True
+    says_something = any(character.isalnum() for character in text)  # "both" and "any of them" hold no terms
+    return says_something and content_length(text) <= REPLY_LENGTH and not _ASKS.search(text.strip())

@@ -1,0 +1,191 @@
+"""Generate: the answer, streamed as the model writes it; without a model, the best sentences of the passages.
+
+What has reached the reader is the answer: markers are cleaned on the way, and a stream that breaks leaves what came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from retrieval.errors import ModelError
+from retrieval.ports import ChatModel, Prompt
+from retrieval.steps import order
+from retrieval.steps.answer_language import NAMES, Language
+from retrieval.steps.extractive import extractive_answer
+from retrieval.steps.markers import MarkerFilter, cited_markers
+from retrieval.steps.no_answer import reads_as_refusal
+from retrieval.steps.phrases import phrase
+from retrieval.steps.quoting import one_line, quote_history, quote_source
+from retrieval.steps.small_talk import Kind
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.tokens import estimate_tokens
+from retrieval.trace import StepRecord, Trace
+from retrieval.values import Answer, Question, ScoredChunk, Source
+
+
+class AnswerWriter:
+    """Emits an answer's pieces, cleaned; `text` is what has been emitted."""
+
+    def __init__(self, trace: Trace, *, passages: int) -> None:
+        self.text = ""
+        self._trace = trace
+        self._filter = MarkerFilter(passages)
+
+    async def write(self, piece: str) -> None:
+        await self._emit(self._filter.feed(piece))
+
+    async def finish(self) -> None:
+        await self._emit(self._filter.finish())
+
+    async def _emit(self, content: str) -> None:
+        content = content if self.text else content.lstrip()
+        if content:
+            self.text += content
+            await self._trace.emit_chunk(content)
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    tools: Toolbox
+
+    async def generate(
+        self, question: Question, standalone: str, candidates: Sequence[ScoredChunk], *, run: Run, language: Language
+    ) -> Answer:
+        """`candidates`: reranked, best first; `standalone`: the self-contained question. Never raises a ModelError."""
+        chosen = await self._order(question, candidates, run=run)
+        async with run.trace.step("generate") as step:
+            model, prompt, failure = await self._prepare(question, standalone, chosen, run=run, language=language)
+            sources = as_sources(chosen)
+            await run.trace.sink.sources_chosen(sources)
+            writer = AnswerWriter(run.trace, passages=len(sources))
+            if model and prompt:
+                failure = await stream_answer(model, prompt, writer, run=run)
+            if failure:
+                step.degrade(failure)
+            if not writer.text:
+                pieces = extractive_answer(
+                    standalone,
+                    sources,
+                    language=language,
+                    sentences=self.tools.settings.corrective.extractive_sentences,
+                )
+                for piece in pieces:
+                    await writer.write(piece)
+                await writer.finish()
+                model, failure = None, ""
+            return self._answer(step, writer.text, sources, model=model, broke=failure)
+
+    async def greet(self, question: Question, kind: Kind, *, run: Run, language: Language) -> Answer:
+        """A reply to a greeting or to thanks, without passages."""
+        async with run.trace.step("generate") as step:
+            writer = AnswerWriter(run.trace, passages=0)
+            failure = ""
+            try:
+                model = await self.tools.models.chat("answer")
+                prompt = self.tools.prompts.render(
+                    "small_talk", language=language, language_name=NAMES[language], question=one_line(question.text)
+                )
+                failure = await stream_answer(model, prompt, writer, run=run)
+            except ModelError as error:
+                failure = error.reason
+            if failure:
+                step.degrade(failure)
+            if not writer.text:
+                await writer.write(phrase(kind, language))
+                await writer.finish()
+                failure = ""
+            step.summary = "a greeting"
+            return Answer(decision="ANSWER", text=writer.text, reason="small talk", partial=bool(failure))
+
+    async def _order(self, question: Question, candidates: Sequence[ScoredChunk], *, run: Run) -> list[ScoredChunk]:
+        numbers = self.tools.settings.corrective
+        async with run.trace.step("order") as step:
+            most = question.options.top_k or numbers.context_passages
+            chosen = order.choose(candidates, most=most, weak_score=numbers.weak_score)
+            placed = order.place(chosen, numbers.position)
+            step.summary = f"{len(placed)} of {len(candidates)} passages, {numbers.position}"
+            step.detail["chunk_ids"] = [candidate.chunk_id for candidate in placed]
+            return placed
+
+    async def _prepare(
+        self, question: Question, standalone: str, chosen: list[ScoredChunk], *, run: Run, language: Language
+    ) -> tuple[ChatModel | None, Prompt | None, str]:
+        """The model and the prompt that fits it (`chosen` is shortened to what fits), or why there is none."""
+        try:
+            async with asyncio.timeout(run.deadline.remaining()):
+                model = await self.tools.models.chat("answer")
+            frame = self._render(question, standalone, (), language)
+            left = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
+            chosen[:] = order.fit(chosen, tokens=left)
+            return model, self._render(question, standalone, chosen, language), ""
+        except ModelError as error:
+            return None, None, error.reason
+        except TimeoutError:
+            return None, None, "no time was left for the model"
+
+    def _render(self, question: Question, standalone: str, chosen: Sequence[ScoredChunk], language: Language) -> Prompt:
+        numbers = self.tools.settings.corrective
+        passages = (quote_source(number, candidate.chunk, language) for number, candidate in enumerate(chosen, start=1))
+        return self.tools.prompts.render(
+            "generate",
+            language=language,
+            language_name=NAMES[language],
+            history=quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens),
+            passages="\n\n".join(passages),
+            question=one_line(standalone),
+        )
+
+    def _answer(
+        self, step: StepRecord, text: str, sources: Sequence[Source], *, model: ChatModel | None, broke: str
+    ) -> Answer:
+        cited = cited_markers(text)
+        marked = tuple(replace(source, cited=source.marker in cited) for source in sources)
+        refused = model is not None and not broke and not cited and reads_as_refusal(text)
+        step.detail |= {"model": model.name if model else "", "cited": sorted(cited), "partial": bool(broke)}
+        step.summary = (
+            f"{len(text)} characters, {len(cited)} of {len(sources)} passages cited"
+            + (f", by {model.name}" if model else ", without a model")
+            + (", broken off" if broke else "")
+            + (": the model found no answer in the passages" if refused else "")
+        )
+        return Answer(
+            decision="NO_ANSWER" if refused else "ANSWER",
+            text=text,
+            sources=marked,
+            model=model.name if model else "",
+            partial=bool(broke),
+            reason="the model found no answer in the passages" if refused else "",
+        )
+
+
+async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run) -> str:
+    """Write the model's answer; returns why it failed or broke off, or an empty string.
+
+    Cancelling closes the model's connection. At the deadline the answer ends where it is.
+    """
+    failure = ""
+    try:
+        async with asyncio.timeout(run.deadline.remaining()):
+            stream: AsyncGenerator[str, None] = model.stream(prompt)
+            async with aclosing(stream) as pieces:
+                async for piece in pieces:
+                    await writer.write(piece)
+    except ModelError as error:
+        failure = error.reason
+    except TimeoutError:
+        failure = "the time for the whole answer was over"
+    await writer.finish()
+    if not failure and not writer.text:
+        failure = "the model gave an empty answer"
+    return failure
+
+
+def as_sources(chosen: Sequence[ScoredChunk]) -> tuple[Source, ...]:
+    """Numbered from 1 in the order of the prompt."""
+    return tuple(
+        Source(marker=number, chunk=candidate.chunk, scores=candidate.scores)
+        for number, candidate in enumerate(chosen, start=1)
+    )

@@ -1,0 +1,228 @@
+"""Rerank and assess in one structured call over numbered passages; without a model, by the lexical grader.
+
+Source: seed 003 §2.5 (scores 0–1 for the first N candidates) and §2.6 (CRAG: ANSWER, CLARIFY, REFINE, NO_ANSWER).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from retrieval.errors import ModelOutputError
+from retrieval.steps.answer_language import Language
+from retrieval.steps.lexical_grader import grade
+from retrieval.steps.quoting import label, one_line, quote_passage
+from retrieval.steps.schemas import RetrievalJudgement, Verdict
+from retrieval.steps.snippet import best_window
+from retrieval.steps.step import attempt
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.trace import StepRecord
+from retrieval.values import Clarification, ScoredChunk
+
+MAX_OPTIONS = 5
+OPTION_CHARS = 120
+REASON_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """What retrieval is worth. `candidates`: reranked, best first; `best`: the best one's score, 0..1."""
+
+    verdict: Verdict
+    candidates: tuple[ScoredChunk, ...] = ()
+    reason: str = ""
+    missing: str = ""
+    clarification: Clarification | None = None
+    by_model: bool = False
+    refused: bool = False  # the model said NO_ANSWER, and nothing that answers was found after it
+    lexical_best: float = 0.0  # the model-free grader's best, whoever gave the verdict
+
+    @property
+    def best(self) -> float:
+        return max((candidate.scores.rerank or 0.0 for candidate in self.candidates), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    tools: Toolbox
+
+    async def judge(
+        self,
+        question: str,
+        candidates: Sequence[ScoredChunk],
+        *,
+        run: Run,
+        language: Language,
+        use_model: bool = True,
+        use_reranker: bool = True,
+    ) -> Assessment:
+        """Scores and a verdict. `use_model=False`: switched off, or no model round is left before the first token.
+
+        Where there is a cross-encoder its scores serve in place of the model's; failing it, the model is asked.
+        """
+        pool = tuple(candidates[: self.tools.settings.rerank.max_candidates])
+        lexical = await asyncio.to_thread(grade, question, pool)
+        async with run.trace.step("rerank") as rerank_step:
+            crossed = await self._cross_encoded(question, pool, rerank_step, run) if pool and use_reranker else None
+            judgement = None
+            if crossed is None:
+                judgement = await self._judgement(question, pool, rerank_step, run, language, use_model=use_model)
+            ranked = rerank(pool, crossed or (scale(judgement, lexical) if judgement else lexical))
+            ranked = at_least(ranked, self.tools.settings.rerank.min_score)
+            _describe(rerank_step, ranked, lexical)
+        async with run.trace.step("assess") as step:
+            by = self.tools.reranker.name if self.tools.reranker and crossed else "without a model"
+            assessment = self._from_model(judgement, ranked) if judgement else self._from_scores(ranked, by)
+            assessment = replace(assessment, lexical_best=max(lexical, default=0.0))
+            if rerank_step.status == "degraded":
+                step.degrade(str(rerank_step.detail["reason"]))
+            step.summary = f"{assessment.verdict}: {assessment.reason}"
+            step.detail["verdict"] = assessment.verdict
+            step.detail["best"] = round(assessment.best, 3)
+            step.detail["missing"] = assessment.missing
+            step.detail["by_model"] = assessment.by_model
+        return assessment
+
+    async def _cross_encoded(
+        self, question: str, pool: tuple[ScoredChunk, ...], step: StepRecord, run: Run
+    ) -> list[float] | None:
+        reranker = self.tools.reranker
+        if reranker is None:
+            return None
+        length = self.tools.settings.rerank.snippet_length
+        texts = [
+            f"{label(candidate.chunk)}\n{best_window(candidate.chunk.text, question, length)}" for candidate in pool
+        ]
+        work: Coroutine[Any, Any, list[float] | None] = reranker.rerank(question, texts)
+        limit_s = run.deadline.limit(self.tools.settings.rerank.timeout_s)
+        scores = await attempt(step, work, fallback=lambda: None, timeout_s=limit_s)
+        step.detail["reranker"] = reranker.name
+        return scores
+
+    async def _judgement(
+        self,
+        question: str,
+        pool: tuple[ScoredChunk, ...],
+        step: StepRecord,
+        run: Run,
+        language: Language,
+        *,
+        use_model: bool,
+    ) -> RetrievalJudgement | None:
+        if not pool:
+            step.skip("nothing was found")
+            return None
+        if not use_model:
+            if step.status == "degraded":  # the cross-encoder was asked, and failed
+                return None
+            step.skip("no model call: switched off, or no round is left before the first token")
+            return None
+        ask: Coroutine[Any, Any, RetrievalJudgement | None] = self._ask_model(question, pool, language)
+        limit_s = run.deadline.limit(self.tools.settings.ollama.structured_timeout_s)
+        return await attempt(step, ask, fallback=lambda: None, timeout_s=limit_s)
+
+    async def _ask_model(self, question: str, pool: tuple[ScoredChunk, ...], language: Language) -> RetrievalJudgement:
+        length = self.tools.settings.rerank.snippet_length
+        passages = "\n\n".join(
+            quote_passage(number, candidate.chunk, best_window(candidate.chunk.text, question, length), language)
+            for number, candidate in enumerate(pool, start=1)
+        )
+        judgement = await self.tools.complete(
+            "fast",
+            self.tools.settings.rerank.prompt,
+            RetrievalJudgement,
+            language=language,
+            passages=passages,
+            question=one_line(question),
+        )
+        if not any(1 <= entry.passage <= len(pool) for entry in judgement.scores):
+            raise ModelOutputError("the model scored none of the passages")
+        return judgement
+
+    def _from_model(self, judgement: RetrievalJudgement, ranked: tuple[ScoredChunk, ...]) -> Assessment:
+        """The model's verdict, where its own scores bear it out."""
+        numbers = self.tools.settings.corrective
+        best = max(candidate.scores.rerank or 0.0 for candidate in ranked)
+        verdict, reason = judgement.verdict, one_line(judgement.reason)[:REASON_CHARS]
+        if verdict == "ANSWER" and best < numbers.weak_score:
+            verdict, reason = "REFINE", f"said ANSWER, but the best passage scores only {best:.2f}"
+        elif verdict in ("NO_ANSWER", "REFINE") and best >= max(numbers.good_score, 0.5):
+            verdict, reason = "ANSWER", f"said {verdict}, but a passage scores {best:.2f}"
+        return Assessment(
+            verdict=verdict,
+            candidates=ranked,
+            reason=reason or "the model's judgement",
+            missing=one_line(judgement.missing)[:REASON_CHARS],
+            clarification=_clarification(judgement) if verdict == "CLARIFY" else None,
+            by_model=True,
+            refused=verdict == "NO_ANSWER",
+        )
+
+    def _from_scores(self, ranked: tuple[ScoredChunk, ...], by: str) -> Assessment:
+        if not ranked:
+            return Assessment(verdict="REFINE", reason="nothing was found")
+        numbers = self.tools.settings.corrective
+        best = ranked[0].scores.rerank or 0.0
+        verdict: Verdict = "ANSWER" if best >= numbers.good_score else "REFINE"
+        return Assessment(verdict=verdict, candidates=ranked, reason=f"{by}, the best passage scores {best:.2f}")
+
+
+def scale(judgement: RetrievalJudgement, lexical: Sequence[float]) -> list[float]:
+    """The model's scores as 0..1, in the passages' order; a model that graded 0–10 or 0–100 is understood.
+
+    A passage that it left out keeps at most half of its lexical grade: what is not worth a line is seldom the answer.
+    """
+    given = {entry.passage: entry.score for entry in judgement.scores if entry.score == entry.score}
+    top = max(given.values(), default=0.0)
+    unit = 1.0 if top <= 1.0 else 10.0 if top <= 10.0 else 100.0
+    return [
+        min(1.0, max(0.0, given[number] / unit)) if number in given else estimate / 2
+        for number, estimate in enumerate(lexical, start=1)
+    ]
+
+
+def rerank(pool: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
+    """By score; equal ones stay in the order that retrieval and ratings gave them."""
+    scored = [
+        replace(candidate, scores=replace(candidate.scores, rerank=score, final=score))
+        for candidate, score in zip(pool, scores, strict=True)
+    ]
+    return tuple(sorted(scored, key=lambda candidate: -round(candidate.scores.rerank or 0.0, 2)))
+
+
+def at_least(ranked: tuple[ScoredChunk, ...], min_score: float) -> tuple[ScoredChunk, ...]:
+    """Without the candidates below `min_score`; the best one stays, so that there is something to judge."""
+    return tuple(one for one in ranked if (one.scores.rerank or 0.0) >= min_score) or ranked[:1]
+
+
+def combine(before: Assessment, newly: Assessment) -> Assessment:
+    """The verdict on what was newly found, over all candidates: scores that were given stay."""
+    candidates = sorted(
+        (*newly.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.rerank or 0.0)
+    )
+    lexical_best = max(before.lexical_best, newly.lexical_best)
+    return replace(
+        newly,
+        candidates=tuple(candidates),
+        missing=newly.missing or before.missing,
+        refused=newly.refused if newly.by_model else before.refused and newly.verdict != "ANSWER",
+        lexical_best=lexical_best,
+    )
+
+
+def _clarification(judgement: RetrievalJudgement) -> Clarification | None:
+    question = one_line(judgement.clarifying_question)
+    options = dict.fromkeys(one_line(text)[:OPTION_CHARS] for text in judgement.clarifying_options)
+    if not question:
+        return None
+    return Clarification(question=question, options=tuple(option for option in options if option)[:MAX_OPTIONS])
+
+
+def _describe(step: StepRecord, ranked: Sequence[ScoredChunk], lexical: Sequence[float]) -> None:
+    step.detail["scores"] = {candidate.chunk_id: round(candidate.scores.rerank or 0.0, 3) for candidate in ranked}
+    step.detail["lexical"] = [round(value, 3) for value in lexical]
+    if ranked and step.status != "skipped":
+        best = ranked[0]
+        step.summary = f"{len(ranked)} passages; best {best.scores.rerank or 0:.2f}: {best.chunk.title}"

@@ -1,0 +1,54 @@
+"""Order: which passages go into the prompt, how many fit, and where the best ones stand.
+
+Source: Liu et al., "Lost in the Middle", TACL 2024; seed 002, position strategies `top_first` and `sandwich`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from retrieval.steps.quoting import quote_source
+from retrieval.tokens import estimate_tokens
+from retrieval.values import ScoredChunk
+
+Position = Literal["top_first", "sandwich"]
+
+
+def choose(candidates: Sequence[ScoredChunk], *, most: int, weak_score: float) -> list[ScoredChunk]:
+    """The best `most` candidates without those that were judged weak; all of them where even the best one was.
+
+    The same text in two documents is given once.
+    """
+    all_weak = not candidates or (candidates[0].scores.rerank or 0.0) < weak_score
+    chosen: list[ScoredChunk] = []
+    texts: set[str] = set()
+    for candidate in candidates:
+        text = " ".join(candidate.chunk.text.split())
+        judged_weak = not all_weak and (candidate.scores.rerank or 0.0) < weak_score
+        if text in texts or judged_weak:
+            continue
+        texts.add(text)
+        chosen.append(candidate)
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def place(ranked: Sequence[ScoredChunk], position: Position) -> list[ScoredChunk]:
+    """`top_first`: best first. `sandwich`: the best at both ends, the weakest in the middle (1 3 5 4 2)."""
+    if position == "top_first" or len(ranked) <= 2:
+        return list(ranked)
+    return [*ranked[0::2], *reversed(ranked[1::2])]
+
+
+def fit(ranked: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:
+    """The best ones that fit into `tokens` as quoted passages; the first one always stays."""
+    kept: list[ScoredChunk] = []
+    left = tokens
+    for candidate in ranked:
+        left -= estimate_tokens(quote_source(len(kept) + 1, candidate.chunk)) + 2
+        if kept and left < 0:
+            break
+        kept.append(candidate)
+    return kept

@@ -1,0 +1,85 @@
+"""Documents and earlier messages as quoted material in a prompt: delimited, numbered, and unable to end the quotation.
+
+The prompts say that text between <passages> and <conversation> tags is material, never instructions; here those tags,
+and anything that looks like one of our passage numbers, are taken out of what is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from retrieval.steps.answer_language import Language, in_script_of
+from retrieval.tokens import estimate_tokens
+from retrieval.values import HistoryMessage, StoredChunk
+
+MESSAGE_CHARS = 1200  # of one earlier message
+NO_HISTORY = "-"
+_TAG = re.compile(r"<\s*(/?)\s*(passages?|conversation|system|instructions?)\b([^<>\n]{0,80})>", re.IGNORECASE)
+_MARKER = re.compile(r"[\[【]\s*(\d{1,3})\s*[\]】]")
+_BLANK_LINES = re.compile(r"\n\s*\n+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def neutralise(text: str) -> str:
+    """The text without control characters, without our delimiters, and with its own [1] written (1)."""
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _TAG.sub(r"‹\1\2\3›", text)
+    text = _MARKER.sub(r"(\1)", text)
+    return _BLANK_LINES.sub("\n", text).strip()
+
+
+def one_line(text: str) -> str:
+    return " ".join(neutralise(text).split())
+
+
+def label(chunk: StoredChunk) -> str:
+    """Title, section, file and page on one line."""
+    parts = [chunk.title or chunk.file_name or chunk.document_id]
+    if chunk.heading and chunk.heading != chunk.title:
+        parts.append(chunk.heading)
+    place = [chunk.file_name] if chunk.file_name and chunk.file_name != chunk.title else []
+    if chunk.page is not None:
+        place.append(f"p. {chunk.page}")
+    facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value]
+    note = ", ".join(place + facts)
+    return one_line(" — ".join(parts) + (f" ({note})" if note else ""))
+
+
+def quote_passage(number: int, chunk: StoredChunk, text: str, language: Language = "other") -> str:
+    """Label and text, in the question's script where both are Chinese: so a Traditional question is judged and answered
+    in Traditional, whatever script the document is in."""
+    return in_script_of(f"[{number}] {label(chunk)}\n{neutralise(text)}", language)
+
+
+def quote_source(number: int, chunk: StoredChunk, language: Language = "other") -> str:
+    """A passage to be answered from, in tags: what names it stands apart from what it says, so that a small model does
+    not quote a title as a statement."""
+    facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value]
+    named = {
+        "title": chunk.title,
+        "section": chunk.heading if chunk.heading != chunk.title else "",
+        "file": chunk.file_name if chunk.file_name != chunk.title else "",
+        "page": "" if chunk.page is None else str(chunk.page),
+        "about": ", ".join(facts),
+    }
+    attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in named.items() if value)
+    return in_script_of(f'<passage id="{number}"{attributes}>\n{neutralise(chunk.text)}\n</passage>', language)
+
+
+def _attribute(value: str) -> str:
+    return one_line(value).replace('"', "'").replace("<", "‹").replace(">", "›")
+
+
+def quote_history(history: Sequence[HistoryMessage], *, messages: int, tokens: int) -> str:
+    """The latest messages that fit, oldest first, one a line; `-` when there are none."""
+    lines: list[str] = []
+    left = tokens
+    for message in reversed(history[-messages:] if messages else ()):
+        speaker = "User" if message.role == "user" else "Assistant"
+        line = f"{speaker}: {one_line(message.text)[:MESSAGE_CHARS]}"
+        left -= estimate_tokens(line)
+        if left < 0:
+            break
+        lines.append(line)
+    return "\n".join(reversed(lines)) or NO_HISTORY

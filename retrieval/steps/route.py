@@ -1,0 +1,114 @@
+"""Route: department, kind of document, year and tags that the question names become filters.
+
+By rules over the values that the documents in scope hold; nothing without evidence in the question. Filters of the
+request always win. Two years or two departments in one question are a comparison: no filter then.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from retrieval.language import HAN, to_simplified
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.values import Question, SearchFilters, Vocabulary
+
+MIN_HAN_VALUE = 2  # characters; shorter values turn up inside other words
+SPECIFIC_TAG_WORDS = 2
+SPECIFIC_TAG_HAN = 4
+_YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
+_CHINESE_YEAR = re.compile(r"([一二][〇零一二三四五六七八九]{3})(?=年|学年|级|届)")
+_CHINESE_DIGITS = str.maketrans("〇零一二三四五六七八九", "00123456789")
+_EXPLICIT_TAG = r"(?:#|\btag(?:ged)?(?: as| with)?:?\s*|标签(?:是|为)?[:：]?\s*)[\"“「']?"
+# "Which form do I need?" asks for a form; that the answer stands in one is not said.
+_ASKED_FOR = re.compile(r"\b(?:which|what) \w+|哪(?:一|几)?[个些张份种项类]?(?:规定|[\u4e00-\u9fff]{2})")
+_HAN = re.compile(f"[{HAN}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    tools: Toolbox
+
+    async def route(self, question: Question, text: str, *, run: Run) -> SearchFilters:
+        """The request's filters, and those that `text` (the self-contained question) gives evidence for."""
+        async with run.trace.step("route") as step:
+            vocabulary = await self.tools.store.vocabulary(question.scope)
+            # The message's own words come first: "and in 2024?" after a question about 2023.
+            found = merge(explicit=filters_in(question.text, vocabulary), found=filters_in(text, vocabulary))
+            filters = merge(explicit=question.filters, found=found)
+            step.detail["from_question"] = found.as_dict()
+            step.detail["filters"] = filters.as_dict()
+            step.summary = ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items()) or "no filter"
+            return filters
+
+
+def merge(*, explicit: SearchFilters, found: SearchFilters) -> SearchFilters:
+    return SearchFilters(
+        department=explicit.department or found.department,
+        doc_type=explicit.doc_type or found.doc_type,
+        policy_year=explicit.policy_year if explicit.policy_year is not None else found.policy_year,
+        tags=explicit.tags or found.tags,
+    )
+
+
+def filters_in(question: str, vocabulary: Vocabulary) -> SearchFilters:
+    """Filters that the question names, by the documents' own values."""
+    text = fold(question)
+    department = _only(vocabulary.departments, text)
+    # "Library regulations": the words of one value are no evidence for another that they are part of.
+    rest = text.replace(fold(department), " ") if department else text
+    return SearchFilters(
+        department=department,
+        doc_type=_only(vocabulary.doc_types, _ASKED_FOR.sub(" ", rest)),
+        policy_year=_year(text, vocabulary.policy_years),
+        tags=tuple(tag for tag in vocabulary.tags if _tag_is_named(tag, text)),
+    )
+
+
+def fold(text: str) -> str:
+    return " ".join(to_simplified(unicodedata.normalize("NFKC", text)).casefold().split())
+
+
+def years_in(text: str) -> list[int]:
+    folded = fold(text)
+    chinese = (match.translate(_CHINESE_DIGITS) for match in _CHINESE_YEAR.findall(folded))
+    return list(dict.fromkeys(int(year) for year in [*_YEAR.findall(folded), *chinese]))
+
+
+def is_named(value: str, text: str) -> bool:
+    """Whether the folded text holds this value: Latin ones as whole words (a plural counts), Chinese ones anywhere."""
+    folded = fold(value)
+    if not folded:
+        return False
+    if _HAN.search(folded):
+        return len(folded) >= MIN_HAN_VALUE and folded in text
+    words = [re.escape(word) for word in re.split(r"[\s_-]+", folded) if word]
+    if not words:
+        return False
+    stem = words[-1][:-1] if words[-1].endswith("y") else words[-1].removesuffix("s")
+    last = rf"(?:{words[-1]}|{stem}(?:s|es|ies)?)" if len(stem) > 2 else words[-1]
+    phrase = r"[\s_-]+".join([*words[:-1], last])
+    return bool(re.search(rf"(?<!\w){phrase}(?!\w)", text))
+
+
+def _only(values: Iterable[str], text: str) -> str | None:
+    """The one value that is named; a longer name wins over the shorter ones inside it."""
+    named = sorted((value for value in values if is_named(value, text)), key=len, reverse=True)
+    outer = [value for i, value in enumerate(named) if not any(fold(value) in fold(longer) for longer in named[:i])]
+    return outer[0] if len(outer) == 1 else None
+
+
+def _year(text: str, known: Iterable[int]) -> int | None:
+    named = years_in(text)
+    return named[0] if len(named) == 1 and named[0] in set(known) else None
+
+
+def _tag_is_named(tag: str, text: str) -> bool:
+    """A tag counts when it is marked as one (#exams, "tagged exams"), or is too specific to be there by chance."""
+    folded = fold(tag)
+    if folded and re.search(_EXPLICIT_TAG + re.escape(folded), text):
+        return True
+    specific = len(folded.split()) >= SPECIFIC_TAG_WORDS or len(_HAN.findall(folded)) >= SPECIFIC_TAG_HAN
+    return specific and is_named(tag, text)

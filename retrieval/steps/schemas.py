@@ -1,0 +1,45 @@
+"""What the structured calls give back. The prompts explain these fields by name: the schema itself is not told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
+
+
+class CondensedQuestion(BaseModel):
+    standalone_question: str = Field(description="The last message as a question that needs no conversation")
+
+
+class RewrittenQueries(BaseModel):
+    queries: list[str] = Field(description="Search queries, each worded differently")
+
+
+class HypotheticalPassage(BaseModel):
+    hypothetical_passage: str = Field(description="A short passage that would answer the question")
+
+
+class StepBackQuery(BaseModel):
+    step_back_query: str = Field(description="A broader search query")
+
+
+class SubQueries(BaseModel):
+    sub_queries: list[str] = Field(description="Simpler search queries that together answer the question")
+
+
+class PassageScore(BaseModel):
+    passage: int = Field(description="The number of the passage")
+    score: float = Field(description="How well this passage answers the question, from 0 to 1")
+
+
+class RetrievalJudgement(BaseModel):
+    """Rerank and assessment in one call."""
+
+    scores: list[PassageScore] = Field(description="One entry for every passage")
+    missing: str = Field(default="", description="What is still missing for a full answer, in a few words")
+    reason: str = Field(default="", description="Why this verdict, in one short sentence")
+    verdict: Verdict
+    clarifying_question: str = Field(default="", description="Only for CLARIFY: the question to ask back")
+    clarifying_options: list[str] = Field(default_factory=list, description="Only for CLARIFY: two to five answers")

@@ -1,0 +1,62 @@
+"""What the steps work with: protocols of `retrieval.ports` and the settings; tests pass small fakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from ragsite.rag_settings import RagSettings
+from retrieval.ports import BoostSource, ChunkStore, Models, Prompt, Reranker, Schema, Searcher
+from retrieval.steps.answer_language import Language
+from retrieval.steps.step import Deadline, FirstSearch
+from retrieval.trace import Trace
+
+
+class Prompts(Protocol):
+    def render(self, name: str, *, language: str = "en", **variables: object) -> Prompt:
+        """Raises PromptError, a ModelError: a broken prompt file makes the step fall back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """The parts that live as long as the engine."""
+
+    settings: RagSettings
+    models: Models
+    prompts: Prompts
+    searcher: Searcher
+    store: ChunkStore
+    boosts: BoostSource | None = None
+    reranker: Reranker | None = None
+
+    async def complete(
+        self,
+        role: Literal["answer", "fast"],
+        name: str,
+        schema: type[Schema],
+        *,
+        language: Language,
+        **variables: object,
+    ) -> Schema:
+        """One structured call with the prompt of this name. Raises ModelError."""
+        prompt = self.prompts.render(name, language=language, **variables)
+        model = await self.models.chat(role)
+        return await model.complete_json(prompt, schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The parts that live as long as one answer."""
+
+    trace: Trace
+    deadline: Deadline
+    first_search: FirstSearch
+
+    @classmethod
+    def start(cls, trace: Trace, settings: RagSettings) -> Run:
+        return cls(
+            trace=trace,
+            deadline=Deadline(settings.corrective.timeout_s),
+            first_search=FirstSearch(settings.corrective.head_start_s),
+        )
