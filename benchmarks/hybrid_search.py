@@ -1,0 +1,175 @@
+"""Hybrid search against the Milvus calls it stands on, and against how others do it; same texts, same vectors.
+
+    python -m benchmarks.hybrid_search [--sizes 1000,10000,50000] [--queries 30] [--json]
+
+raw: one dense and one BM25 search of the same window, at once, by pymilvus alone. Ours adds analysis, fusion, and
+reading the texts. The embedding of the query is left out everywhere. Peers need `pip install '.[peers]'`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.tables import medians_ms, show
+from ragsite.rag_settings import RagSettings
+from retrieval.analysis import query_text, terms_text
+from retrieval.evaluation.embeddings import KnownQueries, ModelsOfRun
+from retrieval.evaluation.memory_store import MemoryChunkStore
+from retrieval.index import MilvusIndex
+from retrieval.milvus_lite import ensure_server
+from retrieval.ports import SearchRequest, Vectors
+from retrieval.providers.registry import ModelRegistry
+from retrieval.search import HybridSearcher
+from retrieval.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
+
+DIM = 384
+WORDS_PER_TEXT = 120
+VOCABULARY = 30_000
+STOP_WORDS = 100
+TOP_K = 5
+VARIANTS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """texts[i] has vectors[i]; queries[j], eight words of some text, has query_vectors[j]."""
+
+    texts: Sequence[str]
+    vectors: Vectors
+    queries: Sequence[str]
+    query_vectors: Vectors
+
+
+class MadeVectors:
+    """An embedder for texts whose vectors are known: `KnownQueries` never has to ask it."""
+
+    space = EmbeddingSpace("made", DIM)
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        raise LookupError(texts)
+
+    embed_queries = embed_query = embed_documents
+
+
+def make_corpus(size: int, queries: int) -> Corpus:
+    """Words by Zipf's law without the most frequent, stop words in any language; vectors at random. Always the same."""
+    numbers = np.random.default_rng(size)
+    frequency = 1.0 / (STOP_WORDS + np.arange(VOCABULARY))
+    words = numbers.choice(VOCABULARY, size=(size, WORDS_PER_TEXT), p=frequency / frequency.sum())
+    texts = [" ".join(f"w{word}" for word in row) for row in words]
+    asked = [" ".join(random.Random(at).sample(sorted(set(texts[at].split())), 8)) for at in range(queries)]
+    return Corpus(texts=texts, vectors=_unit(numbers, size), queries=asked, query_vectors=_unit(numbers, queries))
+
+
+def _unit(numbers: np.random.Generator, count: int) -> Vectors:
+    vectors = numbers.standard_normal((count, DIM)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@asynccontextmanager
+async def filled(
+    corpus: Corpus, settings: RagSettings, uri: str
+) -> AsyncIterator[tuple[HybridSearcher, SearchScope, str]]:
+    """A searcher over the corpus, its scope, and the Milvus collection's name."""
+    milvus = replace(settings.milvus, uri=uri, prefix=f"benchmark_{uuid.uuid4().hex[:8]}")
+    index = MilvusIndex(milvus, uri=uri, writer_lock=_only_writer)
+    collection_id, space = str(uuid.uuid4()), MadeVectors.space
+    ids = [str(uuid.UUID(int=at)) for at in range(len(corpus.texts))]
+    chunks = [
+        StoredChunk(chunk_id=key, document_id=key, collection_id=collection_id, seq=0, title="", text=text)
+        for key, text in zip(ids, corpus.texts, strict=True)
+    ]
+    rows = [
+        IndexRow(
+            chunk_id=key, collection_id=collection_id, document_id=key, seq=0, terms=terms_text(text), vector=vector
+        )
+        for key, text, vector in zip(ids, corpus.texts, corpus.vectors, strict=True)
+    ]
+    known = KnownQueries(MadeVectors(), dict(zip(corpus.queries, corpus.query_vectors, strict=True)))
+    models = ModelsOfRun(ModelRegistry(settings.ollama), known)
+    try:
+        await index.upsert(space, rows)
+        scope = SearchScope((CollectionRef(id=collection_id, name="benchmark", space=space),))
+        store = MemoryChunkStore(chunks)
+        yield (
+            HybridSearcher(index=index, store=store, models=models, settings=settings.search),
+            scope,
+            index.alias(space),
+        )
+    finally:
+        await index.drop(space)
+        await index.close()
+        await models.close()
+
+
+@asynccontextmanager
+async def _only_writer(space_key: str) -> AsyncIterator[None]:
+    yield
+
+
+async def measure(size: int, queries: int, settings: RagSettings, uri: str) -> list[dict[str, object]]:
+    from pymilvus import AsyncMilvusClient
+
+    corpus = await asyncio.to_thread(make_corpus, size, max(queries, VARIANTS))
+    async with filled(corpus, settings, uri) as (searcher, scope, name):
+        client = AsyncMilvusClient(uri=uri)
+        window = TOP_K * settings.search.window_multiplier
+        options = {"limit": window, "filter": f'collection_id in ["{scope.ids[0]}"]', "output_fields": ["document_id"]}
+
+        async def raw(number: int, variants: int = 1) -> None:
+            ef = {"metric_type": "COSINE", "params": {"ef": max(settings.milvus.hnsw_ef, window)}}
+            asked = [(number + at) % len(corpus.queries) for at in range(variants)]
+            vectors, texts = (
+                [corpus.query_vectors[at] for at in asked],
+                [query_text(corpus.queries[at]) for at in asked],
+            )
+            await asyncio.gather(
+                client.search(name, vectors, anns_field="vector", search_params=ef, **options),
+                client.search(name, texts, anns_field="sparse", search_params={"metric_type": "BM25"}, **options),
+            )
+
+        async def ours(number: int, variants: int = 1) -> None:
+            texts = [corpus.queries[(number + at) % len(corpus.queries)] for at in range(variants)]
+            request = SearchRequest(queries=tuple(Query(text) for text in texts), scope=scope, top_k=TOP_K)
+            found = await searcher.search(request)
+            assert len(found.candidates) == TOP_K
+
+        runs = {
+            "raw Milvus calls": raw,
+            "Ragsite": ours,
+            f"raw, {VARIANTS} variants in a call": lambda number: raw(number, VARIANTS),
+            f"Ragsite, {VARIANTS} variants": lambda number: ours(number, VARIANTS),
+        }
+        times = await medians_ms(runs, queries)
+        await client.close()
+    times |= await peers.measure(corpus.texts, corpus.vectors, corpus.queries, corpus.query_vectors, top_k=TOP_K)
+    base = times["raw Milvus calls"]
+    return [{"chunks": size, "what": what, "p50 ms": ms, "× raw": ms / base} for what, ms in times.items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="1000,10000,50000")
+    parser.add_argument("--queries", type=int, default=30)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    settings = RagSettings()
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, ensure_server(folder) as uri:
+        for size in map(int, options.sizes.split(",")):
+            rows += asyncio.run(measure(size, options.queries, settings, uri))
+    show(rows, as_json=options.json, notes=peers.missing())
+
+
+if __name__ == "__main__":
+    main()

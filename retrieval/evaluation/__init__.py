@@ -1,0 +1,10 @@
+"""Measures retrieval on labelled questions: loads a set into a throw-away collection and runs it stage by stage.
+
+dataset      corpus.jsonl, queries.jsonl, qrels.tsv
+embeddings   vectors kept on disk, so that repeated runs are quick
+collection   the set in Milvus and in memory; nothing of it reaches the site's database
+stages       dense, bm25, hybrid, +rewrite, +hyde, +rerank, +boosts
+metrics      nDCG, recall, MRR by ir-measures; latency percentiles
+runner       all of it, and the decisions of the corrective workflow
+report       the JSON of the contract, tables, comparison with an earlier run
+"""

@@ -1,0 +1,165 @@
+"""A labelled set as a throw-away collection: in an index under names of its own, and in memory instead of the database.
+
+Documents are cut, embedded and analysed by the ingest's own code, so that what is measured is what the site does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ragsite.rag_settings import RagSettings
+from retrieval.evaluation.dataset import Dataset, LabelledDocument
+from retrieval.evaluation.embeddings import EmbeddingCache, KnownQueries, ModelsOfRun, ProgressBar
+from retrieval.evaluation.memory_store import MemoryChunkStore
+from retrieval.index import MilvusIndex
+from retrieval.ingest.blocks import ParsedDocument
+from retrieval.ingest.chunking import Chunker
+from retrieval.ingest.headings import plain_blocks
+from retrieval.language import detect_language
+from retrieval.models import Chunk, Document
+from retrieval.ports import ChunkIndex, Models
+from retrieval.services.ingest import embedding_text, index_rows
+from retrieval.tokens import estimate_tokens
+from retrieval.values import CollectionRef, IndexRow, SearchScope, StoredChunk
+
+SAFE_LENGTH = 300
+
+
+class Progress(Protocol):
+    """Opens a progress bar, e.g. `lambda label, total: tqdm(desc=label, total=total)`."""
+
+    def __call__(self, label: str, total: int) -> ProgressBar: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrowAwayCollection:
+    """document_of: the index's document id → the set's own. models: the real ones, the questions' vectors at hand."""
+
+    index: ChunkIndex
+    store: MemoryChunkStore
+    models: Models
+    scope: SearchScope
+    document_of: Mapping[str, str]
+
+    @property
+    def embedding_model(self) -> str:
+        space = self.scope.collections[0].space
+        return space.model if space else ""
+
+
+@asynccontextmanager
+async def throw_away_collection(
+    dataset: Dataset, *, settings: RagSettings, index: MilvusIndex, models: Models, cache: EmbeddingCache,
+    progress: Progress,
+) -> AsyncIterator[ThrowAwayCollection]:  # fmt: skip
+    """The set, ready to be searched; gone from the index afterwards, whatever happens.
+
+    Raises EmbeddingUnavailableError, IndexUnavailableError.
+    """
+    embedder = await models.default_embedder()
+    try:
+        collection_id = uuid.uuid4()
+        documents, chunks = await asyncio.to_thread(_cut, dataset, settings, collection_id, progress)
+        batch = settings.ollama.embed_batch_size
+        texts = [embedding_text(chunk.document, chunk) for chunk in chunks]
+        bar = progress("embed documents", len(set(texts)))
+        vectors = await cache.embed(embedder, "document", texts, batch=batch, bar=bar)
+        bar.close()
+        rows = await asyncio.to_thread(_rows, chunks, [vectors[text] for text in texts], progress)
+        bar = progress("write the index", 1)
+        await index.upsert(embedder.space, rows)
+        bar.update(1)
+        bar.close()
+        questions = [query.text for query in dataset.queries if query.text.strip()]
+        bar = progress("embed questions", len(set(questions)))
+        known = await cache.embed(embedder, "query", questions, batch=batch, bar=bar)
+        bar.close()
+        ref = CollectionRef(id=str(collection_id), name=dataset.name, space=embedder.space, version=1)
+        yield ThrowAwayCollection(
+            index=index,
+            store=MemoryChunkStore(await asyncio.to_thread(_stored, documents, chunks)),
+            models=ModelsOfRun(models, KnownQueries(embedder, known)),
+            scope=SearchScope((ref,)),
+            document_of={str(document.pk): own_id for own_id, document in documents.items()},
+        )
+    finally:
+        await index.drop(embedder.space)
+
+
+# ------------------------------------------------------------------------------------------------ documents → chunks
+def _cut(
+    dataset: Dataset, settings: RagSettings, collection_id: uuid.UUID, progress: Progress
+) -> tuple[dict[str, Document], list[Chunk]]:
+    """Model instances that are never saved."""
+    numbers = settings.ingest
+    chunker = Chunker(
+        chunk_tokens=numbers.chunk_tokens, overlap_tokens=numbers.chunk_overlap_tokens, count_tokens=estimate_tokens
+    )
+    documents: dict[str, Document] = {}
+    chunks: list[Chunk] = []
+    bar = progress("cut documents", len(dataset.documents))
+    for row in dataset.documents:
+        document = documents[row.id] = _document(row, collection_id)
+        pieces = chunker.split(ParsedDocument(blocks=tuple(plain_blocks(row.text)))) if row.text.strip() else []
+        if not pieces and row.title:  # the ingest refuses an empty file, but a title alone can be found
+            chunks.append(_chunk(document, 0, row.title, ""))
+        chunks.extend(_chunk(document, piece.seq, piece.text, piece.heading) for piece in pieces)
+        bar.update(1)
+    bar.close()
+    return documents, chunks
+
+
+def _document(row: LabelledDocument, collection_id: uuid.UUID) -> Document:
+    return Document(
+        id=uuid.uuid5(collection_id, row.id),
+        collection_id=collection_id,
+        title=row.title[:SAFE_LENGTH],
+        department=row.department,
+        doc_type=row.doc_type,
+        policy_year=row.policy_year,
+        tags=list(row.tags),
+    )
+
+
+def _chunk(document: Document, seq: int, text: str, heading: str) -> Chunk:
+    return Chunk(id=uuid.uuid5(document.pk, str(seq)), document=document, seq=seq, text=text, heading=heading)
+
+
+def _rows(chunks: Sequence[Chunk], vectors: Sequence[np.ndarray], progress: Progress) -> list[IndexRow]:
+    bar = progress("analyse chunks", len(chunks))
+    rows: list[IndexRow] = []
+    for chunk, vector in zip(chunks, vectors, strict=True):
+        rows += index_rows(chunk.document, [chunk], np.asarray([vector]))
+        bar.update(1)
+    bar.close()
+    return rows
+
+
+def _stored(documents: Mapping[str, Document], chunks: Sequence[Chunk]) -> list[StoredChunk]:
+    languages = {document.pk: "" for document in documents.values()}
+    for chunk in chunks:
+        languages[chunk.document.pk] = languages[chunk.document.pk] or detect_language(chunk.text)
+    return [
+        StoredChunk(
+            chunk_id=str(chunk.pk),
+            document_id=str(chunk.document.pk),
+            collection_id=str(chunk.document.collection_id),
+            seq=chunk.seq,
+            title=chunk.document.title,
+            text=chunk.text,
+            heading=chunk.heading,
+            language=languages[chunk.document.pk],
+            department=chunk.document.department,
+            doc_type=chunk.document.doc_type,
+            policy_year=chunk.document.policy_year,
+            tags=tuple(chunk.document.tags),
+        )
+        for chunk in chunks
+    ]

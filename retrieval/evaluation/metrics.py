@@ -1,0 +1,51 @@
+"""Effectiveness by ir-measures (trec_eval's definitions), and latency percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+RECALL_DEPTH = 100
+Qrels = Mapping[str, Mapping[str, int]]
+
+
+def measure(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> dict[str, float]:
+    """`ndcg@k`, `recall@k`, `recall@100`, `mrr`, each 0..1, averaged over the queries of `rankings`.
+
+    rankings: query id → document ids, best first, each once. A query that found nothing counts 0.
+    """
+    import ir_measures
+    from ir_measures import RR, R, nDCG
+
+    wanted = {f"ndcg@{k}": nDCG @ k, f"recall@{k}": R @ k, f"recall@{RECALL_DEPTH}": R @ RECALL_DEPTH, "mrr": RR}
+    if not rankings:
+        return dict.fromkeys(wanted, 0.0)
+    judged = [
+        ir_measures.Qrel(query, document, grade)
+        for query in rankings
+        for document, grade in qrels.get(query, {}).items()
+    ]
+    run = [
+        ir_measures.ScoredDoc(query, document, float(-rank))
+        for query, documents in rankings.items()
+        for rank, document in enumerate(documents)
+    ]
+    totals = dict.fromkeys(wanted, 0.0)
+    names = {measured: name for name, measured in wanted.items()}
+    for metric in ir_measures.iter_calc(list(names), judged, run):
+        totals[names[metric.measure]] += float(metric.value)
+    return {name: total / len(rankings) for name, total in totals.items()}
+
+
+def by_best_chunk(document_ids: Iterable[str]) -> list[str]:
+    """The documents of ranked chunks, each where its best chunk stands."""
+    return list(dict.fromkeys(document_ids))
+
+
+def latency(milliseconds: Sequence[float]) -> dict[str, float]:
+    """`p50_ms`, `p95_ms`."""
+    if not milliseconds:
+        return {"p50_ms": 0.0, "p95_ms": 0.0}
+    p50, p95 = np.percentile(np.asarray(milliseconds), [50, 95])
+    return {"p50_ms": round(float(p50), 2), "p95_ms": round(float(p95), 2)}

@@ -1,0 +1,114 @@
+"""The stages of retrieval that are measured one by one.
+
+`dense`, `bm25` and `hybrid` stand alone. A stage with a plus adds its step to `hybrid` and to those steps before it
+that are measured too: `hybrid,+rerank` reranks plain hybrid search, all stages together build up to the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from retrieval.ports import SearchRequest
+from retrieval.steps.answer_language import answer_language
+from retrieval.steps.judge import Judge
+from retrieval.steps.retrieve import Retrieve
+from retrieval.steps.rewrite import Hyde, Rewrite
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.trace import Trace
+from retrieval.values import Query, Question, ScoredChunk, SearchScope
+
+LEGS: dict[str, tuple[Literal["dense", "bm25"], ...]] = {
+    "dense": ("dense",),
+    "bm25": ("bm25",),
+    "hybrid": ("dense", "bm25"),
+}
+ADDED = ("+rewrite", "+hyde", "+rerank", "+boosts")
+STAGES = (*LEGS, *ADDED)
+NO_RATINGS = "there are no ratings to boost by"
+
+
+class UnknownStageError(ValueError):
+    """The message is one sentence that names the stages there are."""
+
+
+def parse_stages(text: str) -> tuple[str, ...]:
+    """`dense,bm25,+rerank` (the plus may be left out) in the order of STAGES. Raises UnknownStageError."""
+    wanted: set[str] = set()
+    for name in filter(None, (part.strip().lower() for part in text.split(","))):
+        stage = name if name in STAGES else f"+{name}"
+        if stage not in STAGES:
+            raise UnknownStageError(f"There is no stage {name!r}; choose among {', '.join(STAGES)}.")
+        wanted.add(stage)
+    if not wanted:
+        raise UnknownStageError(f"No stage is named; choose among {', '.join(STAGES)}.")
+    return tuple(stage for stage in STAGES if stage in wanted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageResult:
+    """Candidates, best first. fallbacks: "step: reason" for every step that could not do its own work."""
+
+    candidates: tuple[ScoredChunk, ...]
+    fallbacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One stage, ready to run. k: what a user would ask for, which decides how wide is searched; depth: how many
+    candidates are looked at."""
+
+    name: str
+    tools: Toolbox
+    scope: SearchScope
+    k: int
+    depth: int
+    added: frozenset[str] = field(default_factory=frozenset)
+
+    async def run(self, text: str) -> StageResult:
+        """Raises IndexUnavailableError, InvalidQueryError; EmbeddingUnavailableError for `dense` alone."""
+        trace = Trace()
+        run = Run.start(trace, self.tools.settings)
+        run.first_search.finish(good=False)  # no step gives way here: it is the step that is measured
+        language = answer_language(text)
+        queries = (Query(text), *await self._other_words(text, run))
+        request = SearchRequest(
+            queries=queries,
+            scope=self.scope,
+            top_k=self.k,
+            depth=self.depth,
+            stages=LEGS.get(self.name, LEGS["hybrid"]),
+        )
+        found = (await Retrieve(self.tools).retrieve(request, run=run)).candidates
+        if "+rerank" in self.added:
+            assessment = await Judge(self.tools).judge(text, found, run=run, language=language)
+            judged = {candidate.chunk_id for candidate in assessment.candidates}
+            rest = tuple(candidate for candidate in found if candidate.chunk_id not in judged)
+            found = (*assessment.candidates, *rest)
+        fallbacks = dict.fromkeys(f"{entry['step']}: {entry['reason']}" for entry in trace.degraded)
+        if "+boosts" in self.added and self.tools.boosts is None:
+            fallbacks[f"boost: {NO_RATINGS}"] = None
+        return StageResult(candidates=found, fallbacks=tuple(fallbacks))
+
+    async def _other_words(self, text: str, run: Run) -> tuple[Query, ...]:
+        question = Question(text=text, scope=self.scope)
+        language = answer_language(text)
+        queries: tuple[Query, ...] = ()
+        if "+rewrite" in self.added:
+            queries += await Rewrite(self.tools).rewrite(question, text, run=run, language=language)
+        if "+hyde" in self.added:
+            queries += await Hyde(self.tools).imagine(question, text, run=run, language=language)
+        return queries
+
+
+def make_stages(
+    names: Sequence[str], *, tools: Toolbox, without_boosts: Toolbox, scope: SearchScope, k: int, depth: int
+) -> list[Stage]:
+    """`names` in the order of STAGES. `without_boosts`: the same tools for stages that ratings have no part in."""
+    stages = []
+    for at, name in enumerate(names):
+        added = frozenset(stage for stage in names[: at + 1] if stage in ADDED) if name in ADDED else frozenset()
+        used = tools if "+boosts" in added else without_boosts
+        stages.append(Stage(name=name, tools=used, scope=scope, k=k, depth=depth, added=added))
+    return stages
