@@ -1,0 +1,235 @@
+"""Collections and documents in the admin: changed and deleted through the services, so that the index follows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import quote
+from django.db.models import Count, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from ragsite.errors import AppError
+from ragsite.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
+from retrieval.models import Chunk, Collection, Document, IngestJob, WriteLease
+from retrieval.selectors import visible_collections
+from retrieval.services.collections import collection_delete
+from retrieval.services.documents import document_delete, document_update
+from retrieval.services.queueing import collection_reembed_queue, collection_reindex_queue
+from retrieval.services.reingest import document_reingest
+
+
+@admin.register(Collection)
+class CollectionAdmin(admin.ModelAdmin):
+    list_display = [
+        "name", "owner", "visibility", "documents_link", "embedding_model", "embedding_dim", "version", "updated_at",
+    ]  # fmt: skip
+    list_filter = ["visibility", "embedding_model"]
+    list_select_related = ["owner"]
+    search_fields = ["name", "description", "owner__username"]
+    date_hierarchy = "created_at"
+    autocomplete_fields = ["owner"]
+    filter_horizontal = ["groups"]
+    fields = [
+        "name", "description", "owner", "visibility", "groups", "embedding_model", "embedding_dim", "version",
+        "created_at", "updated_at",
+    ]  # fmt: skip
+    readonly_fields = ["embedding_model", "embedding_dim", "version", "created_at", "updated_at"]
+    actions = ["reembed", "reindex"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
+        return super().get_queryset(request).annotate(document_count=Count("documents"))
+
+    @admin.display(description="Documents", ordering="document_count")
+    def documents_link(self, collection: Any) -> SafeString:
+        url = reverse("admin:retrieval_document_changelist")
+        return format_html(
+            '<a href="{}?collection__id__exact={}">{}</a>', url, collection.pk, collection.document_count
+        )
+
+    @admin.action(description="Re-embed with the model that new collections get", permissions=["change"])
+    def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
+        self._queued(request, [collection_reembed_queue(collection_id=row.pk) for row in queryset])
+
+    @admin.action(description="Rebuild the index rows", permissions=["change"])
+    def reindex(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
+        self._queued(request, [collection_reindex_queue(collection_id=row.pk) for row in queryset])
+
+    def _queued(self, request: HttpRequest, sent: list[bool]) -> None:
+        if all(sent):
+            self.message_user(request, "The worker has been told; searches go on meanwhile.", messages.SUCCESS)
+        else:
+            self.message_user(request, "The task queue is away; try again shortly.", messages.ERROR)
+
+    def delete_model(self, request: HttpRequest, obj: Collection) -> None:
+        collection_delete(collection=obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
+        for collection in queryset:
+            collection_delete(collection=collection)
+
+
+class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
+    model = IngestJob
+    extra = 0
+    readonly_fields = [
+        "state", "attempts", "holder", "error", "timings_ms", "created_at", "started_at", "finished_at",
+    ]  # fmt: skip
+
+
+@admin.register(Document)
+class DocumentAdmin(admin.ModelAdmin):
+    """Documents come in by upload; here their metadata are corrected, and they are read again or deleted."""
+
+    list_display = [
+        "headline", "collection", "status", "progress_bar", "department", "doc_type", "policy_year", "language",
+        "chunk_count", "size", "uploaded_by", "problem", "created_at",
+    ]  # fmt: skip
+    list_filter = ["status", "collection", "department", "doc_type", "policy_year", "language", "media_type"]
+    list_select_related = ["collection", "uploaded_by"]
+    list_per_page = 50
+    search_fields = ["title", "file_name", "content_hash", "department"]
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+    actions = ["read_again"]
+    inlines = [IngestJobInline]
+    readonly_fields = [
+        "collection", "file_name", "media_type", "size", "content_hash", "language", "status", "progress_bar", "error",
+        "page_count", "chunks_link", "uploaded_by", "created_at", "updated_at",
+    ]  # fmt: skip
+    fields = ["title", "department", "doc_type", "policy_year", "tags", *readonly_fields]
+
+    class Media:
+        css = {"all": ["chat/review.css"]}
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Document, form: ModelForm[Document], change: bool) -> None:
+        """Through the service, which writes the index rows anew."""
+        changes = {name: form.cleaned_data[name] for name in form.changed_data}
+        document = Document.objects.get(pk=obj.pk)
+        try:
+            document_update(document=document, changes=changes)
+        except AppError as error:
+            self.message_user(request, f"Nothing was changed. {_reasons(error)}", messages.ERROR)
+
+    def delete_model(self, request: HttpRequest, obj: Document) -> None:
+        document_delete(document=obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        for document in queryset:
+            document_delete(document=document)
+
+    @admin.action(description="Read again from the stored file", permissions=["change"])
+    def read_again(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        refused = 0
+        for document in queryset:
+            try:
+                document_reingest(document=document)
+            except AppError:
+                refused += 1
+        queued = len(queryset) - refused
+        self.message_user(request, f"{queued} documents are being read again.", messages.SUCCESS)
+        if refused:
+            self.message_user(request, f"{refused} documents are being read at the moment already.", messages.WARNING)
+
+    @admin.display(description="Title", ordering="title")
+    def headline(self, document: Document) -> str:
+        return excerpt(document.title) or document.file_name
+
+    @admin.display(description="Progress", ordering="progress")
+    def progress_bar(self, document: Document) -> SafeString:
+        return format_html(
+            '<progress class="document-progress" max="1" value="{}">{}</progress>',
+            f"{document.progress:.2f}",
+            f"{document.progress:.0%}",
+        )
+
+    @admin.display(description="Size", ordering="size_bytes")
+    def size(self, document: Document) -> str:
+        return filesizeformat(document.size_bytes)
+
+    @admin.display(description="Error", ordering="error")
+    def problem(self, document: Document) -> str:
+        return excerpt(document.error) or "–"
+
+    @admin.display(description="Chunks")
+    def chunks_link(self, document: Document) -> SafeString:
+        url = reverse("admin:retrieval_chunk_changelist")
+        return format_html('<a href="{}?document__id__exact={}">{}</a>', url, document.pk, document.chunk_count)
+
+
+@admin.register(Chunk)
+class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    list_display = ["beginning", "document_link", "seq", "page", "heading", "token_count", "indexed"]
+    list_filter = ["indexed", "document__collection"]
+    list_select_related = ["document"]
+    search_fields = ["text", "heading", "document__title"]
+    date_hierarchy = "document__created_at"
+    show_full_result_count = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Chunk]:
+        """Being staff gives no view into what is written in other people's private collections."""
+        return Chunk.objects.filter(document__collection__in=visible_collections(request.user))
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup == "document__id__exact" or super().lookup_allowed(lookup, value, request)
+
+    @admin.display(description="Text")
+    def beginning(self, chunk: Chunk) -> str:
+        return excerpt(chunk.text)
+
+    @admin.display(description="Document", ordering="document__title")
+    def document_link(self, chunk: Chunk) -> SafeString:
+        return _document_link(chunk.document)
+
+
+@admin.register(IngestJob)
+class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    list_display = [
+        "document_link",
+        "state",
+        "attempts",
+        "holder",
+        "problem",
+        "created_at",
+        "started_at",
+        "finished_at",
+    ]
+    list_filter = ["state", "attempts"]
+    list_select_related = ["document"]
+    search_fields = ["document__title", "document__file_name", "error", "holder"]
+    date_hierarchy = "created_at"
+
+    @admin.display(description="Document", ordering="document__title")
+    def document_link(self, job: IngestJob) -> SafeString:
+        return _document_link(job.document)
+
+    @admin.display(description="Error")
+    def problem(self, job: IngestJob) -> str:
+        return excerpt(job.error) or "–"
+
+
+@admin.register(WriteLease)
+class WriteLeaseAdmin(ReadOnlyAdmin, admin.ModelAdmin):
+    list_display = ["space", "holder", "expires_at"]
+    search_fields = ["space", "holder"]
+    date_hierarchy = "expires_at"
+
+
+def _document_link(document: Document) -> SafeString:
+    url = reverse("admin:retrieval_document_change", args=[quote(str(document.pk))])
+    return format_html('<a href="{}">{}</a>', url, excerpt(document.title, 60) or document.file_name)
+
+
+def _reasons(error: AppError) -> str:
+    texts = [
+        str(text) for reasons in error.fields.values() for text in (reasons if isinstance(reasons, list) else [reasons])
+    ]
+    return " ".join(texts) or error.message

@@ -1,0 +1,14 @@
+"""The signed-in user behind a request."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.request import Request
+
+
+def asking_user(request: Request) -> User:
+    """For views whose permission lets only signed-in users through. Raises NotAuthenticated should one not be."""
+    if not isinstance(request.user, User):
+        raise NotAuthenticated
+    return request.user

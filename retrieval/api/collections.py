@@ -1,0 +1,84 @@
+"""Collections over HTTP."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from retrieval.api.asking_user import asking_user
+from retrieval.api.serializers import CollectionInputSerializer, CollectionSerializer
+from retrieval.models import Collection
+from retrieval.selectors import collection_get, collection_list
+from retrieval.services.collections import (
+    collection_create,
+    collection_delete,
+    collection_update,
+    collection_writable,
+)
+
+
+class CollectionsApi(GenericAPIView[Collection]):
+    """The collections that the user may read, and the way to make one."""
+
+    queryset = Collection.objects.none()
+    serializer_class = CollectionSerializer
+
+    @extend_schema(operation_id="collections_list", responses=CollectionSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        page = self.paginate_queryset(collection_list(user=request.user))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        operation_id="collections_create",
+        request=CollectionInputSerializer,
+        responses={201: CollectionSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        values = CollectionInputSerializer(data=request.data)
+        values.is_valid(raise_exception=True)
+        collection = collection_create(owner=asking_user(request), **values.validated_data)
+        return Response(_shown(request, collection), status=status.HTTP_201_CREATED)
+
+
+class CollectionApi(APIView):
+    """One collection, by its name: the user's own before one that is shared or public."""
+
+    @extend_schema(operation_id="collections_read", responses=CollectionSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        return Response(_shown(request, collection_get(user=request.user, name=name)))
+
+    @extend_schema(
+        operation_id="collections_change",
+        request=CollectionInputSerializer(partial=True),
+        responses=CollectionSerializer,
+    )
+    def patch(self, request: Request, name: str) -> Response:
+        collection = _writable(request, name)
+        changes = CollectionInputSerializer(data=request.data, partial=True)
+        changes.is_valid(raise_exception=True)
+        return Response(
+            _shown(
+                request,
+                collection_update(collection=collection, changes=changes.validated_data, by=asking_user(request)),
+            )
+        )
+
+    @extend_schema(operation_id="collections_delete", responses={204: OpenApiResponse(description="Deleted.")})
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete it with all its documents."""
+        collection_delete(collection=_writable(request, name))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _writable(request: Request, name: str) -> Collection:
+    return collection_writable(collection=collection_get(user=request.user, name=name), user=request.user)
+
+
+def _shown(request: Request, collection: Collection) -> dict[str, object]:
+    """With the counts that the list has."""
+    fresh = collection_list(user=request.user).get(pk=collection.pk)
+    return CollectionSerializer(fresh, context={"request": request}).data

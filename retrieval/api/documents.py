@@ -1,0 +1,200 @@
+"""Documents over HTTP: upload, list, read, change, delete, download."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.http import FileResponse, QueryDict
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.generics import GenericAPIView
+from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from ragsite.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
+from retrieval.api.asking_user import asking_user
+from retrieval.api.serializers import (
+    ChunkSerializer,
+    DocumentChangesSerializer,
+    DocumentListQuerySerializer,
+    DocumentSerializer,
+    UploadResultSerializer,
+    UploadSerializer,
+)
+from retrieval.models import Chunk, Collection, Document
+from retrieval.selectors import chunk_list, document_get, document_list
+from retrieval.services.collections import collection_for_upload, collection_writable
+from retrieval.services.documents import document_create, document_delete, document_update
+from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_from
+
+INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
+
+
+class DocumentsApi(GenericAPIView[Document]):
+    """The documents that the user may read, and the way in for new ones."""
+
+    queryset = Document.objects.none()
+    serializer_class = DocumentSerializer
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(
+        operation_id="documents_list",
+        parameters=[DocumentListQuerySerializer],
+        responses=DocumentSerializer(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        query = DocumentListQuerySerializer(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        page = self.paginate_queryset(document_list(user=request.user, **query.validated_data))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        operation_id="documents_upload",
+        request={"multipart/form-data": UploadSerializer},
+        responses={202: UploadResultSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Store files and queue their ingest. Files that are refused don't keep the others out."""
+        files = request.FILES.getlist("file")
+        if not files:
+            raise InvalidInputError("Send at least one file.", fields={"file": ["Send at least one file."]})
+        if len(files) > settings.RAG.ingest.max_files_per_upload:
+            raise TooLargeError(f"At most {settings.RAG.ingest.max_files_per_upload} files at once.")
+        metadata = metadata_from(_form_values(request.POST))
+        name = request.POST.get("collection", "").strip() or settings.RAG.ingest.default_collection
+        collection = collection_for_upload(user=asking_user(request), name=name)
+        entries = _create_all(files, collection, request, metadata)
+        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+
+
+class DocumentApi(APIView):
+    """One document."""
+
+    parser_classes = [JSONParser, MultiPartParser]
+
+    @extend_schema(operation_id="documents_read", responses=DocumentSerializer)
+    def get(self, request: Request, document_id: UUID) -> Response:
+        document = document_get(user=request.user, document_id=document_id)
+        return Response(DocumentSerializer(document, context={"request": request}).data)
+
+    @extend_schema(
+        operation_id="documents_change", request=DocumentChangesSerializer(partial=True), responses=DocumentSerializer
+    )
+    def patch(self, request: Request, document_id: UUID) -> Response:
+        document = _writable(request, document_id)
+        changes = DocumentChangesSerializer(data=request.data, partial=True)
+        changes.is_valid(raise_exception=True)
+        document = document_update(document=document, changes=changes.validated_data)
+        return Response(DocumentSerializer(document, context={"request": request}).data)
+
+    @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
+    def delete(self, request: Request, document_id: UUID) -> Response:
+        document_delete(document=_writable(request, document_id))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class DocumentChunksApi(GenericAPIView[Chunk]):
+    """A document's chunks, in order."""
+
+    queryset = Chunk.objects.none()
+    serializer_class = ChunkSerializer
+
+    @extend_schema(operation_id="documents_chunks", responses=ChunkSerializer(many=True))
+    def get(self, request: Request, document_id: UUID) -> Response:
+        page = self.paginate_queryset(chunk_list(user=request.user, document_id=document_id))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+class DocumentFileApi(APIView):
+    """The file as it was uploaded."""
+
+    @extend_schema(
+        operation_id="documents_file",
+        parameters=[OpenApiParameter("inline", bool, description="Show it in the browser (PDF only).")],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: Request, document_id: UUID) -> FileResponse:
+        document = document_get(user=request.user, document_id=document_id)
+        try:
+            file = document.file.open("rb")
+        except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
+            raise NotFoundError("The file of this document is gone.") from error
+        inline = request.query_params.get("inline") in ("1", "true") and document.media_type in INLINE_TYPES
+        response = FileResponse(
+            file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
+        )
+        response["X-Content-Type-Options"] = "nosniff"
+        if not inline:
+            response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        return response
+
+
+def _writable(request: Request, document_id: UUID) -> Document:
+    """Raises NotFoundError for one that the user can't see, PermissionDeniedError for one to be read only."""
+    document = document_get(user=request.user, document_id=document_id)
+    collection_writable(collection=document.collection, user=request.user)
+    return document
+
+
+def _form_values(data: QueryDict) -> dict[str, Any]:
+    """The metadata fields of the form; `tags` may be sent many times, each with commas."""
+    values: dict[str, Any] = {name: data[name] for name in ("department", "doc_type", "policy_year") if name in data}
+    if "tags" in data:
+        values["tags"] = ",".join(str(value) for value in data.getlist("tags"))
+    return values
+
+
+def _create_all(
+    files: Sequence[UploadedFile], collection: Collection, request: Request, metadata: DocumentMetadata
+) -> list[dict[str, Any]]:
+    """One entry per file. Raises the first refusal when every file was refused."""
+    entries: list[dict[str, Any]] = []
+    refusals: list[AppError] = []
+    for file in files:
+        name = file.name or "document"
+        try:
+            created = document_create(
+                collection=collection, upload=file, file_name=name, uploaded_by=asking_user(request), metadata=metadata
+            )
+        except AppError as error:
+            refusals.append(error)
+            entries.append(_refused(name, collection, error))
+            continue
+        document = created.document
+        entries.append(
+            {
+                "id": document.pk,
+                "title": document.title,
+                "file_name": document.file_name,
+                "status": document.status,
+                "collection": collection.name,
+                "outcome": created.outcome,
+                "code": "",
+                "error": document.error,
+            }
+        )
+    if len(refusals) == len(files):
+        refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}
+        raise refusals[0]
+    return entries
+
+
+def _refused(name: str, collection: Collection, error: AppError) -> dict[str, Any]:
+    clean = file_name_clean(name)
+    return {
+        "id": None,
+        "title": clean,
+        "file_name": clean,
+        "status": Document.Status.FAILED.value,
+        "collection": collection.name,
+        "outcome": "refused",
+        "code": error.code,
+        "error": error.message,
+    }

@@ -1,0 +1,94 @@
+"""Retrieval only, over HTTP: candidates with every leg's score and rank."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from adrf.views import APIView
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from retrieval.api.asking_user import asking_user
+from retrieval.candidate_data import search_data
+from retrieval.engine import get_engine
+from retrieval.ports import SearchRequest
+from retrieval.selectors import scope_for
+from retrieval.values import Query, SearchFilters
+
+STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
+
+
+class SearchFiltersSerializer(serializers.Serializer[Any]):
+    """Unknown names are refused: a filter that is silently ignored would show what it was meant to hide."""
+
+    department = serializers.CharField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    doc_type = serializers.CharField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    policy_year = serializers.IntegerField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    tags = serializers.ListField(child=serializers.CharField(max_length=50), required=False, max_length=20)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, dict) and (unknown := sorted(set(map(str, data)) - set(self.fields))):
+            raise serializers.ValidationError({name: ["There is no such filter."] for name in unknown})
+        return super().to_internal_value(data)
+
+
+class SearchInputSerializer(serializers.Serializer[Any]):
+    query = serializers.CharField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
+    collections = serializers.ListField(child=serializers.CharField(max_length=100), required=False, max_length=100)
+    filters = SearchFiltersSerializer(required=False)
+    top_k = serializers.IntegerField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
+    stages = serializers.ListField(
+        child=serializers.ChoiceField(choices=STAGES), required=False, allow_empty=False, help_text="Default: both."
+    )
+
+
+class CandidateSerializer(serializers.Serializer[Any]):
+    document_id = serializers.UUIDField()
+    chunk_id = serializers.UUIDField()
+    title = serializers.CharField()
+    page = serializers.IntegerField(allow_null=True)
+    heading = serializers.CharField(allow_blank=True)
+    text = serializers.CharField()
+    scores = serializers.DictField(child=serializers.FloatField())
+    ranks = serializers.DictField(child=serializers.IntegerField(), help_text='By leg, e.g. {"original:bm25": 1}.')
+
+
+class SearchResultSerializer(serializers.Serializer[Any]):
+    """relaxed: filters that were dropped since they left too little. degraded: what could not be used, and why."""
+
+    candidates = CandidateSerializer(many=True)
+    timings_ms = serializers.DictField(child=serializers.FloatField())
+    relaxed = serializers.ListField(child=serializers.CharField())
+    degraded = serializers.ListField(child=serializers.CharField())
+    notes = serializers.DictField()
+
+
+class SearchApi(APIView):
+    @extend_schema(operation_id="search", request=SearchInputSerializer, responses=SearchResultSerializer)
+    async def post(self, request: Request) -> Response:
+        """Search what the user may read, or of it the collections named."""
+        values = SearchInputSerializer(data=request.data)
+        values.is_valid(raise_exception=True)
+        asked = values.validated_data
+        scope = await sync_to_async(scope_for)(user=asking_user(request), names=asked.get("collections", []))
+        search = SearchRequest(
+            queries=(Query(asked["query"]),),
+            scope=scope,
+            filters=_filters(asked.get("filters", {})),
+            top_k=asked.get("top_k", settings.RAG.search.top_k),
+            stages=tuple(stage for stage in STAGES if stage in asked.get("stages", STAGES)),
+        )
+        return Response(search_data(await get_engine().searcher.search(search)))
+
+
+def _filters(values: dict[str, Any]) -> SearchFilters:
+    return SearchFilters(
+        department=values.get("department") or None,
+        doc_type=values.get("doc_type") or None,
+        policy_year=values.get("policy_year"),
+        tags=tuple(values.get("tags", ())),
+    )

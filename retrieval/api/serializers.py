@@ -1,0 +1,117 @@
+"""The JSON of documents and collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from rest_framework import serializers
+
+from retrieval.models import Chunk, Collection, Document
+
+
+def _may_edit(collection: Collection, user: User) -> bool:
+    return collection.owner_id == user.pk or (collection.owner_id is None and user.is_staff)
+
+
+class DocumentSerializer(serializers.ModelSerializer[Document]):
+    """A document. `editable`: whether the asking user may change it."""
+
+    collection = serializers.CharField(source="collection.name", read_only=True)
+    editable = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Document
+        fields = [
+            "id", "title", "file_name", "collection", "status", "progress", "error", "media_type", "size_bytes",
+            "language", "department", "doc_type", "policy_year", "tags", "page_count", "chunk_count", "editable",
+            "created_at", "updated_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_editable(self, document: Document) -> bool:
+        return _may_edit(document.collection, self.context["request"].user)
+
+
+class DocumentChangesSerializer(serializers.Serializer[Any]):
+    """What can be changed of a document; the values are checked by `services.metadata`."""
+
+    title = serializers.CharField(required=False, max_length=300)
+    department = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    policy_year = serializers.IntegerField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    tags = serializers.ListField(child=serializers.CharField(max_length=50), required=False, max_length=20)
+
+
+class DocumentListQuerySerializer(serializers.Serializer[Any]):
+    collection = serializers.CharField(required=False, allow_blank=True, max_length=100, default="")
+    status = serializers.ChoiceField(
+        choices=Document.Status.choices, required=False, allow_blank=True, default="", help_text="One status only."
+    )
+    search = serializers.CharField(
+        required=False, allow_blank=True, max_length=200, default="", help_text="Part of the title or file name."
+    )
+
+
+class UploadSerializer(serializers.Serializer[Any]):
+    """A multipart upload; `file` may come many times."""
+
+    file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
+    collection = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    department = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
+    tags = serializers.CharField(required=False, allow_blank=True, help_text="Parted by commas, or sent many times.")
+
+
+class UploadedDocumentSerializer(serializers.Serializer[Any]):
+    """One entry per file, in order. A refused file has no id, the status `failed`, and says why."""
+
+    id = serializers.UUIDField(allow_null=True)
+    title = serializers.CharField()
+    file_name = serializers.CharField()
+    status = serializers.CharField()
+    collection = serializers.CharField()
+    outcome = serializers.ChoiceField(choices=["added", "unchanged", "retried", "refused"])
+    code = serializers.CharField(allow_blank=True, help_text="Of the error, when refused.")
+    error = serializers.CharField(allow_blank=True)
+
+
+class UploadResultSerializer(serializers.Serializer[Any]):
+    documents = UploadedDocumentSerializer(many=True)
+
+
+class ChunkSerializer(serializers.ModelSerializer[Chunk]):
+    class Meta:
+        model = Chunk
+        fields = ["id", "seq", "text", "heading", "page", "page_end", "char_start", "char_end", "token_count"]
+        read_only_fields = fields
+
+
+class CollectionSerializer(serializers.ModelSerializer[Collection]):
+    """A collection. owner: null for the site's. version: grows with every change of its content."""
+
+    owner = serializers.CharField(source="owner.username", read_only=True, allow_null=True, default=None)
+    groups: Any = serializers.SlugRelatedField(many=True, read_only=True, slug_field="name")
+    document_count = serializers.IntegerField(read_only=True)
+    editable = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Collection
+        fields = [
+            "id", "name", "description", "owner", "visibility", "groups", "document_count", "embedding_model",
+            "embedding_dim", "version", "editable", "created_at", "updated_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_editable(self, collection: Collection) -> bool:
+        return _may_edit(collection, self.context["request"].user)
+
+
+class CollectionInputSerializer(serializers.Serializer[Any]):
+    """`groups`: names of groups that the user is in; needed when the visibility is `shared`."""
+
+    name = serializers.CharField(max_length=100)
+    description = serializers.CharField(required=False, allow_blank=True, max_length=500)
+    visibility = serializers.ChoiceField(choices=Collection.Visibility.choices, required=False)
+    groups = serializers.ListField(child=serializers.CharField(max_length=150), required=False, max_length=50)

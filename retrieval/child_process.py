@@ -1,0 +1,94 @@
+"""Child processes that never outlive us and never hear the terminal.
+
+A child gets a session of its own, so that Ctrl-C in the terminal reaches only us and we decide the order of stopping;
+on Linux the kernel kills it when we die, however we die. Its output goes to a log file of bounded size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+LOG_MAX_BYTES = 5 * 1024 * 1024
+_LAUNCHER = Path(__file__).with_name("die_with_parent.py")
+
+
+def spawn(
+    command: Sequence[str], *, log_path: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Start `command` (its first item is an absolute path) with its output appended to `log_path`.
+
+    Call it from a thread that lives as long as the child should: Linux takes the end of the spawning thread for the
+    death of the parent.
+    """
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    trim_log(log_path)
+    with log_path.open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - our own commands, no shell
+            [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=env,
+            cwd=cwd,
+        )
+
+
+def stop(process: subprocess.Popen[bytes], *, with_signal: signal.Signals, timeout_s: float) -> bool:
+    """Ask the child to end, wait, then kill what is left of its process group. True: it ended by itself."""
+    if process.poll() is None:
+        process.send_signal(with_signal)
+    try:
+        process.wait(timeout_s)
+        clean = True
+    except subprocess.TimeoutExpired:
+        clean = False
+    kill_group(process)
+    return clean
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the child's whole process group: also the children that a dead child has left behind."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: macOS, for a group of zombies
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    _wait_group_gone(process.pid, timeout_s=1.0)
+
+
+def _wait_group_gone(group: int, *, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except (ProcessLookupError, PermissionError):
+            return
+        time.sleep(0.02)
+
+
+def trim_log(path: Path, *, max_bytes: int = LOG_MAX_BYTES) -> None:
+    """Move a log that has grown too large to `<name>.1` and empty it in place: its writer keeps appending to it."""
+    try:
+        if path.stat().st_size <= max_bytes:
+            return
+    except FileNotFoundError:
+        return
+    shutil.copyfile(path, path.with_name(path.name + ".1"))
+    os.truncate(path, 0)
+
+
+def log_tail(path: Path, *, lines: int = 12) -> str:
+    """The last lines of a log, for the message that says why a child would not run."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - 8192))
+            return "\n".join(log.read().decode("utf-8", "replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,81 @@
+"""Puts the engine together for the running event loop: the one place where its parts meet Django's settings.
+
+Clients of Ollama and Milvus belong to the loop that made them, so there is one engine per loop; it is made anew when
+the settings change (tests do that).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+
+from ragsite.rag_settings import RagSettings
+from retrieval import analysis, milvus_lite
+from retrieval.index import MilvusIndex, import_client
+from retrieval.ports import BoostSource, ChunkIndex, ChunkStore, Models, Reranker, Searcher
+from retrieval.providers.registry import ModelRegistry
+from retrieval.providers.rerank_http import HttpReranker
+from retrieval.search import HybridSearcher
+from retrieval.selectors import DatabaseChunkStore
+from retrieval.services.search_cache import CachedSearcher
+from retrieval.services.write_lease import write_lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    settings: RagSettings
+    models: Models
+    index: ChunkIndex
+    store: ChunkStore
+    searcher: Searcher
+    boosts: BoostSource | None = None
+    reranker: Reranker | None = None
+
+
+_engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
+
+
+def get_engine() -> Engine:
+    """The engine of the running loop. Opens no connection by itself. Raises RuntimeError outside a loop."""
+    loop = asyncio.get_running_loop()
+    engine = _engines.get(loop)
+    if engine is None or engine.settings is not settings.RAG:
+        engine = _engines[loop] = _build(settings.RAG)
+    return engine
+
+
+async def close_engine() -> None:
+    """Close the running loop's clients; the next `get_engine` makes new ones."""
+    if engine := _engines.pop(asyncio.get_running_loop(), None):
+        await engine.index.close()
+        await engine.models.close()
+
+
+def warm_up() -> None:
+    """Load dictionaries and the index's client in the background: seconds that the first question need not wait."""
+
+    def load() -> None:
+        analysis.warm_up()
+        import_client()
+
+    threading.Thread(target=load, name="warm-up", daemon=True).start()
+
+
+def _build(rag: RagSettings) -> Engine:
+    models = ModelRegistry(rag.ollama)
+    index = MilvusIndex(
+        rag.milvus,
+        uri=lambda: rag.milvus.uri or milvus_lite.current_uri(rag.data_dir),
+        writer_lock=write_lease,
+        k1=rag.search.bm25_k1,
+        b=rag.search.bm25_b,
+    )
+    store = DatabaseChunkStore()
+    searcher = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
+    cached = CachedSearcher(searcher, rag.search)
+    reranker = HttpReranker(rag.rerank) if rag.rerank.url else None
+    return Engine(settings=rag, models=models, index=index, store=store, searcher=cached, reranker=reranker)

@@ -1,0 +1,193 @@
+"""`manage.py ingest PATH... --collection NAME`: files, folders and globs into a collection, in this process."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import glob
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files import File
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from ragsite.errors import AppError
+from retrieval import milvus_lite
+from retrieval.engine import close_engine
+from retrieval.ingest.sniff import EXTENSIONS
+from retrieval.models import Collection, Document
+from retrieval.services.collections import collection_create
+from retrieval.services.documents import document_create
+from retrieval.services.ingest import document_ingest
+from retrieval.services.metadata import DocumentMetadata, metadata_from
+
+POLL_S = 1.0
+MAX_NAMED_FAILURES = 50
+
+
+class Command(BaseCommand):
+    help = "Bring files, folders and globs into a collection; exit 1 if any failed, the rest is kept."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "paths", nargs="+", metavar="PATH", help="a file, a folder, or a glob such as 'docs/**/*.md'"
+        )
+        parser.add_argument("--collection", required=True, help="made if it is not there")
+        parser.add_argument("--department", default="")
+        parser.add_argument("--doc-type", default="")
+        parser.add_argument("--policy-year", default="")
+        parser.add_argument("--tags", default="", help="parted by commas")
+        parser.add_argument("--owner", default="", help="a user's name; without it the collection is public")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            collection = _collection(options["collection"], options["owner"])
+            metadata = metadata_from(
+                {name: options[name] for name in ("department", "doc_type", "policy_year", "tags")}
+            )
+        except AppError as error:
+            raise CommandError(_sentence(error)) from error
+        files, failures = _expand(options["paths"])
+        round_ = _Round(collection, metadata, failures)
+        if settings.RAG.milvus.uri:
+            asyncio.run(round_.run(files))
+        else:
+            try:
+                with milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port):
+                    asyncio.run(round_.run(files))
+            except milvus_lite.MilvusLiteError as error:
+                raise CommandError(str(error)) from error
+        self._summarise(round_)
+        if round_.failures:
+            sys.exit(1)
+
+    def _summarise(self, round_: _Round) -> None:
+        counts = round_.counts
+        self.stdout.write(
+            f"{round_.collection.name}: {counts['added']} added, {counts['unchanged']} unchanged, "
+            f"{len(round_.failures)} failed"
+        )
+        for name, reason in round_.failures[:MAX_NAMED_FAILURES]:
+            self.stdout.write(f"  failed: {name}: {reason}")
+        if len(round_.failures) > MAX_NAMED_FAILURES:
+            self.stdout.write(f"  … and {len(round_.failures) - MAX_NAMED_FAILURES} more")
+
+
+class _Round:
+    """The work of one call. failures: (path, reason)."""
+
+    def __init__(self, collection: Collection, metadata: DocumentMetadata, failures: list[tuple[str, str]]) -> None:
+        self.collection = collection
+        self.metadata = metadata
+        self.failures = failures
+        self.counts: Counter[str] = Counter()
+
+    async def run(self, files: Sequence[Path]) -> None:
+        try:
+            with tqdm(total=len(files), unit="file", disable=not sys.stderr.isatty() and len(files) < 2) as bar:
+                for path in files:
+                    await self._one(path, bar)
+                    bar.n = round(bar.n)
+                    bar.refresh()
+        finally:
+            await close_engine()
+
+    async def _one(self, path: Path, bar: Any) -> None:
+        bar.set_postfix_str(path.name[-40:], refresh=False)
+        begin = bar.n
+
+        def report(progress: float) -> None:
+            bar.n = begin + min(progress, 1.0)
+            bar.refresh()
+
+        try:
+            created = await sync_to_async(_create)(path, self.collection, self.metadata)
+        except AppError as error:
+            self.failures.append((str(path), error.message))
+        except OSError as error:
+            self.failures.append((str(path), f"cannot be read: {error.strerror}"))
+        else:
+            unfinished = created.document.status != Document.Status.READY
+            reason = await _finish(created.document, report) if unfinished else ""
+            if reason:
+                self.failures.append((str(path), reason))
+            else:
+                self.counts["unchanged" if created.outcome == "unchanged" else "added"] += 1
+        report(1.0)
+
+
+async def _finish(document: Document, report: Any) -> str:
+    """Why the document is not ready; "" when it is. Servers that are away are waited for as long as a worker would."""
+    waited_until = time.monotonic() + settings.RAG.ollama.embed_timeout_s
+    while True:
+        outcome = await document_ingest(document.pk, report=report)
+        await document.arefresh_from_db()
+        if document.status == Document.Status.READY:
+            return ""
+        if outcome == "failed" or document.status == Document.Status.FAILED:
+            return document.error
+        if outcome == "waiting" and time.monotonic() > waited_until:
+            job = await document.jobs.afirst()
+            return (job.error if job else document.error) or "It has to wait; a worker will take it up again."
+        await asyncio.sleep(POLL_S)
+
+
+def _create(path: Path, collection: Collection, metadata: DocumentMetadata) -> Any:
+    with path.open("rb") as file:
+        return document_create(
+            collection=collection,
+            upload=File(file, name=path.name),
+            file_name=path.name,
+            uploaded_by=collection.owner,
+            metadata=metadata,
+            queue=False,
+        )
+
+
+def _collection(name: str, owner_name: str) -> Collection:
+    owner = User.objects.filter(username=owner_name).first() if owner_name else None
+    if owner_name and owner is None:
+        raise CommandError(f"There is no user named {owner_name}.")
+    found = Collection.objects.filter(name=name, owner=owner).first()
+    visibility = Collection.Visibility.PRIVATE if owner else Collection.Visibility.PUBLIC
+    return found or collection_create(owner=owner, name=name, visibility=visibility)
+
+
+def _expand(patterns: Sequence[str]) -> tuple[list[Path], list[tuple[str, str]]]:
+    """The files meant, each once, and what named nothing. Folders give their files of known types, hidden ones not."""
+    files: dict[Path, None] = {}
+    missing: list[tuple[str, str]] = []
+    for pattern in patterns:
+        path = Path(pattern)
+        # The glob module, since pathlib's patterns can't be absolute.
+        names = [] if path.exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
+        found = [path] if path.exists() else [Path(name) for name in names]
+        if not found:
+            missing.append((pattern, "no such file or folder"))
+        for match in found:
+            inside = _files_in(match) if match.is_dir() else [match]
+            files.update(dict.fromkeys(inside))
+    return list(files), missing
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in EXTENSIONS
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
+
+
+def _sentence(error: AppError) -> str:
+    named = "; ".join(f"{field}: {' '.join(map(str, texts))}" for field, texts in error.fields.items())
+    return named or error.message

@@ -1,0 +1,20 @@
+"""`manage.py load_samples`: the sample handbook, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from retrieval.services.samples import samples_load
+
+
+class Command(BaseCommand):
+    help = "Load the sample handbook of Northlake University; documents that are there already stay as they are."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        loaded = samples_load(force=True)
+        self.stdout.write(
+            f"{loaded.added} documents added, {loaded.unchanged} there already. "
+            "The worker reads them; see their progress on the documents page."
+        )

@@ -1,0 +1,80 @@
+"""`manage.py search "QUERY"`: retrieval only, with each candidate's scores."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from argparse import ArgumentParser
+from contextlib import ExitStack
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from ragsite.errors import AppError
+from retrieval import milvus_lite
+from retrieval.candidate_data import search_data
+from retrieval.engine import close_engine, get_engine
+from retrieval.ports import SearchRequest, SearchResult
+from retrieval.selectors import scope_for_all
+from retrieval.values import Query, ScoredChunk
+
+SNIPPET_CHARS = 160
+
+
+class Command(BaseCommand):
+    help = "Search all collections and print the candidates with their scores."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("query")
+        parser.add_argument("--collection", action="append", default=[], help="may be given several times")
+        parser.add_argument("--top-k", type=int, default=settings.RAG.search.top_k)
+        parser.add_argument("--json", action="store_true", help="print what POST /api/search answers")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        if not 1 <= options["top_k"] <= settings.RAG.search.max_top_k:
+            raise CommandError(f"--top-k must be from 1 to {settings.RAG.search.max_top_k}.")
+        if options["json"]:
+            logging.disable(logging.WARNING)
+        try:
+            with ExitStack() as stack:
+                if not settings.RAG.milvus.uri:
+                    lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
+                    stack.enter_context(lite)
+                result = asyncio.run(_search(options["query"], options["collection"], options["top_k"]))
+        except (AppError, milvus_lite.MilvusLiteError) as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(search_data(result), ensure_ascii=False, indent=2))
+        else:
+            self._print(result)
+
+    def _print(self, result: SearchResult) -> None:
+        if not result.candidates:
+            self.stdout.write("Nothing was found.")
+        for number, candidate in enumerate(result.candidates, start=1):
+            self._print_candidate(number, candidate)
+        for name in result.relaxed:
+            self.stdout.write(f"Filter dropped, it left too little: {name}")
+        for reason in result.degraded:
+            self.stdout.write(f"Degraded: {reason}")
+        self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))
+
+    def _print_candidate(self, number: int, candidate: ScoredChunk) -> None:
+        chunk = candidate.chunk
+        page = f", page {chunk.page}" if chunk.page else ""
+        scores = "  ".join(f"{name} {value:.3f}" for name, value in candidate.scores.as_dict().items())
+        ranks = "  ".join(f"{leg} #{rank}" for leg, rank in candidate.ranks.items())
+        snippet = " ".join(chunk.text.split())[:SNIPPET_CHARS]
+        self.stdout.write(f"{number:>2}. {chunk.title}{page}{f' › {chunk.heading}' if chunk.heading else ''}")
+        self.stdout.write(f"    {scores}   ({ranks})\n    {snippet}")
+
+
+async def _search(text: str, collections: list[str], top_k: int) -> SearchResult:
+    try:
+        scope = await sync_to_async(scope_for_all)(names=collections)
+        return await get_engine().searcher.search(SearchRequest(queries=(Query(text),), scope=scope, top_k=top_k))
+    finally:
+        await close_engine()

@@ -1,0 +1,235 @@
+"""Reads of the knowledge side. Who may see what is decided here, inside the query, and nowhere else.
+
+A collection is visible to its owner, to the members of its groups when it is shared, and to everybody when it is
+public. Staff see the site's own collections too, but not other people's private ones.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.models import User as Account
+from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
+
+from ragsite.errors import NotFoundError
+from retrieval.errors import CollectionNotFoundError
+from retrieval.models import Chunk, Collection, Document
+from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope, StoredChunk, Vocabulary
+
+User = Account | AnonymousUser | None
+VOCABULARIES_KEPT = 64
+
+
+# ------------------------------------------------------------------------------------------------ collections
+def visible_collections(user: User) -> QuerySet[Collection]:
+    """Every collection that `user` may read; None and anonymous: the public ones."""
+    rule = Q(visibility=Collection.Visibility.PUBLIC)
+    if user is not None and user.is_authenticated:
+        # The groups are looked up in a subquery: a join would repeat a collection for each common group.
+        shared = Collection.objects.filter(groups__user=user).values("pk")
+        rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED, pk__in=shared)
+        if user.is_staff:
+            rule |= Q(owner=None)
+    return Collection.objects.filter(rule)
+
+
+def writable_collections(user: User) -> QuerySet[Collection]:
+    """Those whose documents `user` may change: their own, and for staff the site's."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    rule = Q(owner=user)
+    if user.is_staff:
+        rule |= Q(owner=None)
+    return Collection.objects.filter(rule)
+
+
+def _own_first(collections: QuerySet[Collection], user: User) -> QuerySet[Collection]:
+    """Order of resolving a name: the user's own, then the site's, then the oldest of the others."""
+    ranks = [When(owner=None, then=Value(1))]
+    if user is not None and user.is_authenticated:
+        ranks.insert(0, When(owner=user, then=Value(0)))
+    rank = Case(*ranks, default=Value(2), output_field=IntegerField())
+    return collections.annotate(name_rank=rank).order_by("name_rank", "created_at")
+
+
+def collection_list(*, user: User) -> QuerySet[Collection]:
+    """Visible collections by name, each with `document_count`."""
+    return (
+        visible_collections(user)
+        .select_related("owner")
+        .prefetch_related("groups")
+        .annotate(document_count=Count("documents", distinct=True))
+        .order_by("name", "created_at")
+    )
+
+
+def collection_get(*, user: User, name: str) -> Collection:
+    """The visible collection of this name, the user's own first. Raises CollectionNotFoundError."""
+    name = name.replace("\0", "\ufffd")  # PostgreSQL refuses the character itself
+    collection = _own_first(collection_list(user=user).filter(name=name), user).first()
+    if collection is None:
+        raise CollectionNotFoundError(fields={"collection": [name]})
+    return collection
+
+
+def collection_find(*, user: User, name: str) -> Collection | None:
+    """As `collection_get`, None where there is nothing to see."""
+    return _own_first(visible_collections(user).filter(name=name.replace("\0", "\ufffd")), user).first()
+
+
+# ------------------------------------------------------------------------------------------------ scopes
+def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
+    """What `user` may search: everything visible, or of it the collections named.
+
+    A name means the user's own collection if there is one, else the site's, else one shared or public. Raises
+    CollectionNotFoundError for a name that is not there or not visible.
+    """
+    visible = visible_collections(user)
+    if not names:
+        return _scope(visible.order_by("name", "created_at"))
+    chosen: dict[str, Collection] = {}
+    for collection in _own_first(visible.filter(name__in=set(names)), user):
+        chosen.setdefault(collection.name, collection)
+    _refuse_unknown(names, chosen)
+    return _scope(chosen[name] for name in dict.fromkeys(names))
+
+
+def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
+    """For commands, whose caller owns the machine: all collections, or all of these names, whosever they are.
+
+    Raises CollectionNotFoundError.
+    """
+    collections = Collection.objects.order_by("name", "created_at")
+    if names:
+        collections = collections.filter(name__in=set(names))
+        _refuse_unknown(names, {collection.name for collection in collections})
+    return _scope(collections)
+
+
+def _refuse_unknown(names: Sequence[str], known: Iterable[str]) -> None:
+    if missing := sorted(set(names) - set(known)):
+        raise CollectionNotFoundError(fields={"collections": missing})
+
+
+def collection_ref(collection: Collection) -> CollectionRef:
+    return CollectionRef(
+        id=str(collection.pk), name=collection.name, space=collection_space(collection), version=collection.version
+    )
+
+
+def collection_space(collection: Collection) -> EmbeddingSpace | None:
+    """The space its chunks are embedded in; None before the first document was embedded."""
+    if not collection.embedding_model or collection.embedding_dim is None:
+        return None
+    return EmbeddingSpace(collection.embedding_model, collection.embedding_dim)
+
+
+def _scope(collections: Iterable[Collection]) -> SearchScope:
+    return SearchScope(tuple(collection_ref(collection) for collection in collections))
+
+
+# ------------------------------------------------------------------------------------------------ documents
+def visible_documents(user: User) -> QuerySet[Document]:
+    return Document.objects.filter(collection__in=visible_collections(user).values("pk")).select_related("collection")
+
+
+def document_list(*, user: User, collection: str = "", status: str = "", search: str = "") -> QuerySet[Document]:
+    """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list."""
+    documents = visible_documents(user)
+    if collection:
+        found = collection_find(user=user, name=collection)
+        documents = documents.filter(collection=found) if found else documents.none()
+    if status:
+        documents = documents.filter(status=status)
+    if search:
+        documents = documents.filter(Q(title__icontains=search) | Q(file_name__icontains=search))
+    return documents.order_by("-created_at", "pk")
+
+
+def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
+    """Raises NotFoundError where there is none that the user may see."""
+    document = visible_documents(user).filter(pk=document_id).first()
+    if document is None:
+        raise NotFoundError("There is no such document, or you may not see it.")
+    return document
+
+
+def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
+    """A document's chunks in order. Raises NotFoundError."""
+    return document_get(user=user, document_id=document_id).chunks.order_by("seq")
+
+
+# ------------------------------------------------------------------------------------------------ the engine's side
+class DatabaseChunkStore:
+    """`retrieval.ports.ChunkStore` on the database. What is not here does not exist, whatever the index says."""
+
+    def __init__(self) -> None:
+        self._vocabularies: OrderedDict[tuple[tuple[str, int], ...], Vocabulary] = OrderedDict()
+
+    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+        ids = [key for key in map(_as_uuid, chunk_ids) if key is not None]
+        if not ids or not scope.collections:
+            return {}
+        chunks = Chunk.objects.filter(pk__in=ids, document__collection__in=_ids(scope)).select_related("document")
+        return {str(chunk.pk): stored_chunk(chunk) async for chunk in chunks}
+
+    async def vocabulary(self, scope: SearchScope) -> Vocabulary:
+        """Metadata values of the ready documents, sorted; kept until one of the collections changes."""
+        key = tuple((ref.id, ref.version) for ref in scope.collections)
+        if key in self._vocabularies:
+            self._vocabularies.move_to_end(key)
+            return self._vocabularies[key]
+        rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
+        columns = ("department", "doc_type", "policy_year", "tags")
+        vocabulary = _vocabulary([row async for row in rows.order_by().values(*columns).distinct()])
+        self._vocabularies[key] = vocabulary
+        while len(self._vocabularies) > VOCABULARIES_KEPT:
+            self._vocabularies.popitem(last=False)
+        return vocabulary
+
+
+def stored_chunk(chunk: Chunk) -> StoredChunk:
+    """The engine's value of a row; `chunk.document` must be loaded."""
+    document = chunk.document
+    return StoredChunk(
+        chunk_id=str(chunk.pk),
+        document_id=str(document.pk),
+        collection_id=str(document.collection_id),
+        seq=chunk.seq,
+        title=document.title,
+        text=chunk.text,
+        page=chunk.page,
+        heading=chunk.heading,
+        file_name=document.file_name,
+        language=document.language,
+        department=document.department,
+        doc_type=document.doc_type,
+        policy_year=document.policy_year,
+        tags=tuple(document.tags),
+        char_start=chunk.char_start,
+        char_end=chunk.char_end,
+    )
+
+
+def _ids(scope: SearchScope) -> list[uuid.UUID]:
+    return [uuid.UUID(ref.id) for ref in scope.collections]
+
+
+def _as_uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+def _vocabulary(rows: Sequence[Mapping[str, Any]]) -> Vocabulary:
+    return Vocabulary(
+        departments=tuple(sorted({row["department"] for row in rows} - {""})),
+        doc_types=tuple(sorted({row["doc_type"] for row in rows} - {""})),
+        policy_years=tuple(sorted({row["policy_year"] for row in rows if row["policy_year"] is not None})),
+        tags=tuple(sorted({tag for row in rows for tag in row["tags"]})),
+    )

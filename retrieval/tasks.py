@@ -1,0 +1,96 @@
+"""Celery's side of the knowledge part. A message may come twice or never: the database's rows decide what is done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from asgiref.sync import sync_to_async
+from celery import shared_task
+from celery.signals import worker_ready
+from django.db import close_old_connections
+
+from retrieval.engine import close_engine, get_engine
+from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
+from retrieval.models import Collection
+from retrieval.selectors import collection_space
+from retrieval.services.index_rebuild import collection_reembed, collection_reindex
+from retrieval.services.index_sync import index_repair
+from retrieval.services.ingest import document_ingest
+from retrieval.services.ingest_jobs import jobs_to_resume
+from retrieval.values import EmbeddingSpace
+
+logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
+MAINTENANCE_RETRY = {
+    "autoretry_for": (IndexUnavailableError, EmbeddingUnavailableError), "max_retries": 5, "retry_backoff": 5,
+}  # fmt: skip
+UNINDEX_RETRY = {"autoretry_for": (IndexUnavailableError,), "max_retries": 5, "retry_backoff": 5}
+
+
+@shared_task
+def ingest_document(document_id: str) -> str:
+    """Parse, embed and index one document. Safe to run twice: its job is held by one worker at a time."""
+    return _run(lambda: document_ingest(document_id))
+
+
+@shared_task
+def ingest_resume() -> int:
+    """Queue the documents whose worker died, whose message was lost, or whose pause is over."""
+    document_ids = jobs_to_resume()
+    for document_id in document_ids:
+        ingest_document.apply_async((str(document_id),), retry=False)
+    return len(document_ids)
+
+
+@shared_task(**UNINDEX_RETRY)
+def document_unindex(document_id: str, model: str, dim: int) -> None:
+    """Clear a deleted document's rows away. Search doesn't show them in any case."""
+    _run(lambda: get_engine().index.delete_document(EmbeddingSpace(model, dim), document_id))
+
+
+@shared_task(**UNINDEX_RETRY)
+def collection_unindex(collection_id: str, model: str, dim: int) -> None:
+    _run(lambda: get_engine().index.delete_collection(EmbeddingSpace(model, dim), collection_id))
+
+
+@shared_task(autoretry_for=(IndexUnavailableError,), max_retries=10, retry_backoff=2, retry_backoff_max=60)
+def index_check() -> int:
+    """Compare the index with the database and repair it. Returns how many chunks were written anew."""
+    return sum(repair.written for repair in _run(index_repair))
+
+
+@shared_task(**MAINTENANCE_RETRY)
+def collection_reembed_task(collection_id: str) -> None:
+    """Move a collection to the embedding model that new collections get; a deleted one is nothing to do."""
+    if collection := Collection.objects.filter(pk=collection_id).first():
+        _run(lambda: collection_reembed(collection=collection))
+
+
+@shared_task(**MAINTENANCE_RETRY)
+def collection_reindex_task(collection_id: str) -> None:
+    """Write a collection's index rows over."""
+    collection = Collection.objects.filter(pk=collection_id).first()
+    if collection and (space := collection_space(collection)):
+        _run(lambda: collection_reindex(collection=collection, space=space))
+
+
+@worker_ready.connect
+def _resume_at_start(**_: Any) -> None:
+    """What the last worker left behind need not wait for the next round."""
+    ingest_resume.apply_async(retry=False)
+
+
+def _run(work: Callable[[], Awaitable[Result]]) -> Result:
+    """In an event loop of its own, with the loop's clients and database connection closed after it."""
+
+    async def main() -> Result:
+        try:
+            return await work()
+        finally:
+            await close_engine()
+            await sync_to_async(close_old_connections)()
+
+    return asyncio.run(main())

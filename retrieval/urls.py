@@ -1,0 +1,17 @@
+from django.urls import URLPattern, URLResolver, path
+
+from retrieval import views
+from retrieval.api import collections, documents, search, status
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("documents/", views.documents_page, name="documents"),
+    path("documents/<uuid:document_id>/", views.document_page, name="document"),
+    path("api/documents", documents.DocumentsApi.as_view(), name="api_documents"),
+    path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view(), name="api_document"),
+    path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view(), name="api_document_chunks"),
+    path("api/documents/<uuid:document_id>/file", documents.DocumentFileApi.as_view(), name="api_document_file"),
+    path("api/collections", collections.CollectionsApi.as_view(), name="api_collections"),
+    path("api/collections/<str:name>", collections.CollectionApi.as_view(), name="api_collection"),
+    path("api/status", status.StatusApi.as_view(), name="api_status"),
+    path("api/search", search.SearchApi.as_view(), name="api_search"),
+]

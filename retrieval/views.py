@@ -1,0 +1,48 @@
+"""The documents pages. What is on them is loaded and changed through the API."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+from ragsite.errors import NotFoundError
+from retrieval.selectors import document_get
+
+ACCEPTED_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv")
+
+
+@require_safe
+@login_required
+@ensure_csrf_cookie
+def documents_page(request: HttpRequest) -> HttpResponse:
+    boot = {
+        "username": request.user.get_username(),
+        "groups": list(request.user.groups.order_by("name").values_list("name", flat=True)),
+        "default_collection": settings.RAG.ingest.default_collection,
+        "accept": list(ACCEPTED_SUFFIXES),
+        "limits": {
+            "file_bytes": settings.RAG.ingest.max_file_mib * 1024 * 1024,
+            "files": settings.RAG.ingest.max_files_per_upload,
+        },
+    }
+    return render(request, "documents/documents.html", {"boot": boot, "section": "documents"})
+
+
+@require_safe
+@login_required
+@ensure_csrf_cookie
+def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
+    """One document with its chunks; somebody else's answers like none at all."""
+    try:
+        document = document_get(user=request.user, document_id=document_id)
+    except NotFoundError as error:
+        raise Http404 from error
+    boot = {"id": str(document.pk), "collection": document.collection.name}
+    context = {"document": document, "boot": boot, "section": "documents"}
+    return render(request, "documents/document.html", context)
