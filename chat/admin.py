@@ -1,0 +1,206 @@
+"""Review of conversations: found by decision, rating and fallback, read as a whole, never edited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.db.models import Count, Min, QuerySet
+from django.db.models.expressions import Combinable
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from chat.admin_filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
+from chat.models import DecisionStep, Message, Session, Source
+from chat.review import SCORES, conversation_page, reviewed_messages
+from ragsite.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt, json_block
+
+FILTERS = (DecisionFilter, RatingFilter, WorkflowFilter, DegradedFilter, StatusFilter)
+PAGE_PARAMETER = "messages_page"
+
+
+class WorstRatedFirst(admin.ModelAdmin):
+    """Mixin: with the rating filter on, the worst come first."""
+
+    newest_first = "-created_at"
+
+    def get_ordering(self, request: HttpRequest) -> list[str | Combinable]:
+        """As the filter stands in the request."""
+        rated = RatingFilter.parameter_name in request.GET
+        return ["worst_score", self.newest_first] if rated else [self.newest_first]
+
+    @admin.display(description="Worst rating", ordering="worst_score")
+    def worst_rating(self, row: Any) -> str:
+        return "–" if row.worst_score is None else f"{row.worst_score}/5"
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
+    newest_first = "-updated_at"
+    list_display = ["headline", "user", "message_count", "worst_rating", "workflow", "updated_at"]
+    list_filter = FILTERS
+    list_select_related = ["user"]
+    list_per_page = 50
+    search_fields = ["title", "user__username", "messages__text"]
+    search_help_text = "Title, user name, or words of a message"
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+    change_form_template = "admin/chat/session/change_form.html"
+    fields = ["title", "user", "workflow", "collections", "created_at", "updated_at"]
+
+    class Media:
+        css = {"all": ["chat/review.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
+        return Session.objects.annotate(
+            message_count=Count("messages", distinct=True), worst_score=Min("messages__ratings__score")
+        )
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {**(extra_context or {}), "score_names": SCORES, "page_parameter": PAGE_PARAMETER}
+        if request.method == "GET" and (session := self.get_object(request, object_id)):
+            page = conversation_page(session=session, page=request.GET.get(PAGE_PARAMETER))
+            context |= {"conversation_page": page, "conversation": reviewed_messages(page.object_list)}
+        return super().change_view(request, object_id, form_url, context)
+
+    @admin.display(description="Conversation", ordering="title")
+    def headline(self, session: Session) -> str:
+        return excerpt(session.title) or f"Untitled {str(session.pk)[:8]}"
+
+    @admin.display(description="Messages", ordering="message_count")
+    def message_count(self, session: Session) -> int:
+        return session.message_count  # type: ignore[attr-defined]
+
+
+class SourceInline(PartOfHistoryAdmin, admin.TabularInline):
+    model = Source
+    extra = 0
+    fields = ["marker", "title", "page", "heading", "passage", "scores", "cited"]
+    readonly_fields = ["passage"]
+
+    @admin.display(description="Text")
+    def passage(self, source: Source) -> str:
+        return excerpt(source.text, 300)
+
+
+class DecisionStepInline(PartOfHistoryAdmin, admin.TabularInline):
+    model = DecisionStep
+    extra = 0
+    fields = ["seq", "name", "status", "summary", "started_ms", "duration_ms", "details"]
+    readonly_fields = ["details"]
+
+    @admin.display(description="Detail")
+    def details(self, step: DecisionStep) -> SafeString | str:
+        return json_block(step.detail)
+
+
+@admin.register(Message)
+class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
+    list_display = [
+        "summary", "conversation", "user", "role", "decision", "status", "worst_rating", "workflow", "model",
+        "fell_back", "total_ms", "created_at",
+    ]  # fmt: skip
+    list_filter = [*FILTERS, "role"]
+    list_select_related = ["session__user"]
+    list_per_page = 50
+    search_fields = ["text", "session__user__username", "session__title"]
+    date_hierarchy = "created_at"
+    show_full_result_count = False
+    inlines = [SourceInline, DecisionStepInline]
+    fields = [
+        "conversation", "user", "role", "text", "decision", "reason", "status", "workflow", "model",
+        "clarification_json", "request_json", "usage_json", "degraded_json", "error_json", "superseded", "created_at",
+        "finished_at",
+    ]  # fmt: skip
+    readonly_fields = [
+        "conversation", "user", "clarification_json", "request_json", "usage_json", "degraded_json", "error_json",
+    ]  # fmt: skip
+
+    class Media:
+        css = {"all": ["chat/review.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
+        return Message.objects.annotate(worst_score=Min("ratings__score"))
+
+    @admin.display(description="Text")
+    def summary(self, message: Message) -> str:
+        return excerpt(message.text) or "(empty)"
+
+    @admin.display(description="Conversation", ordering="session__title")
+    def conversation(self, message: Message) -> SafeString:
+        url = reverse("admin:chat_session_change", args=[quote(str(message.session_id))])
+        return format_html('<a href="{}#message-{}">{}</a>', url, message.pk, excerpt(str(message.session), 40))
+
+    @admin.display(description="User", ordering="session__user__username")
+    def user(self, message: Message) -> str:
+        return message.session.user.get_username()
+
+    @admin.display(description="Fallback", boolean=True)
+    def fell_back(self, message: Message) -> bool:
+        return bool(message.degraded)
+
+    @admin.display(description="Total ms")
+    def total_ms(self, message: Message) -> Any:
+        return message.usage.get("total_ms", "–") if isinstance(message.usage, dict) else "–"
+
+    @admin.display(description="Clarification")
+    def clarification_json(self, message: Message) -> SafeString | str:
+        return json_block(message.clarification)
+
+    @admin.display(description="Asked with")
+    def request_json(self, message: Message) -> SafeString | str:
+        return json_block(message.request)
+
+    @admin.display(description="Usage")
+    def usage_json(self, message: Message) -> SafeString | str:
+        return json_block(message.usage)
+
+    @admin.display(description="Fallbacks")
+    def degraded_json(self, message: Message) -> SafeString | str:
+        return json_block(message.degraded)
+
+    @admin.display(description="Error")
+    def error_json(self, message: Message) -> SafeString | str:
+        return json_block(message.error)
+
+
+@admin.register(Source)
+class SourceAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    list_display = ["title", "marker", "page", "cited", "passage", "answer"]
+    list_filter = ["cited"]
+    list_select_related = ["message"]
+    search_fields = ["title", "text", "chunk_id"]
+    date_hierarchy = "message__created_at"
+    show_full_result_count = False
+
+    @admin.display(description="Text")
+    def passage(self, source: Source) -> str:
+        return excerpt(source.text)
+
+    @admin.display(description="Answer")
+    def answer(self, source: Source) -> SafeString:
+        return _answer_link(source.message)
+
+
+@admin.register(DecisionStep)
+class DecisionStepAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    list_display = ["name", "status", "summary", "duration_ms", "answer"]
+    list_filter = ["status", "name"]
+    list_select_related = ["message"]
+    search_fields = ["summary", "=name"]
+    date_hierarchy = "message__created_at"
+    show_full_result_count = False
+
+    @admin.display(description="Answer")
+    def answer(self, step: DecisionStep) -> SafeString:
+        return _answer_link(step.message)
+
+
+def _answer_link(message: Message) -> SafeString:
+    url = reverse("admin:chat_message_change", args=[quote(str(message.pk))])
+    return format_html('<a href="{}">{}</a>', url, excerpt(message.text, 60) or "(empty)")

@@ -1,0 +1,90 @@
+"""What conversations and answers can be filtered by. All look with EXISTS, so that no row comes twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+
+from chat.models import Message, Session
+
+BAD_SCORE = 2  # and below: badly rated
+GOOD_SCORE = 4  # and above: well rated
+
+
+class ConversationFilter(admin.SimpleListFilter):
+    """Works on sessions (any of their answers) and on messages alike."""
+
+    choices_of_answers: tuple[tuple[str, str], ...] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> tuple[tuple[str, str], ...]:
+        return self.choices_of_answers
+
+    def condition(self, value: str) -> Q:
+        """Of the messages that match."""
+        raise NotImplementedError
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value()
+        if value is None:
+            return queryset
+        own = {"session": OuterRef("pk")} if queryset.model is Session else {"pk": OuterRef("pk")}
+        return queryset.filter(Exists(Message.objects.filter(self.condition(value), **own)))
+
+
+class DecisionFilter(ConversationFilter):
+    title = "decision"
+    parameter_name = "decision"
+    choices_of_answers = tuple((value, value) for value in Message.Decision.values)
+
+    def condition(self, value: str) -> Q:
+        return Q(decision=value)
+
+
+class StatusFilter(ConversationFilter):
+    title = "status"
+    parameter_name = "status"
+    choices_of_answers = tuple((value, value) for value in Message.Status.values)
+
+    def condition(self, value: str) -> Q:
+        return Q(status=value, role=Message.Role.ASSISTANT)
+
+
+class WorkflowFilter(ConversationFilter):
+    title = "workflow"
+    parameter_name = "workflow"
+    choices_of_answers = tuple(
+        (name, name) for name in ("corrective", "self_corrective", "dual_loop", "planned", "react")
+    )
+
+    def condition(self, value: str) -> Q:
+        return Q(workflow=value)
+
+
+class DegradedFilter(ConversationFilter):
+    title = "fallbacks"
+    parameter_name = "degraded"
+    choices_of_answers = (("yes", "A fallback served"), ("no", "Nothing fell back"))
+
+    def condition(self, value: str) -> Q:
+        answers = Q(role=Message.Role.ASSISTANT)
+        return answers & ~Q(degraded=[]) if value == "yes" else answers & Q(degraded=[])
+
+
+class RatingFilter(ConversationFilter):
+    """With it the list is ordered by the worst rating first."""
+
+    title = "rating"
+    parameter_name = "rating"
+    choices_of_answers = (
+        ("bad", f"Badly rated (1–{BAD_SCORE})"),
+        ("good", f"Well rated ({GOOD_SCORE}–5)"),
+        ("any", "Rated"),
+    )
+
+    def condition(self, value: str) -> Q:
+        if value == "bad":
+            return Q(ratings__score__lte=BAD_SCORE)
+        return Q(ratings__score__gte=GOOD_SCORE) if value == "good" else Q(ratings__isnull=False)

@@ -1,0 +1,116 @@
+"""Ask, stop, ask again, follow: `/api/chat` and `/api/messages/…`."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat import selectors
+from chat.api.base import ChatView, errors, user_of
+from chat.api.serializers import AnswerSerializer, AskSerializer, RequestSerializer
+from chat.api.streaming import (
+    EVENT_STREAM,
+    event_stream,
+    finished_response,
+    message_response_data,
+    wants_events,
+)
+from chat.errors import MessageNotFoundError
+from chat.models import Message
+from chat.runs import Assignment
+from chat.services.answers import answers_mark_interrupted
+from chat.services.ask import ask
+from chat.services.regenerate import message_regenerate
+from chat.services.stop import message_stop
+
+EVENTS = OpenApiResponse(
+    OpenApiTypes.STR,
+    description="Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at "
+    "the end one `done` or `error`. `id:` is the event's number.",
+)
+ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, EVENT_STREAM): EVENTS}
+
+
+async def _answer(request: Request, assignment: Assignment, *, stream: bool) -> Response | StreamingHttpResponse:
+    if wants_events(request, stream=stream):
+        return event_stream(assignment.message_id)
+    return await finished_response(assignment.message_id)
+
+
+class ChatApi(ChatView):
+    @extend_schema(
+        operation_id="chat",
+        request=AskSerializer,
+        responses={**ANSWERED, **errors(400, 404, 409, 413, 429, 503)},
+        tags=["chat"],
+    )
+    async def post(self, request: Request) -> Response | StreamingHttpResponse:
+        """Ask a question. The answer is written to its end also when the connection closes."""
+        serializer = AskSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        assignment = await ask(user=user_of(request), question=serializer.ask())
+        return await _answer(request, assignment, stream=serializer.validated_data["stream"])
+
+
+class MessageApi(ChatView):
+    @extend_schema(responses={200: AnswerSerializer, **errors(404)}, tags=["messages"])
+    async def get(self, request: Request, message_id: UUID) -> Response:
+        """One message, with what has been written of it so far."""
+        return Response(await sync_to_async(_look)(user_of(request), message_id))
+
+
+class MessageStopApi(ChatView):
+    @extend_schema(request=None, responses={200: AnswerSerializer, **errors(404)}, tags=["messages"])
+    async def post(self, request: Request, message_id: UUID) -> Response:
+        """Stop an answer that is being written; what has been written of it is kept."""
+        user = user_of(request)
+        await message_stop(user=user, message_id=message_id)
+        return Response(await sync_to_async(message_response_data)(user=user, message_id=message_id))
+
+
+class MessageRegenerateApi(ChatView):
+    @extend_schema(
+        request=RequestSerializer,
+        responses={**ANSWERED, **errors(400, 404, 409, 429, 503)},
+        tags=["messages"],
+    )
+    async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
+        """Answer the question again, as it was asked but for the fields given here; the old answer is superseded."""
+        serializer = RequestSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        user = user_of(request)
+        assignment = await message_regenerate(user=user, message_id=message_id, changes=serializer.changes())
+        return await _answer(request, assignment, stream=serializer.validated_data["stream"])
+
+
+class MessageEventsApi(ChatView):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("Last-Event-ID", OpenApiTypes.INT, OpenApiParameter.HEADER, description="Go on after it.")
+        ],
+        responses={(200, EVENT_STREAM): EVENTS, **errors(404)},
+        tags=["messages"],
+    )
+    async def get(self, request: Request, message_id: UUID) -> StreamingHttpResponse:
+        """Follow an answer: what was missed, then live to its end."""
+        message = await sync_to_async(selectors.message_get)(user=user_of(request), message_id=message_id)
+        if message.role != Message.Role.ASSISTANT:
+            raise MessageNotFoundError("Only answers have events; this message is a question.")
+        return event_stream(message_id, after=_number(request.headers.get("Last-Event-ID", "")))
+
+
+def _number(text: str) -> int:
+    """What is not an event's number of ours counts as none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _look(user: Any, message_id: UUID) -> dict[str, Any]:
+    answers_mark_interrupted(pk=message_id, session__user=user)
+    return message_response_data(user=user, message_id=message_id)

@@ -1,0 +1,212 @@
+"""Input of the chat calls, for HTTP and WebSocket alike, and the schema of what they answer."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+
+from chat.answering import DEFAULT_WORKFLOW, available_workflows
+from chat.services.ask import Ask
+from retrieval.values import AnswerOptions, SearchFilters
+
+MAX_NAMES = 50
+
+
+# ------------------------------------------------------------------------------------------------ input
+class TextField(serializers.CharField):
+    """A string and nothing that could be turned into one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class WholeNumberField(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class FlagField(serializers.BooleanField):
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses fields that it does not know: a misspelt filter would otherwise silently not filter."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and (unknown := sorted(map(str, set(data) - set(self.fields)))):
+            raise serializers.ValidationError({name: [f"Known are: {', '.join(self.fields)}."] for name in unknown})
+        return super().to_internal_value(data)
+
+
+class FiltersSerializer(StrictSerializer):
+    department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    tags = serializers.ListField(child=TextField(max_length=100), required=False, max_length=MAX_NAMES)
+
+
+class OptionsSerializer(StrictSerializer):
+    top_k = WholeNumberField(required=False, allow_null=True, help_text="1 to the site's limit, 50 by default.")
+    rewrite = FlagField(required=False, allow_null=True)
+    hyde = FlagField(required=False, allow_null=True)
+    rerank = FlagField(required=False, allow_null=True)
+    web_search = FlagField(required=False, allow_null=True)
+
+
+class RequestSerializer(serializers.Serializer[Any]):
+    """How to answer; everything has a default."""
+
+    workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
+    collections = serializers.ListField(
+        child=TextField(max_length=100), required=False, allow_null=True, max_length=MAX_NAMES
+    )
+    filters = FiltersSerializer(required=False, allow_null=True)
+    options = OptionsSerializer(required=False, allow_null=True)
+    stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
+
+    def changes(self) -> dict[str, Any]:
+        """The fields of `Ask` that were given."""
+        given = {key: value for key, value in self.validated_data.items() if value is not None}
+        changes: dict[str, Any] = {}
+        if "workflow" in given:
+            changes["workflow"] = given["workflow"]
+        if "collections" in given:
+            changes["collections"] = tuple(given["collections"])
+        if "filters" in given:
+            filters = {key: value for key, value in given["filters"].items() if value not in (None, "")}
+            changes["filters"] = SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))})
+        if "options" in given:
+            changes["options"] = AnswerOptions(**given["options"])
+        return changes
+
+
+class AskSerializer(RequestSerializer):
+    """A question. Only `message` is required."""
+
+    message = TextField(trim_whitespace=True, help_text="At most 8,000 characters by default.")
+    session_id = serializers.UUIDField(required=False, allow_null=True, help_text="None: a new session.")
+
+    def ask(self, *, session_id: UUID | None = None) -> Ask:
+        """The question; in `session_id` unless it names a session itself."""
+        data = self.validated_data
+        return Ask(
+            **{"workflow": DEFAULT_WORKFLOW, **self.changes()},
+            text=data["message"],
+            session_id=data.get("session_id") or session_id,
+        )
+
+
+class SessionUpdateSerializer(StrictSerializer):
+    title = TextField(max_length=200)
+
+
+# ------------------------------------------------------------------------------------------------ output
+class ClarificationSerializer(serializers.Serializer[Any]):
+    question = serializers.CharField()
+    options = serializers.ListField(child=serializers.CharField())
+
+
+class ScoresSerializer(serializers.Serializer[Any]):
+    dense = serializers.FloatField(required=False, help_text="Cosine, -1 to 1.")
+    bm25 = serializers.FloatField(required=False)
+    fused = serializers.FloatField(required=False)
+    rerank = serializers.FloatField(required=False, help_text="0 to 1.")
+    boost = serializers.FloatField(required=False, help_text="Multiplier from ratings.")
+    final = serializers.FloatField(required=False)
+
+
+class OwnRatingSerializer(serializers.Serializer[Any]):
+    """The caller's own rating."""
+
+    score = serializers.IntegerField(min_value=1, max_value=5)
+    thumb = serializers.CharField(allow_null=True, help_text="up, down, or null between them.")
+    tags = serializers.ListField(child=serializers.CharField())
+    comment = serializers.CharField()
+
+
+class SourceSerializer(serializers.Serializer[Any]):
+    marker = serializers.IntegerField(help_text="[1] in the answer.")
+    document_id = serializers.UUIDField()
+    chunk_id = serializers.CharField()
+    title = serializers.CharField()
+    page = serializers.IntegerField(allow_null=True)
+    heading = serializers.CharField()
+    text = serializers.CharField()
+    scores = ScoresSerializer()
+    cited = serializers.BooleanField()
+    rating = OwnRatingSerializer(allow_null=True)
+
+
+class StepSerializer(serializers.Serializer[Any]):
+    seq = serializers.IntegerField()
+    name = serializers.CharField()
+    status = serializers.CharField(help_text="ok, skipped, degraded (a fallback served) or failed.")
+    summary = serializers.CharField()
+    started_ms = serializers.IntegerField()
+    duration_ms = serializers.IntegerField()
+    detail = serializers.DictField()
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    llm_calls = serializers.IntegerField()
+    llm_rounds = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    first_token_ms = serializers.IntegerField(allow_null=True)
+    total_ms = serializers.IntegerField()
+
+
+class DegradedSerializer(serializers.Serializer[Any]):
+    step = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """An answer. A user's message has `text` instead, and none of the fields after `created_at`."""
+
+    session_id = serializers.UUIDField()
+    message_id = serializers.UUIDField()
+    role = serializers.CharField(help_text="user or assistant.")
+    status = serializers.CharField(help_text="streaming, complete, stopped, interrupted or failed.")
+    created_at = serializers.DateTimeField()
+    text = serializers.CharField(required=False, help_text="Of a user's message.")
+    reply_to = serializers.UUIDField(required=False, allow_null=True, help_text="The question's message.")
+    decision = serializers.CharField(required=False, allow_null=True, help_text="ANSWER, CLARIFY or NO_ANSWER.")
+    reason = serializers.CharField(required=False)
+    workflow = serializers.CharField(required=False)
+    model = serializers.CharField(required=False)
+    answer = serializers.CharField(required=False, help_text="Markdown with [1] markers.")
+    html = serializers.CharField(required=False, help_text="The answer, rendered and sanitised.")
+    clarification = ClarificationSerializer(required=False, allow_null=True)
+    sources = SourceSerializer(many=True, required=False)
+    decision_path = StepSerializer(many=True, required=False)
+    usage = UsageSerializer(required=False)
+    degraded = DegradedSerializer(many=True, required=False)
+    error = serializers.DictField(required=False, allow_null=True)
+    rating = OwnRatingSerializer(required=False, allow_null=True)
+    superseded = serializers.BooleanField(required=False)
+
+
+class SessionSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    workflow = serializers.CharField(help_text="Last asked with.")
+    collections = serializers.ListField(child=serializers.CharField(), help_text="Last asked in; none: all.")
+    message_count = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """`{"error": {"code", "message", "fields"}}`; the message is one sentence that says what to do."""
+
+    error = serializers.DictField()

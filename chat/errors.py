@@ -1,0 +1,58 @@
+"""Errors of conversations."""
+
+from __future__ import annotations
+
+from ragsite.errors import AppError, ConflictError, NotFoundError, RateLimitedError, TooLargeError
+
+
+class MessageTooLargeError(TooLargeError):
+    code = "message_too_large"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The message is too long; write at most {limit:,} characters.",
+            fields={"message": [f"At most {limit} characters."]},
+        )
+
+
+class SessionNotFoundError(NotFoundError):
+    code = "session_not_found"
+    message = "There is no such conversation, or it is not yours."
+
+
+class MessageNotFoundError(NotFoundError):
+    code = "message_not_found"
+    message = "There is no such message, or it is not yours."
+
+
+class AnswerInProgressError(ConflictError):
+    code = "answer_in_progress"
+    message = "An answer is already being written in this conversation; wait for it or stop it."
+
+
+class TooManyQuestionsError(RateLimitedError):
+    code = "too_many_questions"
+
+    def __init__(self, limit: int, *, retry_after_s: int) -> None:
+        super().__init__(
+            f"More than {limit} questions in a minute; try again in {retry_after_s} s.", retry_after_s=retry_after_s
+        )
+
+
+class TooManyAnswersError(RateLimitedError):
+    code = "too_many_answers"
+
+    def __init__(self, limit: int, *, retry_after_s: int = 5) -> None:
+        super().__init__(
+            f"{limit} of your answers are being written already; wait for one of them or stop it.",
+            retry_after_s=retry_after_s,
+        )
+
+
+class AnswerFailedError(AppError):
+    """The answer's own failure, as a plain (not streaming) call reports it."""
+
+    def __init__(self, *, code: str, message: str, status: int, retry_after_s: int | None = None) -> None:
+        super().__init__(message, retry_after_s=retry_after_s)
+        self.code = code
+        self.status = status

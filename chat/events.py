@@ -1,0 +1,93 @@
+"""The event log: everything an answer has sent, numbered, so that any subscriber can read it from any point.
+
+One writer (the answer's run) appends; any number of readers follow at their own pace, so that a slow client holds up
+neither the run nor the others. Two logs: in this process, or in Redis where several processes serve one site.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+
+from chat.event_log import FINAL_TYPES, Event, EventLog, EventLogGoneError
+from chat.redis_events import RedisEventLog
+from ragsite.rag_settings import LimitSettings
+
+
+@dataclass(slots=True)
+class _Record:
+    events: list[Event] = field(default_factory=list)
+    grown: asyncio.Event = field(default_factory=asyncio.Event)
+    finished_at: float | None = None
+
+
+class MemoryEventLog:
+    """The log of one process. Of finished answers it keeps `event_log_answers` at most, for `event_log_ttl_s`."""
+
+    def __init__(self, limits: LimitSettings) -> None:
+        self._limits = limits
+        self._records: dict[str, _Record] = {}
+
+    async def append(self, message_id: str, event: Event) -> None:
+        record = self._records.get(message_id)
+        if record is None:
+            self._forget_old()
+            record = self._records[message_id] = _Record()
+        record.events.append(event)
+        if event["type"] in FINAL_TYPES:
+            record.finished_at = time.monotonic()
+        # Readers wait on the event that was current when they last looked.
+        grown, record.grown = record.grown, asyncio.Event()
+        grown.set()
+
+    async def read(self, message_id: str, *, after: int, idle_s: float) -> AsyncIterator[Event | None]:
+        self._forget_old()
+        record = self._records.get(message_id)
+        if record is None:
+            raise EventLogGoneError(message_id)
+        position = max(0, after)
+        while True:
+            grown = record.grown
+            while position < len(record.events):
+                position += 1
+                yield record.events[position - 1]
+            if record.finished_at is not None and position >= len(record.events):
+                return
+            try:
+                await asyncio.wait_for(grown.wait(), idle_s)
+            except TimeoutError:
+                yield None
+
+    async def close(self) -> None:
+        self._records.clear()
+
+    def _forget_old(self) -> None:
+        """Drop expired logs, and the oldest finished ones over the limit. Records stand in the order of their start."""
+        expired_before = time.monotonic() - self._limits.event_log_ttl_s
+        finished = [key for key, record in self._records.items() if record.finished_at is not None]
+        surplus = len(finished) - self._limits.event_log_answers
+        for number, key in enumerate(finished):
+            if number < surplus or (self._records[key].finished_at or 0.0) < expired_before:
+                del self._records[key]
+
+
+_logs: WeakKeyDictionary[asyncio.AbstractEventLoop, EventLog] = WeakKeyDictionary()
+
+
+def get_event_log() -> EventLog:
+    """The running loop's log: Redis where REDIS_URL is set, else this process's memory."""
+    loop = asyncio.get_running_loop()
+    if loop not in _logs:
+        limits = settings.RAG.limits
+        _logs[loop] = RedisEventLog(settings.REDIS_URL, limits) if settings.REDIS_URL else MemoryEventLog(limits)
+    return _logs[loop]
+
+
+async def close_event_log() -> None:
+    if log := _logs.pop(asyncio.get_running_loop(), None):
+        await log.close()

@@ -1,0 +1,111 @@
+"""`manage.py ask "QUESTION"`: one question from the terminal, answered in this process and stored nowhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from chat.answering import DEFAULT_WORKFLOW, answer_question, available_workflows
+from chat.message_data import answer_data
+from ragsite.errors import AppError
+from retrieval import milvus_lite
+from retrieval.engine import close_engine
+from retrieval.errors import ModelError
+from retrieval.selectors import scope_for_all
+from retrieval.trace import NullSink, StepRecord, Trace
+from retrieval.values import Answer, Question
+
+INTERRUPTED = 130  # the shell's exit status after Ctrl-C
+
+
+class TerminalSink(NullSink):
+    """Writes the answer as it comes. With `--json` nothing is written before the end."""
+
+    def __init__(self, out: Any) -> None:
+        self._out = out
+
+    async def chunk(self, content: str) -> None:
+        self._out.write(content, ending="")
+        self._out.flush()
+
+
+class Command(BaseCommand):
+    help = "Ask one question over all collections and print the answer, its sources and its decision path."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("question")
+        parser.add_argument("--workflow", default=DEFAULT_WORKFLOW, choices=available_workflows())
+        parser.add_argument("--collection", action="append", default=[], help="may be given several times")
+        parser.add_argument("--json", action="store_true", help="print the chat response object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        question = options["question"].strip()
+        if not 0 < len(question) <= settings.RAG.limits.message_chars:
+            raise CommandError(f"Give a question of 1 to {settings.RAG.limits.message_chars} characters.")
+        if options["json"]:
+            logging.disable(logging.WARNING)
+        try:
+            with ExitStack() as stack:
+                if not settings.RAG.milvus.uri:
+                    lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
+                    stack.enter_context(lite)
+                asyncio.run(self._ask(question, options))
+        except (AppError, ModelError, milvus_lite.MilvusLiteError) as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            self.stderr.write("\nStopped.")
+            raise SystemExit(INTERRUPTED) from None
+
+    async def _ask(self, text: str, options: dict[str, Any]) -> None:
+        try:
+            scope = await sync_to_async(scope_for_all)(names=options["collection"])
+            trace = Trace(NullSink() if options["json"] else TerminalSink(self.stdout))
+            question = Question(text=text, scope=scope)
+            async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
+                answer = await answer_question(question, workflow=options["workflow"], trace=trace)
+        except TimeoutError as error:
+            raise CommandError("The answer took too long and was given up.") from error
+        finally:
+            await close_engine()
+        if options["json"]:
+            data = answer_data(answer, trace, workflow=options["workflow"], created_at=datetime.now(UTC))
+            self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
+        else:
+            self._report(answer, trace)
+
+    def _report(self, answer: Answer, trace: Trace) -> None:
+        if trace.first_token_ms is None:
+            self.stdout.write(answer.text, ending="")
+        self.stdout.write("\n")
+        if answer.clarification:
+            for option in answer.clarification.options:
+                self.stdout.write(f"  - {option}")
+        if answer.sources:
+            self.stdout.write("\nSources")
+        for source in answer.sources:
+            chunk = source.chunk
+            place = ", ".join(part for part in (f"page {chunk.page}" if chunk.page else "", chunk.heading) if part)
+            final = f"{source.scores.final:.3f}" if source.scores.final is not None else "-"
+            mark = "*" if source.cited else " "
+            self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}  {final}")
+        self.stdout.write(f"\nDecision: {answer.decision}{f' ({answer.reason})' if answer.reason else ''}")
+        self._write_path(trace.steps)
+        usage = trace.usage()
+        self.stdout.write(f"  {usage.llm_calls} model calls in {usage.llm_rounds} rounds, {usage.total_ms} ms")
+
+    def _write_path(self, steps: Sequence[StepRecord]) -> None:
+        for step in steps:
+            note = f": {step.detail.get('reason', '')}" if step.status in ("degraded", "failed") else ""
+            self.stdout.write(
+                f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {step.summary}{note}"
+            )

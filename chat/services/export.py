@@ -1,0 +1,43 @@
+"""A conversation as a file to keep."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils.text import slugify
+
+from chat import selectors
+from chat.message_data import message_data, session_data
+from chat.models import Message, Session
+
+
+def session_export(*, user: User, session: Session, as_json: bool) -> tuple[str, str, str]:
+    """Name, media type and content of the file."""
+    messages = list(selectors.message_list(user=user, session=session))
+    name = slugify(session.title, allow_unicode=True)[:60].strip("-") or str(session.pk)
+    if as_json:
+        data = {"session": session_data(session), "messages": [_without_html(message) for message in messages]}
+        return f"{name}.json", "application/json", json.dumps(data, ensure_ascii=False, indent=2)
+    return f"{name}.md", "text/markdown; charset=utf-8", _markdown(session, messages)
+
+
+def _without_html(message: Message) -> dict[str, Any]:
+    return {key: value for key, value in message_data(message).items() if key != "html"}
+
+
+def _markdown(session: Session, messages: list[Message]) -> str:
+    parts = [f"# {session.title or 'Conversation'}"]
+    for message in messages:
+        who = "You" if message.role == Message.Role.USER else "Answer"
+        parts.append(f"## {who} · {message.created_at:%Y-%m-%d %H:%M} UTC")
+        parts.append(message.text or f"*({message.status})*")
+        if sources := [source for source in message.sources.all() if source.cited]:
+            parts.append("\n".join(f"- [{source.marker}] {source.title}{_place(source)}" for source in sources))
+    return "\n\n".join(parts) + "\n"
+
+
+def _place(source: Any) -> str:
+    page = f", page {source.page}" if source.page else ""
+    return f"{page}, {source.heading}" if source.heading else page

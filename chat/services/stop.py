@@ -1,0 +1,49 @@
+"""Stop an answer that is being written, in whichever process its run is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.contrib.auth.models import User
+from redis.exceptions import RedisError
+
+from chat import selectors
+from chat.following import final_event
+from chat.models import Message
+from chat.runs import run_find, stop_group
+from chat.services.answers import answers_mark_interrupted
+
+logger = logging.getLogger(__name__)
+
+STOP_TIMEOUT_S = 8.0
+
+
+async def message_stop(*, user: User, message_id: UUID) -> None:
+    """Return when the answer has ended and is stored; an answer that has ended already is left as it is.
+
+    Raises MessageNotFoundError.
+    """
+    message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
+    if message.status == Message.Status.STREAMING:
+        await run_stop(message_id)
+
+
+async def run_stop(message_id: UUID) -> None:
+    """Stop its run, here or elsewhere, and wait for its end; does not check whose it is."""
+    if run := run_find(message_id):
+        run.end("stopped")
+        if run.task:
+            await asyncio.wait({run.task}, timeout=STOP_TIMEOUT_S)
+        return
+    if settings.REDIS_URL:
+        try:
+            await get_channel_layer().group_send(stop_group(message_id), {"type": "run.stop"})
+            await asyncio.wait_for(final_event(message_id), STOP_TIMEOUT_S)
+        except (RedisError, OSError) as error:  # OSError: TimeoutError too
+            logger.warning("message %s could not be stopped elsewhere: %s", message_id, type(error).__name__)
+    await sync_to_async(answers_mark_interrupted)(pk=message_id)

@@ -1,0 +1,19 @@
+from django.urls import URLPattern, URLResolver, path
+
+from chat import views
+from chat.api.chat import ChatApi, MessageApi, MessageEventsApi, MessageRegenerateApi, MessageStopApi
+from chat.api.sessions import SessionApi, SessionExportApi, SessionListApi, SessionMessagesApi
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", views.chat_page, name="chat"),
+    path("chat/<uuid:session_id>/", views.chat_page, name="chat_session"),
+    path("api/chat", ChatApi.as_view(), name="api-chat"),
+    path("api/sessions", SessionListApi.as_view(), name="api-sessions"),
+    path("api/sessions/<uuid:session_id>", SessionApi.as_view(), name="api-session"),
+    path("api/sessions/<uuid:session_id>/messages", SessionMessagesApi.as_view(), name="api-session-messages"),
+    path("api/sessions/<uuid:session_id>/export", SessionExportApi.as_view(), name="api-session-export"),
+    path("api/messages/<uuid:message_id>", MessageApi.as_view(), name="api-message"),
+    path("api/messages/<uuid:message_id>/stop", MessageStopApi.as_view(), name="api-message-stop"),
+    path("api/messages/<uuid:message_id>/regenerate", MessageRegenerateApi.as_view(), name="api-message-regenerate"),
+    path("api/messages/<uuid:message_id>/events", MessageEventsApi.as_view(), name="api-message-events"),
+]
