@@ -1,0 +1,50 @@
+"""What users thought of answers and of single sources."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from chat.models import Message, Source
+
+
+class Rating(models.Model):
+    """One user's rating of one answer (source is None) or of one of its sources. The next one replaces it."""
+
+    class Tag(models.TextChoices):
+        HELPFUL = "helpful"
+        ACCURATE = "accurate"
+        WRONG_SOURCE = "wrong_source"
+        OUTDATED = "outdated"
+        INCOMPLETE = "incomplete"
+        WRONG_REASONING = "wrong_reasoning"
+        STYLE = "style"
+        NOT_HELPFUL = "not_helpful"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="ratings")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="ratings")
+    source = models.ForeignKey(Source, null=True, blank=True, on_delete=models.CASCADE, related_name="ratings")
+    score = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(5)])
+    tags = models.JSONField(default=list, blank=True)
+    comment = models.TextField(blank=True, max_length=2000)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-updated_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "message"], condition=Q(source=None), name="one_rating_per_answer"),
+            models.UniqueConstraint(
+                fields=["user", "source"], condition=Q(source__isnull=False), name="one_rating_per_source"
+            ),
+            models.CheckConstraint(condition=Q(score__gte=1, score__lte=5), name="rating_score_1_to_5"),
+        ]
+        indexes = [models.Index(fields=["updated_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.score}/5 for {self.message_id}"
