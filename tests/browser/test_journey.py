@@ -1,0 +1,168 @@
+"""What a person does with the site, in a real browser, on a whole running site."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+HANDBOOK = """# Library loan regulations
+
+## Loans
+
+Undergraduates may borrow up to ten books for four weeks.
+
+## Fees
+
+A reader who returns a book late pays 0.50 per day.
+"""
+ANSWER = "Undergraduates may borrow **ten** books for four weeks [1]. <img src=x onerror=alert(1)> " + "So it is. " * 12
+QUESTION = "How many books may undergraduates borrow?"
+
+OpenPage = Callable[..., Page]
+
+
+def sign_up(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("link", name="Create an account").click()
+    page.get_by_label("Username").fill(f"reader-{uuid.uuid4().hex[:8]}")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password confirmation").fill(PASSWORD)
+    page.get_by_role("button", name="Create account").click()
+    expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
+
+
+def upload(page: Page, folder: Path, text: str = HANDBOOK) -> None:
+    file = folder / "library-loans.md"
+    file.write_text(text, encoding="utf-8")
+    page.goto("/documents/")
+    page.get_by_label("Files to upload").set_input_files(file)
+    expect(page.locator(".doc .is-ready")).to_be_visible(timeout=60_000)
+
+
+def ask(page: Page, question: str) -> Locator:
+    page.get_by_label("Your question").fill(question)
+    page.keyboard.press("Enter")
+    return page.locator(".answer").last
+
+
+@pytest.fixture
+def _slow_writer(site: Site) -> None:
+    site.ollama.reset()
+    site.ollama.reply(structured=False, text=ANSWER, token_delay_s=0.05)
+
+
+@pytest.mark.usefixtures("_slow_writer")
+def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(DESKTOP)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.get_by_role("link", name="Chat", exact=True).click()
+
+    answer = ask(page, QUESTION)
+    expect(page.locator(".answer.is-live .prose")).to_contain_text("Undergraduates")
+    assert "So it is. So it is. So it is. So it is. So it is. So it is. So it is. So it is." not in answer.inner_text()
+    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
+    expect(answer.locator(".prose strong")).to_have_text("ten")
+    expect(answer.locator(".prose img")).to_have_count(0)
+
+    answer.locator(".prose .citation").first.click()
+    panel = page.locator("#source-panel")
+    expect(panel).to_contain_text("Undergraduates may borrow up to ten books for four weeks.")
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+    answer.locator(".path-toggle > summary").click()
+    expect(answer.locator('[data-step="retrieve"]').first).to_be_visible()
+    expect(answer.locator('[data-step="generate"]')).to_be_visible()
+
+    answer.get_by_role("button", name="Bad answer").click()
+    answer.get_by_text("Incomplete").click()
+    answer.get_by_label("Comment").fill("What about postgraduates?")
+    answer.get_by_role("button", name="Save details").click()
+    expect(page.locator("#toasts")).to_contain_text("stored")
+    page.reload()
+    expect(page.get_by_role("button", name="Bad answer")).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.usefixtures("_slow_writer")
+def test_the_same_on_a_phone(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(PHONE)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.get_by_role("button", name="Menu", exact=True).click()
+    page.get_by_role("link", name="Chat", exact=True).click()
+    answer = ask(page, QUESTION)
+    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
+    answer.locator(".prose .citation").first.click()
+    sheet = page.locator("#source-panel")
+    expect(sheet).to_contain_text("ten books for four weeks")
+    box = sheet.bounding_box()
+    assert box and box["width"] == 390 and box["y"] > 80
+    page.get_by_role("button", name="Close the source").click()
+    for path in ("/", "/documents/", page.url):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+@pytest.mark.usefixtures("_slow_writer")
+def test_an_answer_goes_on_through_a_reload_and_can_be_stopped(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(DESKTOP)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.goto("/")
+    ask(page, QUESTION)
+    expect(page.locator(".is-live .prose")).to_contain_text("Undergraduates")
+    page.reload()
+    expect(page.locator(".is-live .prose")).to_contain_text("Undergraduates")
+    page.get_by_role("button", name="Stop the answer").click()
+    expect(page.locator(".answer")).to_contain_text("You stopped this answer.")
+    expect(page.get_by_role("button", name="Send the question")).to_be_visible()
+
+
+@pytest.mark.usefixtures("_slow_writer")
+def test_answers_stream_over_http_where_no_socket_opens(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(DESKTOP)
+    page.add_init_script("""window.WebSocket = class extends EventTarget {
+        static OPEN = 1;
+        readyState = 3;
+        constructor() { super(); setTimeout(() => this.dispatchEvent(new Event("close"))); }
+        send() {}
+        close() {}
+    }""")
+    sign_up(page)
+    upload(page, tmp_path)
+    page.goto("/")
+    answer = ask(page, QUESTION)
+    expect(page.locator(".answer.is-live .prose")).to_contain_text("Undergraduates")
+    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
+
+
+def test_a_question_is_sent_by_enter_but_not_while_characters_are_composed(open_page: OpenPage) -> None:
+    page = open_page(DESKTOP)
+    sign_up(page)
+    box = page.get_by_label("Your question")
+    box.fill("图书馆")
+    box.dispatch_event("keydown", {"key": "Enter", "isComposing": True, "bubbles": True})
+    box.press("Shift+Enter")
+    expect(page.locator(".question")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_label("Your question")).to_have_value("图书馆\n")
+
+
+def test_a_refused_file_says_why_in_words(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(DESKTOP)
+    sign_up(page)
+    broken = tmp_path / "report.pdf"
+    broken.write_text("This is no PDF at all.", encoding="utf-8")
+    page.goto("/documents/")
+    page.get_by_label("Files to upload").set_input_files([broken])
+    told = page.locator(".upload.is-failed, .doc.is-failed")
+    expect(told).to_contain_text("PDF", timeout=60_000)

@@ -1,0 +1,255 @@
+"""POST /api/chat: the plain answer, the stream, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from chat.models import Message, Session
+from retrieval.errors import IndexUnavailableError
+from retrieval.values import Clarification
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
+from tests.factories import CollectionFactory, MessageFactory, SessionFactory
+
+
+async def test_answer_has_the_contracts_fields(api: Api, workflow: ScriptedWorkflow) -> None:
+    response = await api.ask()
+    data = response.json()
+    assert response.status_code == 200
+    assert (data["status"], data["decision"], data["workflow"]) == ("complete", "ANSWER", "corrective")
+    assert data["answer"] == TEXT
+    assert data["sources"][0]["marker"] == 1
+    assert data["sources"][0]["scores"] == {"dense": 0.7, "final": 0.9}
+    assert [step["name"] for step in data["decision_path"]] == ["retrieve", "rerank", "generate"]
+    assert data["degraded"] == [{"step": "rerank", "reason": "the model is slow"}]
+    assert data["usage"]["first_token_ms"] is not None
+    assert data["clarification"] is None
+
+
+async def test_answer_and_question_are_stored(api: Api, workflow: ScriptedWorkflow) -> None:
+    data = (await api.ask()).json()
+    session = await Session.objects.aget(pk=data["session_id"])
+    messages = [(message.role, message.text) async for message in session.messages.order_by("created_at")]
+    assert session.title == "How many books may I borrow?"
+    assert messages == [("user", "How many books may I borrow?"), ("assistant", TEXT)]
+
+
+async def test_stream_sends_every_event_once_and_in_order(api: Api, workflow: ScriptedWorkflow) -> None:
+    response = await api.ask(stream=True)
+    events = [event async for event in events_of(response)]
+    assert response["Content-Type"].startswith("text/event-stream")
+    assert response["Cache-Control"].startswith("no-cache")
+    assert response["X-Accel-Buffering"] == "no"
+    assert types(events) == [
+        "started", "tool_call", "reasoning", "reasoning", "sources", "chunk", "chunk", "chunk", "reasoning", "done",
+    ]  # fmt: skip
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == TEXT
+    assert events[-1]["message"]["message_id"] == events[0]["message_id"]
+    assert events[-1]["message"]["html"].startswith("<p>Undergraduates")
+
+
+async def test_accept_header_asks_for_a_stream(api: Api, workflow: ScriptedWorkflow) -> None:
+    response = await api.call("post", "/api/chat", {"message": "Loans?"}, Accept="text/event-stream")
+    events = [event async for event in events_of(response)]
+    assert events[0]["type"] == "started"
+    assert events[0]["user_message_id"]
+
+
+async def test_text_that_was_not_sent_in_chunks_follows_as_one(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.chunks, workflow.decision = (), "CLARIFY"
+    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"))
+    events = [event async for event in events_of(await api.ask(stream=True))]
+    assert types(events)[-3:] == ["chunk", "clarify", "done"]
+    assert events[-3]["content"] == "Which year?"
+    assert events[-2]["options"] == ["2024", "2025"]
+    assert events[-1]["message"]["clarification"] == {"question": "Which year?", "options": ["2024", "2025"]}
+
+
+async def test_partial_answer_is_never_called_complete(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.partial = True
+    data = (await api.ask()).json()
+    assert (data["status"], data["answer"]) == ("interrupted", TEXT)
+
+
+async def test_index_away_is_503_and_the_message_failed(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.chunks, workflow.error = (), IndexUnavailableError()
+    response = await api.ask()
+    message = await Message.objects.aget(role="assistant")
+    assert response.status_code == 503
+    assert response["Retry-After"] == "5"
+    assert response.json()["error"]["code"] == "index_unavailable"
+    assert message.status == "failed"
+    assert message.error["code"] == "index_unavailable"
+
+
+async def test_a_bug_in_the_workflow_ends_the_stream_with_one_error(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.error = RuntimeError("secret path /etc/passwd")
+    events = [event async for event in events_of(await api.ask(stream=True))]
+    assert types(events).count("error") + types(events).count("done") == 1
+    assert (events[-1]["type"], events[-1]["code"], events[-1]["done"]) == ("error", "internal", True)
+    assert "secret" not in events[-1]["content"]
+
+
+async def test_answer_is_finished_after_the_reader_went_away(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(1)
+    started = await api.begin()
+    workflow.go_on()
+
+    async def is_complete() -> bool:
+        return (await Message.objects.aget(pk=started["message_id"])).status == "complete"
+
+    await eventually(is_complete)
+    assert (await Message.objects.aget(pk=started["message_id"])).text == TEXT
+
+
+async def test_earlier_messages_are_given_as_history(api: Api, workflow: ScriptedWorkflow) -> None:
+    session_id = (await api.ask("First?")).json()["session_id"]
+    await api.ask("Second?", session_id=session_id)
+    assert [(item.role, item.text) for item in workflow.questions[1].history] == [
+        ("user", "First?"),
+        ("assistant", TEXT),
+    ]
+    assert workflow.questions[0].history == ()
+
+
+async def test_answer_to_a_question_back_carries_what_was_asked(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.chunks, workflow.decision = (), "CLARIFY"
+    workflow.clarification = Clarification(question="Which year?", options=("2024", "2025"))
+    session_id = (await api.ask("Fees?")).json()["session_id"]
+    await api.ask("2025", session_id=session_id)
+    open_clarification = workflow.questions[1].open_clarification
+    assert workflow.questions[0].open_clarification is None
+    assert open_clarification is not None
+    assert (open_clarification.question, open_clarification.clarification.options) == ("Fees?", ("2024", "2025"))
+
+
+async def test_filters_and_options_reach_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
+    await api.ask(filters={"policy_year": 2025, "tags": ["exams"]}, options={"top_k": 7, "hyde": False})
+    question = workflow.questions[0]
+    assert question.filters.as_dict() == {"policy_year": 2025, "tags": ["exams"]}
+    assert (question.options.top_k, question.options.hyde, question.options.rewrite) == (7, False, None)
+
+
+BAD_BODIES: list[tuple[dict[str, Any], str]] = [
+    ({}, "message"),
+    ({"message": ""}, "message"),
+    ({"message": "   "}, "message"),
+    ({"message": 5}, "message"),
+    ({"message": ["a"]}, "message"),
+    ({"message": "\ud800"}, "message"),
+    ({"message": "a", "session_id": "nonsense"}, "session_id"),
+    ({"message": "a", "workflow": "magic"}, "workflow"),
+    ({"message": "a", "collections": "policies"}, "collections"),
+    ({"message": "a", "filters": {"colour": "red"}}, "filters"),
+    ({"message": "a", "filters": {"policy_year": "2025"}}, "filters"),
+    ({"message": "a", "options": {"top_k": 0}}, "options"),
+    ({"message": "a", "options": {"top_k": 51}}, "options"),
+    ({"message": "a", "options": {"temperature": 2}}, "options"),
+    ({"message": "a", "options": {"rewrite": "yes"}}, "options"),
+    ({"message": "a", "stream": 1}, "stream"),
+]
+
+
+@pytest.mark.parametrize(("body", "field"), BAD_BODIES)
+async def test_bad_input_names_its_field(api: Api, body: dict[str, Any], field: str) -> None:
+    response = await api.call("post", "/api/chat", body)
+    assert response.status_code == 400
+    assert field in response.json()["error"]["fields"]
+    assert await Message.objects.acount() == 0
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b"null", b'"text"', b"\xff\xfe", b"[" * 5000])
+async def test_malformed_body_is_400_in_the_error_form(api: Api, body: bytes) -> None:
+    response = await api.call("post", "/api/chat", body)
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "invalid"
+
+
+async def test_error_is_json_also_where_events_were_asked_for(api: Api) -> None:
+    response = await api.call("post", "/api/chat", {"message": ""}, Accept="text/event-stream")
+    assert response.status_code == 400
+    assert response["Content-Type"] == "application/json"
+
+
+async def test_too_long_message_is_413(api: Api, limits: Any) -> None:
+    limits(message_chars=10)
+    response = await api.ask("x" * 11)
+    assert response.status_code == 413
+    assert response.json()["error"]["code"] == "message_too_large"
+
+
+async def test_unknown_collection_is_404_and_somebody_elses_too(api: Api, other_api: Api) -> None:
+    await _to_thread(CollectionFactory, name="theirs", owner=other_api.user, visibility="private")
+    for name in ("nowhere", "theirs"):
+        response = await api.ask(collections=[name])
+        assert response.status_code == 404
+        assert response.json()["error"]["fields"] == {"collections": [name]}
+
+
+async def test_somebody_elses_session_is_404(api: Api, other_api: Api) -> None:
+    session = await _to_thread(SessionFactory, user=other_api.user)
+    response = await api.ask(session_id=str(session.pk))
+    assert response.status_code == 404
+    assert await session.messages.acount() == 0
+
+
+async def test_second_answer_in_a_session_is_409(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold()
+    started = await api.begin()
+    response = await api.ask(session_id=started["session_id"])
+    assert response.status_code == 409
+    assert response.json()["error"]["code"] == "answer_in_progress"
+
+
+async def test_third_answer_at_once_is_429(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold()
+    await api.begin()
+    await api.begin()
+    response = await api.ask()
+    assert response.status_code == 429
+    assert response.json()["error"]["code"] == "too_many_answers"
+    assert int(response["Retry-After"]) > 0
+
+
+async def test_questions_a_minute_are_limited_per_user(
+    api: Api, other_api: Api, workflow: ScriptedWorkflow, limits: Any
+) -> None:
+    limits(questions_per_minute=2)
+    assert [(await api.ask()).status_code for _ in range(3)] == [200, 200, 429]
+    refused = await api.ask()
+    assert 0 < int(refused["Retry-After"]) <= 60
+    assert (await other_api.ask()).status_code == 200
+
+
+async def test_orphaned_answer_does_not_block_its_session(api: Api, workflow: ScriptedWorkflow) -> None:
+    session = await _to_thread(SessionFactory, user=api.user)
+    orphan = await _to_thread(MessageFactory, session=session, status="streaming", text="Half an", heartbeat_at=None)
+    response = await api.ask(session_id=str(session.pk))
+    await orphan.arefresh_from_db()
+    assert response.status_code == 200
+    assert (orphan.status, orphan.text) == ("interrupted", "Half an")
+
+
+async def test_stranger_without_token_is_refused() -> None:
+    response = await AsyncClient().post("/api/chat", data={"message": "a"}, content_type="application/json")
+    assert response.status_code in (401, 403)
+    assert response.json()["error"]["code"] in ("not_authenticated", "permission_denied")
+
+
+async def test_cookie_client_needs_the_csrf_token(user: Any, workflow: ScriptedWorkflow) -> None:
+    client = AsyncClient(enforce_csrf_checks=True)
+    await client.aforce_login(user)
+    refused = await client.post("/api/chat", data={"message": "a"}, content_type="application/json")
+    client.cookies["csrftoken"] = "a" * 32
+    allowed = await client.post(
+        "/api/chat", data={"message": "a"}, content_type="application/json", headers={"X-CSRFToken": "a" * 32}
+    )
+    assert (refused.status_code, allowed.status_code) == (403, 200)
+
+
+async def _to_thread(make: Any, **fields: Any) -> Any:
+    return await sync_to_async(make)(**fields)

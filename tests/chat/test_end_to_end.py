@@ -1,0 +1,102 @@
+"""A question through the whole house: real database, real Milvus Lite, and a server that speaks Ollama's protocol."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from chat.models import Message
+from ragsite.rag_settings import MilvusSettings
+from retrieval.analysis import terms_text
+from retrieval.engine import close_engine, get_engine
+from retrieval.models import Chunk
+from retrieval.values import IndexRow
+from tests.chat.conftest import Api, events_of, eventually, types
+from tests.factories import ChunkFactory
+from tests.ollama_server import OllamaServer
+
+TEXT = "Undergraduates may borrow ten books from the university library for four weeks."
+
+
+@pytest.fixture
+async def library(
+    online: OllamaServer, rag_settings: Callable[..., None], milvus_settings: MilvusSettings, transactional_db: None
+) -> AsyncIterator[Chunk]:
+    """One public document, embedded by the simulated server and indexed in Milvus Lite."""
+    rag_settings(milvus=milvus_settings)
+    chunk = await sync_to_async(ChunkFactory)(text=TEXT, document__title="Library loans")
+    engine = get_engine()
+    embedder = await engine.models.default_embedder()
+    collection = chunk.document.collection
+    collection.embedding_model, collection.embedding_dim = embedder.space.model, embedder.space.dim
+    await collection.asave()
+    row = IndexRow(
+        chunk_id=str(chunk.pk),
+        collection_id=str(collection.pk),
+        document_id=str(chunk.document_id),
+        seq=0,
+        terms=terms_text(TEXT),
+        vector=(await embedder.embed_documents([TEXT]))[0],
+    )
+    await engine.index.upsert(embedder.space, [row])
+    yield chunk
+    await close_engine()
+
+
+def _answer_with(online: OllamaServer, **reply: Any) -> None:
+    online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].", **reply)
+
+
+async def test_answer_cites_the_document_and_streams_as_the_model_writes(
+    api: Api, online: OllamaServer, library: Chunk
+) -> None:
+    _answer_with(online)
+    response = await api.ask("How many books may undergraduates borrow from the library?", stream=True)
+    events = [event async for event in events_of(response)]
+    message = events[-1]["message"]
+    assert (events[-1]["type"], message["decision"], message["status"]) == ("done", "ANSWER", "complete")
+    assert types(events).count("chunk") > 1
+    assert "".join(event["content"] for event in events if event["type"] == "chunk") == message["answer"]
+    assert [source["chunk_id"] for source in message["sources"] if source["cited"]] == [str(library.pk)]
+    assert message["usage"]["llm_calls"] >= 1
+    assert {"retrieve", "generate"} <= {step["name"] for step in message["decision_path"]}
+
+
+async def test_stop_closes_the_models_connection(api: Api, online: OllamaServer, library: Chunk) -> None:
+    _answer_with(online, stall_after=2)
+    response = await api.ask("How many books may undergraduates borrow from the library?", stream=True)
+    async for event in events_of(response):
+        if event["type"] == "chunk":
+            break
+    stopped = (await api.call("post", f"/api/messages/{event['message_id']}/stop")).json()
+    generation = next(chat for chat in reversed(online.chats) if not chat.body.get("format"))
+    assert stopped["status"] == "stopped"
+    assert stopped["answer"]
+    assert await sync_to_async(generation.wait_client_closed)()
+
+
+async def test_collections_of_others_are_not_searched(
+    api: Api, other_api: Api, online: OllamaServer, library: Chunk
+) -> None:
+    collection = library.document.collection
+    collection.visibility, collection.owner = "private", api.user
+    await collection.asave()
+    _answer_with(online)
+    data = (await other_api.ask("How many books may undergraduates borrow from the library?")).json()
+    assert data["decision"] == "NO_ANSWER"
+    assert data["sources"] == []
+
+
+async def test_answer_goes_on_when_the_reader_drops_in_mid_stream(
+    api: Api, online: OllamaServer, library: Chunk
+) -> None:
+    _answer_with(online, token_delay_s=0.02)
+    started = await api.begin("How many books may undergraduates borrow from the library?")
+
+    async def is_complete() -> bool:
+        return (await Message.objects.aget(pk=started["message_id"])).status == "complete"
+
+    await eventually(is_complete, within_s=20)

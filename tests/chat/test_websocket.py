@@ -1,0 +1,227 @@
+"""The WebSocket: who is let in, what it takes, what all tabs see."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+
+from chat.models import Message
+from ragsite.asgi import application
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually, types
+from tests.factories import SessionFactory
+
+OURS = (b"origin", b"http://localhost:8000")
+
+
+async def _session_cookie(user: User) -> tuple[bytes, bytes]:
+    client = AsyncClient()
+    await client.aforce_login(user)
+    return b"cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode()
+
+
+async def _connect(path: str, *headers: tuple[bytes, bytes]) -> tuple[bool, int | None]:
+    communicator = WebsocketCommunicator(application, path, headers=list(headers))
+    connected, code = await communicator.connect()
+    await communicator.disconnect()
+    return connected, code
+
+
+async def test_stranger_is_refused_before_accept(user: User) -> None:
+    assert await _connect("/ws/chat/", OURS) == (False, 4401)
+    assert await _connect("/ws/chat/", OURS, (b"authorization", b"Token nonsense")) == (False, 4401)
+
+
+async def test_somebody_elses_session_is_refused_like_none_at_all(user: User, stranger: User) -> None:
+    session = await sync_to_async(SessionFactory)(user=stranger)
+    cookie = await _session_cookie(user)
+    assert await _connect(f"/ws/chat/{session.pk}/", OURS, cookie) == (False, 4404)
+    assert await _connect(f"/ws/chat/{uuid.uuid4()}/", OURS, cookie) == (False, 4404)
+
+
+async def test_cookie_needs_an_origin_of_ours(user: User) -> None:
+    cookie = await _session_cookie(user)
+    assert (await _connect("/ws/chat/", OURS, cookie))[0] is True
+    assert (await _connect("/ws/chat/", (b"origin", b"https://evil.example"), cookie))[0] is False
+    assert (await _connect("/ws/chat/", cookie))[0] is False
+
+
+@pytest.mark.parametrize("scheme", ["Token", "Bearer"])
+async def test_token_needs_no_origin(user: User, api: Api, scheme: str) -> None:
+    key = api.headers["Authorization"].split()[1]
+    assert (await _connect("/ws/chat/", (b"authorization", f"{scheme} {key}".encode())))[0] is True
+    assert await _connect(f"/ws/chat/?token={key}", OURS) == (False, 4401)
+
+
+async def test_ask_makes_a_session_and_streams_the_answer(socket: Any, workflow: ScriptedWorkflow) -> None:
+    tab = await socket()
+    await tab.send("ask", message="How many books?")
+    events = await tab.until("done", "error")
+    assert types(events)[0] == "started"
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert len({event["message_id"] for event in events}) == 1
+    assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == TEXT
+    assert types(events).index("sources") < types(events).index("chunk")
+
+
+async def test_second_ask_goes_to_the_same_session(socket: Any, workflow: ScriptedWorkflow) -> None:
+    tab = await socket()
+    await tab.send("ask", message="First?")
+    first = await tab.until("done")
+    await tab.send("ask", message="Second?")
+    second = await tab.until("done")
+    assert first[0]["session_id"] == second[0]["session_id"]
+    assert len(workflow.questions[1].history) == 2
+
+
+async def test_all_tabs_on_a_session_see_the_same_events(socket: Any, workflow: ScriptedWorkflow) -> None:
+    first = await socket()
+    await first.send("ask", message="First?")
+    session_id = (await first.until("done"))[0]["session_id"]
+    second = await socket(f"/ws/chat/{session_id}/")
+    await second.send("ask", message="Second?")
+    assert await first.until("done") == await second.until("done")
+
+
+async def test_tab_sees_an_answer_that_was_asked_for_over_http(
+    socket: Any, api: Api, workflow: ScriptedWorkflow
+) -> None:
+    session = await sync_to_async(SessionFactory)(user=api.user)
+    tab = await socket(f"/ws/chat/{session.pk}/")
+    data = (await api.ask(session_id=str(session.pk))).json()
+    assert (await tab.until("done"))[-1]["message"]["message_id"] == data["message_id"]
+
+
+async def test_another_users_tab_sees_nothing(socket: Any, stranger: User, workflow: ScriptedWorkflow) -> None:
+    theirs, mine = await socket(of=stranger), await socket()
+    await mine.send("ask", message="Mine?")
+    await mine.until("done")
+    assert await theirs.communicator.receive_nothing(timeout=0.05)
+
+
+async def test_resume_replays_what_was_missed_and_goes_on_live(socket: Any, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(1)
+    dropped = await socket()
+    await dropped.send("ask", message="Books?")
+    seen = await dropped.until("chunk")
+    await dropped.close()
+    workflow.go_on()
+    tab = await socket(f"/ws/chat/{seen[0]['session_id']}/")
+    await tab.send("resume", message_id=seen[0]["message_id"], after=seen[-1]["seq"])
+    rest = await tab.until("done")
+    assert [event["seq"] for event in seen + rest] == list(range(1, len(seen + rest) + 1))
+    assert "".join(event["content"] for event in seen + rest if event["type"] == "chunk") == TEXT
+
+
+async def test_closing_the_socket_does_not_stop_the_answer(socket: Any, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(1)
+    tab = await socket()
+    await tab.send("ask", message="Books?")
+    message_id = (await tab.until("chunk"))[0]["message_id"]
+    await tab.close()
+    workflow.go_on()
+
+    async def is_complete() -> bool:
+        return (await Message.objects.aget(pk=message_id)).status == "complete"
+
+    await eventually(is_complete)
+
+
+async def test_stop_cancels_the_workflow_and_keeps_the_text(socket: Any, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(2)
+    tab = await socket()
+    await tab.send("ask", message="Books?")
+    await tab.until("chunk")
+    last = (await tab.until("chunk"))[-1]
+    await tab.send("stop", message_id=last["message_id"])
+    done = (await tab.until("done", "error"))[-1]
+    stored = await Message.objects.aget(pk=last["message_id"])
+    assert workflow.cancelled == 1
+    assert (done["type"], done["message"]["status"], done["answer"]) == (
+        "done", "stopped", "Undergraduates may borrow ten ",
+    )  # fmt: skip
+    assert (stored.status, stored.text) == ("stopped", "Undergraduates may borrow ten ")
+
+
+async def test_stranger_can_neither_stop_nor_resume(socket: Any, stranger: User, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(1)
+    mine, theirs = await socket(), await socket(of=stranger)
+    await mine.send("ask", message="Books?")
+    message_id = (await mine.until("started"))[0]["message_id"]
+    for type_ in ("stop", "resume"):
+        await theirs.send(type_, message_id=message_id)
+        assert (await theirs.receive())["code"] == "message_not_found"
+    assert workflow.cancelled == 0
+
+
+FRAMES = [
+    ("{", "invalid"),
+    ("[]", "invalid"),
+    ('"text"', "invalid"),
+    ("[" * 100_000, "invalid"),
+    ("{}", "unknown_type"),
+    ('{"type": "dance"}', "unknown_type"),
+    ('{"type": ["ask"]}', "unknown_type"),
+    ('{"type": "ask"}', "invalid"),
+    ('{"type": "ask", "message": 5}', "invalid"),
+    ('{"type": "ask", "message": "\\ud800"}', "invalid"),
+    ('{"type": "ask", "message": "a", "workflow": "magic"}', "invalid"),
+    ('{"type": "ask", "message": "a", "session_id": "00000000-0000-4000-8000-000000000000"}', "session_not_found"),
+    ('{"type": "ask", "message": "a", "collections": ["nowhere"]}', "collection_not_found"),
+    ('{"type": "ask", "message": "' + "x" * 9000 + '"}', "message_too_large"),
+    ('{"type": "stop"}', "message_not_found"),
+    ('{"type": "stop", "message_id": {"a": 1}}', "message_not_found"),
+    ('{"type": "resume", "message_id": "x", "after": "5"}', "invalid"),
+    ('{"type": "ask", "message": "' + "x" * 1_000_000 + '"}', "too_large"),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), FRAMES, ids=[frame[:50] for frame, _ in FRAMES])
+async def test_bad_frame_is_answered_and_the_socket_stays(socket: Any, text: str, code: str) -> None:
+    tab = await socket()
+    await tab.communicator.send_to(text_data=text)
+    answer = await tab.receive()
+    assert (answer["type"], answer["code"]) == ("error", code)
+    await tab.send("ping")
+    assert await tab.receive() == {"type": "pong"}
+
+
+async def test_binary_frame_is_answered(socket: Any) -> None:
+    tab = await socket()
+    await tab.communicator.send_to(bytes_data=b"\x00\x01")
+    assert (await tab.receive())["code"] == "invalid"
+
+
+async def test_second_question_while_one_is_answered_is_refused(socket: Any, workflow: ScriptedWorkflow) -> None:
+    workflow.hold()
+    tab = await socket()
+    await tab.send("ask", message="First?")
+    await tab.until("sources")
+    await tab.send("ask", message="Second?")
+    assert (await tab.receive())["code"] == "answer_in_progress"
+
+
+async def test_client_that_reads_nothing_does_not_hold_up_the_run(
+    user: User, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = asyncio.Event()
+
+    async def never(*args: Any, **kwargs: Any) -> None:
+        await stuck.wait()
+
+    monkeypatch.setattr("chat.consumers.ChatConsumer._send", never)
+    tab = await (await asyncio.to_thread(Socket, user)).open()
+    await tab.send("ask", message="Books?")
+
+    async def is_complete() -> bool:
+        return await Message.objects.filter(status="complete", role="assistant").aexists()
+
+    await eventually(is_complete)
+    await tab.close()

@@ -1,0 +1,137 @@
+"""The rules of a rating, wherever it comes from."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from django.db import OperationalError, connection
+
+from chat.models import Message
+from feedback.errors import NotRateableError, RatingNotReadyError
+from feedback.models import Rating
+from feedback.selectors import rating_list
+from feedback.services.ratings import rating_delete, rating_set
+from feedback.thumbs import thumb_of
+from ragsite.errors import InvalidInputError, NotFoundError
+from tests.factories import MessageFactory, RatingFactory, SourceFactory, UserFactory
+
+
+@pytest.mark.parametrize(("thumb", "score"), [("up", 5), ("down", 1)])
+def test_a_thumb_is_stored_as_its_score(answer: Message, thumb: str, score: int) -> None:
+    assert rating_set(user=answer.session.user, message_id=answer.pk, thumb=thumb).score == score
+
+
+def test_a_score_wins_over_a_thumb_that_points_the_same_way(answer: Message) -> None:
+    assert rating_set(user=answer.session.user, message_id=answer.pk, score=4, thumb="up").score == 4
+
+
+@pytest.mark.parametrize(("score", "thumb"), [(1, "up"), (3, "up"), (5, "down"), (3, "down")])
+def test_a_thumb_against_its_score_is_refused(answer: Message, score: int, thumb: str) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        rating_set(user=answer.session.user, message_id=answer.pk, score=score, thumb=thumb)
+    assert "thumb" in error.value.fields
+    assert not Rating.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({}, "score"),
+        ({"score": 0}, "score"),
+        ({"score": 6}, "score"),
+        ({"thumb": "sideways"}, "thumb"),
+        ({"score": 3, "tags": ["helpful", "brilliant"]}, "tags"),
+        ({"score": 3, "comment": "x" * 2001}, "comment"),
+    ],
+)
+def test_values_out_of_range_are_refused_by_the_service_itself(answer: Message, values: dict, field: str) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        rating_set(user=answer.session.user, message_id=answer.pk, **values)
+    assert field in error.value.fields
+
+
+def test_the_next_rating_replaces_the_whole_earlier_one(answer: Message) -> None:
+    rating_set(user=answer.session.user, message_id=answer.pk, score=1, tags=["outdated"], comment="Old rule.")
+    rating_set(user=answer.session.user, message_id=answer.pk, score=5)
+    rating = Rating.objects.get()
+    assert (rating.score, rating.tags, rating.comment) == (5, [], "")
+
+
+def test_an_answer_and_its_sources_are_rated_apart(answer: Message) -> None:
+    user = answer.session.user
+    SourceFactory(message=answer, marker=1)
+    SourceFactory(message=answer, marker=2)
+    rating_set(user=user, message_id=answer.pk, score=5)
+    rating_set(user=user, message_id=answer.pk, marker=1, score=4)
+    rating_set(user=user, message_id=answer.pk, marker=2, score=2)
+    scores = {
+        rating.source.marker if rating.source else None: rating.score
+        for rating in rating_list(user=user, message_ids=[answer.pk])
+    }
+    assert scores == {None: 5, 1: 4, 2: 2}
+
+
+def test_a_question_cannot_be_rated(answer: Message) -> None:
+    question = MessageFactory(session=answer.session, question=True)
+    with pytest.raises(NotRateableError):
+        rating_set(user=answer.session.user, message_id=question.pk, score=5)
+
+
+def test_an_answer_that_is_being_written_cannot_be_rated_yet(db: None) -> None:
+    message = MessageFactory(status=Message.Status.STREAMING, decision="", finished_at=None)
+    with pytest.raises(RatingNotReadyError):
+        rating_set(user=message.session.user, message_id=message.pk, score=5)
+
+
+@pytest.mark.parametrize("status", ["stopped", "interrupted", "failed"])
+def test_an_answer_that_ended_early_can_be_rated(db: None, status: str) -> None:
+    message = MessageFactory(status=status)
+    assert rating_set(user=message.session.user, message_id=message.pk, score=1).score == 1
+
+
+def test_staff_cannot_rate_for_others(answer: Message) -> None:
+    with pytest.raises(NotFoundError):
+        rating_set(user=UserFactory(is_superuser=True), message_id=answer.pk, score=5)
+
+
+def test_taking_a_source_rating_back_keeps_the_answers_own(answer: Message) -> None:
+    source = SourceFactory(message=answer, marker=1)
+    RatingFactory(message=answer)
+    RatingFactory(message=answer, source=source)
+    assert rating_delete(user=answer.session.user, message_id=answer.pk, marker=1) is True
+    assert Rating.objects.get().source is None
+
+
+@pytest.mark.parametrize(("score", "thumb"), [(1, "down"), (2, "down"), (3, None), (4, "up"), (5, "up")])
+def test_a_score_points_one_way(score: int, thumb: str | None) -> None:
+    assert thumb_of(score) == thumb
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_ratings_at_the_same_moment_leave_one_row() -> None:
+    message = MessageFactory()
+    user, start, errors = message.session.user, threading.Barrier(4), []
+
+    def rate(score: int) -> None:
+        try:
+            start.wait(5)
+            while True:
+                try:
+                    rating_set(user=user, message_id=message.pk, score=score)
+                    return
+                except OperationalError:  # SQLite's in-memory database refuses a busy table instead of waiting
+                    time.sleep(0.01)
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=rate, args=(score,)) for score in (1, 2, 4, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert errors == []
+    assert Rating.objects.get().score in (1, 2, 4, 5)

@@ -1,0 +1,86 @@
+"""A real Milvus Lite server for the tests: one per session, with names of their own for every test."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from ragsite.rag_settings import MilvusSettings
+from retrieval.analysis import terms_text
+from retrieval.index import MilvusIndex
+from retrieval.milvus_lite import LiteServer
+from retrieval.values import EmbeddingSpace, IndexRow
+
+SPACE = EmbeddingSpace("test-model", 8)
+COLLECTION = "11111111-1111-1111-1111-111111111111"
+
+
+@pytest.fixture(scope="session")
+def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the session's server listens."""
+    server = LiteServer(tmp_path_factory.mktemp("milvus"))
+    assert server.claim()
+    try:
+        server.start()
+        server.wait_ready()
+        yield server.uri
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def milvus_settings(milvus_uri: str) -> MilvusSettings:
+    """A prefix of its own: no test sees another's collections."""
+    return MilvusSettings(uri=milvus_uri, prefix=f"t{uuid.uuid4().hex[:12]}", timeout_s=20.0, connect_timeout_s=5.0)
+
+
+@pytest.fixture
+def milvus(milvus_settings: MilvusSettings, rag_settings: Any) -> MilvusSettings:
+    """`settings.RAG` pointing at the session's server; what `get_engine()` then searches is the test's own."""
+    rag_settings(milvus=milvus_settings)
+    return milvus_settings
+
+
+@contextlib.asynccontextmanager
+async def no_other_writer(space_key: str) -> AsyncIterator[None]:
+    """A writer lock for tests with one writer."""
+    yield
+
+
+@pytest_asyncio.fixture
+async def index(milvus_settings: MilvusSettings) -> AsyncIterator[MilvusIndex]:
+    index = MilvusIndex(milvus_settings, uri=milvus_settings.uri, writer_lock=no_other_writer)
+    yield index
+    await index.close()
+
+
+def unit_vector(*values: float, dim: int = SPACE.dim) -> np.ndarray:
+    """The given first coordinates, zeros after them, scaled to length 1."""
+    vector = np.zeros(dim, dtype=np.float32)
+    vector[: len(values)] = values
+    return vector / np.linalg.norm(vector)
+
+
+def row(
+    text: str, *vector: float, chunk_id: str | None = None, dim_of: EmbeddingSpace = SPACE, **metadata: object
+) -> IndexRow:
+    """An index row in COLLECTION, with a document of its own unless one is given."""
+    fields: dict[str, object] = {
+        "chunk_id": chunk_id or str(uuid.uuid4()),
+        "collection_id": COLLECTION,
+        "document_id": str(uuid.uuid4()),
+        "seq": 0,
+        "terms": terms_text(text),
+        "vector": unit_vector(*(vector or (1.0,)), dim=dim_of.dim),
+    }
+    return IndexRow(**{**fields, **metadata})  # type: ignore[arg-type]
+
+
+def ids(hits: Sequence[object]) -> list[str]:
+    return [hit.chunk_id for hit in hits]  # type: ignore[attr-defined]

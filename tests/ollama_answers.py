@@ -1,0 +1,209 @@
+"""What the simulated model says when no reply was scripted: judged by shared words, the same every time.
+
+A prompt is read for its question (`Question: …`, `Query: …`, `问题：…`, else its last line that asks, else all of it)
+and its numbered passages (`[1] …`, `【1】…`, `<passage id="1">…`). Free text cites the passage that shares most words
+with the question. A JSON schema is filled by the names of its fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
+STOP_WORDS = frozenset({
+    "a", "about", "an", "and", "any", "are", "as", "at", "be", "by", "can", "do", "does", "for", "from", "have",
+    "how", "i", "if", "in", "is", "it", "my", "of", "on", "or", "our", "should", "that", "the", "their", "there",
+    "this", "to", "was", "we", "what", "when", "where", "which", "who", "why", "will", "with", "you", "your",
+    "question", "query",
+})  # fmt: skip
+QUESTION = re.compile(
+    r"(?:^|\n|>|\")\s*(?:the\s+)?(?:user'?s?\s+)?(?:standalone\s+)?(?:question|query|问题|問題|查询|查詢)\"?\s*[:：>]\s*(.+)",
+    re.I,
+)
+PASSAGE = re.compile(
+    r"^\s*(?:\[(?P<a>\d+)\]|【(?P<b>\d+)】|<(?:passage|document|source|chunk)\s[^>]*?\"?(?P<c>\d+)\"?[^>]*>)[ \t]*"
+    r"(?P<text>.*?)(?=^\s*(?:\[\d+\]|【\d+】|</?(?:passage|document|source|chunk)s?\b|(?:question|query|问题|問題)\s*[:：])|\Z)",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]?")
+RELEVANT = 0.5
+
+
+def words(text: str) -> set[str]:
+    """Stemmed words without stop words; CJK text as its pairs of characters."""
+    found: set[str] = set()
+    for run in WORD.findall(text.lower()):
+        if run[0] > "\u2fff":
+            found.update(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+        elif run not in STOP_WORDS:
+            found.add(re.sub(r"(?:ies|es|s|ing|ed)$", "", run) or run)
+    return found
+
+
+def overlap(question: str, text: str) -> float:
+    """Share of the question's words that the text holds, 0..1."""
+    asked = words(question)
+    return round(len(asked & words(text)) / len(asked), 3) if asked else 0.0
+
+
+def tokens(text: str) -> list[str]:
+    """The pieces in which the text is streamed; put together they are the text."""
+    return re.findall(r"\s*[\u4e00-\u9fff]|\s*[^\s\u4e00-\u9fff]+|\s+", text)
+
+
+def embed(text: str, dim: int) -> list[float]:
+    """Hashed bag of words, unit length."""
+    vector = [0.0] * dim
+    for word in sorted(words(text)) or ["\0nothing"]:
+        number = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
+        vector[number % dim] += 1.0 if number >> 63 else -1.0
+    length = math.sqrt(sum(value * value for value in vector))
+    if not length:  # two words took each other away
+        vector[0] = length = 1.0
+    return [value / length for value in vector]
+
+
+@dataclass
+class Reading:
+    """What the simulated model understood of a prompt."""
+
+    question: str
+    passages: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, messages: Sequence[Mapping[str, Any]]) -> Reading:
+        asked = [str(message.get("content", "")) for message in messages if message.get("role") == "user"]
+        text = asked[-1] if asked else ""
+        everything = "\n".join(str(message.get("content", "")) for message in messages)
+        found = QUESTION.findall(text) or [line for line in text.splitlines() if line.strip().endswith(("?", "？"))]
+        passages = {}
+        for match in list(PASSAGE.finditer(text)) or PASSAGE.finditer(everything):
+            number = int(match["a"] or match["b"] or match["c"])
+            passages[number] = match["text"].strip()
+        return cls(question=re.sub(r"</?\w+>", "", found[-1] if found else text).strip(), passages=passages)
+
+    @property
+    def scores(self) -> dict[int, float]:
+        return {number: overlap(self.question, text) for number, text in self.passages.items()}
+
+    @property
+    def best(self) -> tuple[int, float]:
+        """Marker and score of the best passage; (0, 0.0) where there is none."""
+        return max(self.scores.items(), key=lambda item: (item[1], -item[0]), default=(0, 0.0))
+
+    def text(self) -> str:
+        marker, score = self.best
+        if not self.passages:
+            return f"Here is what I know about: {self.question}"
+        if score == 0:
+            return "I cannot find this in the documents."
+        sentences = [sentence.strip() for sentence in SENTENCE.findall(self.passages[marker]) if sentence.strip()]
+        best = max(sentences, key=lambda sentence: overlap(self.question, sentence), default=self.passages[marker])
+        return f"{best} [{marker}]"
+
+
+class SchemaFiller:
+    """Fills a JSON schema by the names of its fields."""
+
+    def __init__(self, schema: Mapping[str, Any], reading: Reading) -> None:
+        self._root = schema
+        self._reading = reading
+
+    def fill(self) -> Any:
+        return self._value(self._root, "", self._reading.best[1], None)
+
+    def _resolve(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "$ref" in schema:
+            found: Any = self._root
+            for part in schema["$ref"].removeprefix("#/").split("/"):
+                found = found[part]
+            return self._resolve({**found, **{key: value for key, value in schema.items() if key != "$ref"}})
+        if "allOf" in schema:
+            return self._resolve({**schema["allOf"][0], **{k: v for k, v in schema.items() if k != "allOf"}})
+        return schema
+
+    def _value(self, schema: Mapping[str, Any], name: str, score: float, marker: int | None) -> Any:
+        schema = self._resolve(schema)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return _choose(schema["enum"], score)
+        if options := schema.get("anyOf") or schema.get("oneOf"):
+            kinds = [self._resolve(option) for option in options]
+            if any(kind.get("type") == "null" for kind in kinds) and not _is_query(name):
+                return None
+            return self._value(next(kind for kind in kinds if kind.get("type") != "null"), name, score, marker)
+        kind = schema.get("type", "object")
+        if kind == "object":
+            return {key: self._value(part, key, score, marker) for key, part in schema.get("properties", {}).items()}
+        if kind == "array":
+            return self._list(schema, name, score)
+        if kind == "boolean":
+            return score >= RELEVANT and not _is_negative(name)
+        if kind in ("number", "integer"):
+            return self._number(schema, kind, name, score, marker)
+        return self._string(schema, name, score)
+
+    def _list(self, schema: Mapping[str, Any], name: str, score: float) -> list[Any]:
+        items = self._resolve(schema.get("items", {"type": "string"}))
+        passages = self._reading.scores
+        least = schema.get("minItems", 0)
+        if items.get("type") == "object":
+            filled = [self._value(items, name, each, number) for number, each in passages.items()]
+        elif items.get("type") in ("integer", "number") and re.search("score|relevan", name):
+            filled = [self._number(items, items["type"], name, each, number) for number, each in passages.items()]
+        elif items.get("type") == "integer":
+            filled = [number for number, each in passages.items() if each >= RELEVANT]
+        elif _is_query(name):
+            filled = [self._reading.question, " ".join(sorted(words(self._reading.question)))]
+        else:
+            filled = []
+        while len(filled) < least:
+            filled.append(self._value(items, name, score, len(filled) + 1))
+        return filled[: schema.get("maxItems", len(filled))]
+
+    def _number(self, schema: Mapping[str, Any], kind: str, name: str, score: float, marker: int | None) -> float:
+        if kind == "integer" and re.search("id$|^id|index|marker|number|passage|document|^n$", name.lower()):
+            return marker if marker is not None else self._reading.best[0]
+        low = schema.get("minimum", schema.get("exclusiveMinimum", 0))
+        high = schema.get("maximum", schema.get("exclusiveMaximum", 1 if kind == "number" else 10))
+        value = low + (high - low) * score
+        return round(value) if kind == "integer" else round(value, 3)
+
+    def _string(self, schema: Mapping[str, Any], name: str, score: float) -> str:
+        if _is_query(name):
+            text = self._reading.question
+        elif re.search("answer|hyde|hypothe|passage|document|text|summary|content", name.lower()):
+            text = self._reading.text()
+        elif re.search("reason|why|explan|comment", name.lower()):
+            text = f"shares {score:.0%} of the question's words"
+        else:
+            text = schema.get("default") or ""
+        return (text + " " * max(0, schema.get("minLength", 0) - len(text)))[: schema.get("maxLength", len(text) or 1)]
+
+
+def _is_query(name: str) -> bool:
+    return bool(re.search("quer|variant|rewrit|rephras|standalone|condensed|question|search", name.lower())) and not (
+        re.search("clarif|follow|needs", name.lower())
+    )
+
+
+def _is_negative(name: str) -> bool:
+    return bool(re.search("clarif|ambig|greet|chit|small_?talk|need|missing|contradict|outdated|unsafe", name.lower()))
+
+
+def _choose(values: Sequence[Any], score: float) -> Any:
+    good = ("answer", "relevant", "yes", "supported", "good", "high", "correct", "sufficient", "search", "retrieve",
+            "documents", "question", "knowledge")  # fmt: skip
+    bad = ("no_answer", "irrelevant", "no", "unsupported", "bad", "low", "incorrect", "insufficient", "search",
+           "retrieve", "documents", "question", "knowledge")  # fmt: skip
+    by_name = {str(value).lower(): value for value in values}
+    for wanted in good if score >= RELEVANT else bad:
+        if wanted in by_name:
+            return by_name[wanted]
+    return None if None in values else values[0]

@@ -1,0 +1,453 @@
+"""A small HTTP server that speaks Ollama's protocol, for tests: real sockets, its own thread and event loop.
+
+    def test_x(online):                                     # settings.RAG points at it
+        online.reply(match="refund", text="Ask the bursar. [1]")
+        online.reply(structured=True, json={"scores": []}, times=1)
+        online.reply(match="slow", delay_s=0.1, stall_after=2)
+        ...
+        assert online.chats[0].body["options"]["num_ctx"] == 8192
+        assert online.chats[0].wait_client_closed()
+
+The first reply that matches serves, `times` times; without one, `tests.ollama_answers` judges by shared words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json as jsonlib
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from tests import ollama_answers as answers
+
+CHAT_MODEL, EMBED_MODEL, EMBED_DIM = "test-chat:latest", "test-embed:latest", 256
+REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 500: "Internal Server Error", 503: "Service Unavailable"}
+
+
+@dataclass
+class Model:
+    name: str
+    capabilities: tuple[str, ...] = ("completion",)
+    dim: int = EMBED_DIM
+    context_length: int = 32768
+
+
+@dataclass(kw_only=True)
+class Reply:
+    """What to do with a request that fits. `*_after` count streamed pieces of the answer (or malformed lines)."""
+
+    match: str | None = None  # regular expression over the whole prompt, or the texts to embed
+    endpoint: str | None = "chat"  # chat, embed, tags, show, version; None: any
+    model: str | None = None
+    structured: bool | None = None  # True: only requests with a `format`; False: only those without
+    times: int | None = None  # how often it serves; None: always
+    text: str | None = None
+    json: Any = None  # the answer is this object as JSON
+    status: int = 200
+    error: str = ""
+    delay_s: float = 0.0  # before the response's first byte
+    token_delay_s: float = 0.0
+    stall_after: int | None = None  # then silence until the client goes
+    disconnect_after: int | None = None
+    error_after: int | None = None  # an {"error": …} line in the stream
+    malformed_after: int | None = None  # a line that is not JSON
+    missing_end: bool = False  # the stream ends properly, but without its `done` line
+    endless: bool = False  # goes on until the client leaves, num_predict or not
+    done_reason: str = "stop"
+    thinking: str = ""
+    body: Any = None  # embed, tags, show, version: the whole response
+
+
+@dataclass
+class RecordedRequest:
+    """A request as it came. `client_closed`: the client went away before the answer was complete."""
+
+    endpoint: str
+    body: dict[str, Any]
+    at: float = field(default_factory=time.monotonic)
+    pieces_sent: int = 0
+    client_closed: bool = False
+    finished: bool = False
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def prompt(self) -> str:
+        if self.endpoint == "embed":
+            texts = self.body.get("input", "")
+            return texts if isinstance(texts, str) else "\n".join(texts)
+        return "\n".join(str(message.get("content", "")) for message in self.body.get("messages", []))
+
+    def wait_client_closed(self, timeout_s: float = 5.0) -> bool:
+        """Block until this request has ended; True if the client closed it early. Async tests: in a thread."""
+        self._ended.wait(timeout_s)
+        return self.client_closed
+
+
+class ClientGoneError(Exception):
+    pass
+
+
+class _WatchedProtocol(asyncio.StreamReaderProtocol):
+    """Tells at once that the client has closed its side, also while nobody reads."""
+
+    gone: asyncio.Event
+
+    def eof_received(self) -> bool | None:
+        self.gone.set()
+        return super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.gone.set()
+        super().connection_lost(exc)
+
+
+class OllamaServer:
+    def __init__(self) -> None:
+        self.models: dict[str, Model] = {}
+        self.add_model(CHAT_MODEL, "completion", "tools")
+        self.add_model(EMBED_MODEL, "embedding")
+        self.requests: list[RecordedRequest] = []
+        self.tags_have_capabilities = True
+        self.most_at_once = 0
+        self.port = 0
+        self._running = 0
+        self._replies: list[Reply] = []
+        self._served: dict[int, int] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------------------------------------ for tests
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def chats(self) -> list[RecordedRequest]:
+        return [request for request in self.requests if request.endpoint == "chat"]
+
+    @property
+    def embeds(self) -> list[RecordedRequest]:
+        return [request for request in self.requests if request.endpoint == "embed"]
+
+    def count(self, endpoint: str) -> int:
+        return sum(request.endpoint == endpoint for request in self.requests)
+
+    def reply(self, match: str | None = None, **what: Any) -> Reply:
+        """Script a reply; see `Reply` for what can be said."""
+        reply = Reply(match=match, **what)
+        self._replies.append(reply)
+        return reply
+
+    def reset(self) -> None:
+        """Forget scripted replies and recorded requests."""
+        self._replies, self._served, self.requests, self.most_at_once = [], {}, [], 0
+
+    def add_model(self, name: str, *capabilities: str, dim: int = EMBED_DIM, context_length: int = 32768) -> None:
+        name = name if ":" in name else f"{name}:latest"
+        self.models[name] = Model(name, capabilities or ("completion",), dim, context_length)
+
+    def remove_model(self, name: str) -> None:
+        del self.models[name if ":" in name else f"{name}:latest"]
+
+    def start(self) -> None:
+        """Listen; after a `stop` on the same port as before."""
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="ollama", daemon=True)
+        self._thread.start()
+        if not ready.wait(5):
+            raise RuntimeError("the simulated Ollama server did not start")
+
+    def stop(self) -> None:
+        """Close the port and every connection: Ollama is down."""
+        if self._loop and self._thread:
+            self._loop.call_soon_threadsafe(self._halt.set)
+            self._thread.join(5)
+            self._loop = self._thread = None
+
+    # ------------------------------------------------------------------------------------------ connections
+    def _run(self, ready: threading.Event) -> None:
+        asyncio.run(self._serve(ready))
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._halt = asyncio.get_running_loop(), asyncio.Event()
+        server = await self._loop.create_server(self._protocol, "127.0.0.1", self.port)
+        self.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._halt.wait()
+        server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _protocol(self) -> _WatchedProtocol:
+        reader = asyncio.StreamReader(limit=2**24)
+        protocol = _WatchedProtocol(reader, self._accept)
+        protocol.gone = asyncio.Event()
+        return protocol
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._connection(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        protocol = writer.transport.get_protocol()
+        assert isinstance(protocol, _WatchedProtocol)
+        try:
+            while head := await _read_head(reader):
+                path, length = head
+                body = jsonlib.loads(await reader.readexactly(length) or b"{}")
+                request = RecordedRequest(path.removeprefix("/api/"), body)
+                self.requests.append(request)
+                await self._respond(request, Connection(writer, protocol.gone))
+        except (ClientGoneError, ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def _respond(self, request: RecordedRequest, connection: Connection) -> None:
+        self._running += request.endpoint in ("chat", "embed")
+        self.most_at_once = max(self.most_at_once, self._running)
+        try:
+            await self._answer(request, connection)
+            request.finished = True
+        except (ClientGoneError, ConnectionError):
+            request.client_closed = connection.gone.is_set() and not connection.cut_by_us
+            raise
+        finally:
+            self._running -= request.endpoint in ("chat", "embed")
+            request._ended.set()
+
+    # ------------------------------------------------------------------------------------------ the protocol
+    async def _answer(self, request: RecordedRequest, connection: Connection) -> None:
+        reply = self._reply_for(request)
+        await connection.wait(reply.delay_s)
+        if reply.status != 200:
+            await connection.send_json({"error": reply.error or REASONS[reply.status]}, reply.status)
+        elif reply.disconnect_after is not None and request.endpoint != "chat":
+            connection.cut()
+        elif reply.body is not None:
+            await connection.send_json(reply.body)
+        elif (plain := self._plain(request)) is not None:
+            await connection.send_json(*plain)
+        else:
+            await self._chat(request, reply, connection)
+
+    def _plain(self, request: RecordedRequest) -> tuple[Any, int] | None:
+        """The response of every endpoint that does not stream, and of a wrong model; None: a chat can go on."""
+        if request.endpoint == "version":
+            return {"version": "0.12.0"}, 200
+        if request.endpoint == "tags":
+            return {"models": [self._tag(model) for model in self.models.values()]}, 200
+        if request.endpoint not in ("show", "chat", "embed"):
+            return {"error": "not here"}, 404
+        name = str(request.body.get("model", ""))
+        model = self.models.get(name if ":" in name else f"{name}:latest")
+        if model is None:
+            hint = ", try pulling it first" if request.endpoint == "embed" else ""
+            return {"error": f"model '{name}' not found{hint}"}, 404
+        if request.endpoint == "show":
+            info = {"general.architecture": "test", "test.context_length": model.context_length}
+            if "embedding" in model.capabilities:
+                info["test.embedding_length"] = model.dim
+            return {"capabilities": list(model.capabilities), "model_info": info, "details": {"family": "test"}}, 200
+        if request.endpoint == "embed":
+            texts = request.body.get("input", [])
+            texts = [texts] if isinstance(texts, str) else texts
+            return {"model": name, "embeddings": [answers.embed(text, model.dim) for text in texts]}, 200
+        if "completion" not in model.capabilities:
+            return {"error": f'"{name}" does not support chat'}, 400
+        if request.body.get("think") and "thinking" not in model.capabilities:
+            return {"error": f'"{name}" does not support thinking'}, 400
+        return None
+
+    def _tag(self, model: Model) -> dict[str, Any]:
+        tag: dict[str, Any] = {"name": model.name, "model": model.name, "digest": f"d-{model.name}", "details": {}}
+        return {**tag, "capabilities": list(model.capabilities)} if self.tags_have_capabilities else tag
+
+    def _reply_for(self, request: RecordedRequest) -> Reply:
+        for number, reply in enumerate(self._replies):
+            served = self._served.get(number, 0)
+            if (
+                (reply.endpoint is None or reply.endpoint == request.endpoint)
+                and (reply.times is None or served < reply.times)
+                and (reply.model is None or reply.model == request.body.get("model"))
+                and (reply.structured is None or reply.structured == bool(request.body.get("format")))
+                and (reply.match is None or re.search(reply.match, request.prompt))
+            ):
+                self._served[number] = served + 1
+                return reply
+        return Reply()
+
+    async def _chat(self, request: RecordedRequest, reply: Reply, connection: Connection) -> None:
+        text = self._text(request, reply)
+        thinks = request.body.get("think") is not False and "thinking" in self._model(request).capabilities
+        limit = request.body.get("options", {}).get("num_predict")
+        pieces, done_reason = answers.tokens(text), reply.done_reason
+        if limit and limit > 0 and len(pieces) > limit:
+            pieces, done_reason = pieces[:limit], "length"
+        await connection.start_stream()
+        if thinks:
+            await connection.line(self._line(request, "", thinking=reply.thinking or "Let me see."))
+        async for piece in _paced(pieces, reply.endless):
+            if await self._breaks(request.pieces_sent, reply, connection):
+                return
+            await connection.line(self._line(request, piece))
+            request.pieces_sent += 1
+            await connection.wait(reply.token_delay_s)
+        if await self._breaks(request.pieces_sent, reply, connection):
+            return
+        if not reply.missing_end:
+            end = {"done": True, "done_reason": done_reason, "prompt_eval_count": len(answers.tokens(request.prompt))}
+            await connection.line({**self._line(request, ""), **end, "eval_count": len(pieces)})
+        await connection.end_stream()
+
+    async def _breaks(self, sent: int, reply: Reply, connection: Connection) -> bool:
+        """Do what the reply says about this place in the stream; True: the stream has ended."""
+        if sent == reply.stall_after:
+            await connection.wait(None)
+        if sent == reply.disconnect_after:
+            connection.cut()
+        if sent == reply.malformed_after:
+            await connection.raw_line(b'{"message": {"content": "half\n')
+        if sent == reply.error_after:
+            await connection.line({"error": reply.error or "model runner has unexpectedly stopped"})
+            await connection.end_stream()
+            return True
+        return False
+
+    def _model(self, request: RecordedRequest) -> Model:
+        name = request.body["model"]
+        return self.models[name if ":" in name else f"{name}:latest"]
+
+    def _text(self, request: RecordedRequest, reply: Reply) -> str:
+        if reply.json is not None:
+            return jsonlib.dumps(reply.json, ensure_ascii=False)
+        if reply.text is not None:
+            return reply.text
+        reading = answers.Reading.of(request.body.get("messages", []))
+        schema = request.body.get("format")
+        if isinstance(schema, dict):
+            return jsonlib.dumps(answers.SchemaFiller(schema, reading).fill(), ensure_ascii=False)
+        return "{}" if schema else reading.text()
+
+    def _line(self, request: RecordedRequest, content: str, *, thinking: str = "") -> dict[str, Any]:
+        message = {"role": "assistant", "content": content, **({"thinking": thinking} if thinking else {})}
+        return {"model": request.body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message, "done": False}
+
+
+class Connection:
+    """Writes one response; raises ClientGoneError as soon as the client has left."""
+
+    def __init__(self, writer: asyncio.StreamWriter, gone: asyncio.Event) -> None:
+        self.gone = gone
+        self.cut_by_us = False
+        self._writer = writer
+
+    async def wait(self, seconds: float | None) -> None:
+        """Wait this long (None: for ever), but only while the client is there."""
+        try:
+            async with asyncio.timeout(seconds):
+                if seconds != 0:
+                    await self.gone.wait()
+        except TimeoutError:
+            return
+        if self.gone.is_set():
+            raise ClientGoneError
+
+    async def send_json(self, body: Any, status: int = 200) -> None:
+        data = jsonlib.dumps(body).encode()
+        await self._write(self._head(status, "application/json", f"Content-Length: {len(data)}") + data)
+
+    async def start_stream(self) -> None:
+        await self._write(self._head(200, "application/x-ndjson", "Transfer-Encoding: chunked"))
+
+    async def line(self, body: dict[str, Any]) -> None:
+        await self.raw_line(jsonlib.dumps(body, ensure_ascii=False).encode() + b"\n")
+
+    async def raw_line(self, data: bytes) -> None:
+        await self._write(b"%x\r\n%s\r\n" % (len(data), data))
+
+    async def end_stream(self) -> None:
+        await self._write(b"0\r\n\r\n")
+
+    def cut(self) -> None:
+        """Break the connection off in the middle."""
+        self.cut_by_us = True
+        self._writer.transport.abort()
+        raise ClientGoneError
+
+    async def _write(self, data: bytes) -> None:
+        if self.gone.is_set():
+            raise ClientGoneError
+        self._writer.write(data)
+        await self._writer.drain()
+        await asyncio.sleep(0)  # let the end of the connection be noticed
+
+    @staticmethod
+    def _head(status: int, content_type: str, framing: str) -> bytes:
+        return f"HTTP/1.1 {status} {REASONS[status]}\r\nContent-Type: {content_type}\r\n{framing}\r\n\r\n".encode()
+
+
+async def _read_head(reader: asyncio.StreamReader) -> tuple[str, int] | None:
+    """Path and body length of the next request; None when the client has closed."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    except asyncio.IncompleteReadError:
+        return None
+    length = re.search(r"^content-length:\s*(\d+)", head, re.IGNORECASE | re.MULTILINE)
+    return head.split(" ", 2)[1].partition("?")[0], int(length[1]) if length else 0
+
+
+async def _paced(pieces: list[str], endless: bool) -> AsyncIterator[str]:
+    for piece in pieces:
+        yield piece
+    while endless:
+        yield " more"
+
+
+# ------------------------------------------------------------------------------------------------ fixtures
+RagSettingsChanger = Callable[..., None]
+
+
+@pytest.fixture
+def ollama() -> Iterator[OllamaServer]:
+    """A running server; the settings do not point at it (see `online`)."""
+    server = OllamaServer()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def rag_settings(settings: Any) -> RagSettingsChanger:
+    """Change fields of sections of `settings.RAG`: `rag_settings(ollama={"num_ctx": 2048}, search={"top_k": 3})`."""
+
+    def change(**sections: Any) -> None:
+        for name, fields in sections.items():
+            value = replace(getattr(settings.RAG, name), **fields) if isinstance(fields, dict) else fields
+            settings.RAG = replace(settings.RAG, **{name: value})
+
+    return change
+
+
+@pytest.fixture
+def online(ollama: OllamaServer, rag_settings: RagSettingsChanger) -> OllamaServer:
+    """The running server, with `settings.RAG` pointing at it."""
+    rag_settings(
+        ollama={"base_url": ollama.url, "offline": "auto", "chat_model": "", "fast_model": "", "embed_model": ""}
+    )
+    return ollama
+
+
+@pytest.fixture
+def offline(rag_settings: RagSettingsChanger) -> None:
+    """RAG_OFFLINE=1: no model server is ever called."""
+    rag_settings(ollama={"offline": "1"})

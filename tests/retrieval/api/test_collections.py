@@ -1,0 +1,115 @@
+"""/api/collections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from rest_framework.test import APIClient
+
+from retrieval.models import Collection
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory
+
+
+def names(client: APIClient) -> list[str]:
+    return [item["name"] for item in client.get("/api/collections").json()["results"]]
+
+
+def test_new_collection_is_private(client: APIClient, stranger: APIClient, user: User) -> None:
+    response = client.post("/api/collections", {"name": "mine"})
+    assert response.status_code == 201
+    assert response.json()["visibility"] == "private"
+    assert (names(client), names(stranger)) == (["mine"], [])
+
+
+def test_name_is_taken_once_per_user(client: APIClient, stranger: APIClient) -> None:
+    for status in (201, 409):
+        assert client.post("/api/collections", {"name": "mine"}).status_code == status
+    assert stranger.post("/api/collections", {"name": "mine"}).status_code == 201
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 101, "a\0b", "a\nb", None])
+def test_impossible_name_is_400(client: APIClient, name: Any) -> None:
+    response = client.post("/api/collections", {"name": name})
+    assert response.status_code == 400
+    assert "name" in response.json()["error"]["fields"]
+
+
+def test_shared_collection_is_seen_by_its_groups_members(client_of: Any, stranger: APIClient) -> None:
+    owner, member = UserFactory(), UserFactory()
+    group = Group.objects.create(name="law")
+    owner.groups.add(group)
+    member.groups.add(group)
+    body = {"name": "cases", "visibility": "shared", "groups": ["law"]}
+    assert client_of(owner).post("/api/collections", body).json()["groups"] == ["law"]
+    assert (names(client_of(member)), names(stranger)) == (["cases"], [])
+
+
+def test_sharing_needs_a_group_that_one_is_in(client: APIClient) -> None:
+    Group.objects.create(name="law")
+    for groups in ([], ["law"], ["nothere"]):
+        response = client.post("/api/collections", {"name": "x", "visibility": "shared", "groups": groups})
+        assert response.status_code == 400
+        assert "groups" in response.json()["error"]["fields"]
+    assert not Collection.objects.exists()
+
+
+def test_owner_makes_a_collection_public(client: APIClient, stranger: APIClient) -> None:
+    client.post("/api/collections", {"name": "mine"})
+    assert client.patch("/api/collections/mine", {"visibility": "public"}).status_code == 200
+    assert names(stranger) == ["mine"]
+
+
+@pytest.mark.parametrize("who", ["stranger", "staff"])
+@pytest.mark.parametrize("method", ["get", "patch", "delete"])
+def test_private_collection_of_another_is_not_there(
+    request: pytest.FixtureRequest, user: User, who: str, method: str
+) -> None:
+    CollectionFactory(name="mine", owner=user, visibility="private")
+    response = getattr(request.getfixturevalue(who), method)("/api/collections/mine", {"name": "stolen"})
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "collection_not_found"
+    assert Collection.objects.get().name == "mine"
+
+
+@pytest.mark.parametrize("method", ["patch", "delete"])
+def test_reader_may_not_change_a_public_collection(client: APIClient, method: str) -> None:
+    CollectionFactory(name="handbook")
+    assert getattr(client, method)("/api/collections/handbook", {"name": "stolen"}).status_code == 403
+    assert Collection.objects.get().name == "handbook"
+
+
+def test_staff_change_the_sites_collections(staff: APIClient) -> None:
+    CollectionFactory(name="handbook")
+    response = staff.patch("/api/collections/handbook", {"visibility": "private"})
+    assert (response.status_code, response.json()["visibility"]) == (200, "private")
+
+
+def test_own_collection_goes_before_a_public_one_of_the_same_name(client: APIClient, user: User) -> None:
+    CollectionFactory(name="policies")
+    own = CollectionFactory(name="policies", owner=user, visibility="private")
+    assert client.get("/api/collections/policies").json()["id"] == str(own.pk)
+
+
+def test_renaming_to_a_taken_name_is_409(client: APIClient, user: User) -> None:
+    CollectionFactory(name="a", owner=user)
+    CollectionFactory(name="b", owner=user)
+    assert client.patch("/api/collections/a", {"name": "b"}).status_code == 409
+
+
+def test_deleted_collection_takes_its_documents_and_index_rows_along(
+    client: APIClient, user: User, queued: list[Any], django_capture_on_commit_callbacks: Any
+) -> None:
+    collection = CollectionFactory(name="mine", owner=user, embedding_model="some-model", embedding_dim=8)
+    DocumentFactory(collection=collection)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert client.delete("/api/collections/mine").status_code == 204
+    assert not Collection.objects.exists()
+    assert queued == [("retrieval.tasks.collection_unindex", str(collection.pk), "some-model", 8)]
+
+
+def test_list_counts_the_documents(client: APIClient) -> None:
+    collection = CollectionFactory()
+    DocumentFactory.create_batch(2, collection=collection)
+    assert client.get("/api/collections").json()["results"][0]["document_count"] == 2

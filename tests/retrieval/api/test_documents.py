@@ -1,0 +1,195 @@
+"""GET, PATCH and DELETE of documents, their chunks and files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from rest_framework.test import APIClient
+
+from retrieval.models import Chunk, Collection, Document, IngestJob
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+from tests.retrieval.api.conftest import text_file, upload
+
+
+@pytest.fixture
+def document(user: User) -> Document:
+    """A ready document of the user's with two chunks, in a private collection with an embedding model."""
+    collection = CollectionFactory(
+        name="mine", owner=user, visibility="private", embedding_model="some-model", embedding_dim=8
+    )
+    document = DocumentFactory(collection=collection, title="Loans", chunk_count=2)
+    ChunkFactory(document=document, seq=0)
+    ChunkFactory(document=document, seq=1)
+    return document
+
+
+def test_list_is_paged_and_newest_first(client: APIClient, document: Document) -> None:
+    newest = DocumentFactory(collection=document.collection)
+    body = client.get("/api/documents").json()
+    assert (body["count"], body["next"], body["previous"]) == (2, None, None)
+    assert [item["id"] for item in body["results"]] == [str(newest.pk), str(document.pk)]
+
+
+def test_list_is_filtered(client: APIClient, document: Document) -> None:
+    other = DocumentFactory(collection=CollectionFactory(name="public"), title="Fines", status="failed")
+    for query, expected in [
+        ("collection=mine", document),
+        ("status=failed", other),
+        ("search=fin", other),
+        ("search=loa&collection=mine", document),
+    ]:
+        results = client.get(f"/api/documents?{query}").json()["results"]
+        assert [item["id"] for item in results] == [str(expected.pk)], query
+    assert client.get("/api/documents?collection=nothere").json()["count"] == 0
+
+
+@pytest.mark.parametrize("query", ["status=lost", "search=%00", "collection=%00"])
+def test_impossible_filter_is_400(client: APIClient, query: str) -> None:
+    assert client.get(f"/api/documents?{query}").status_code == 400
+
+
+def test_page_that_is_not_there_is_404(client: APIClient) -> None:
+    response = client.get("/api/documents?page=99")
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "not_found"
+
+
+def test_chunks_come_in_order(client: APIClient, document: Document) -> None:
+    body = client.get(f"/api/documents/{document.pk}/chunks").json()
+    assert [chunk["seq"] for chunk in body["results"]] == [0, 1]
+    assert body["count"] == 2
+
+
+CALLS = [
+    ("get", ""),
+    ("patch", ""),
+    ("delete", ""),
+    ("get", "/chunks"),
+    ("get", "/file"),
+]
+
+
+@pytest.mark.parametrize("who", ["stranger", "staff"])
+@pytest.mark.parametrize(("method", "path"), CALLS)
+def test_private_document_of_another_is_not_there_for_any_call(
+    request: pytest.FixtureRequest, document: Document, who: str, method: str, path: str
+) -> None:
+    call = getattr(request.getfixturevalue(who), method)
+    response = call(f"/api/documents/{document.pk}{path}", {"title": "Mine now"})
+    missing = call("/api/documents/00000000-0000-4000-8000-000000000000" + path, {"title": "x"})
+    assert response.status_code == missing.status_code == 404
+    assert response.json() == missing.json()
+    assert Document.objects.get(pk=document.pk).title == "Loans"
+
+
+def test_stranger_and_staff_do_not_see_private_documents_in_lists(
+    stranger: APIClient, staff: APIClient, document: Document
+) -> None:
+    for client in (stranger, staff):
+        assert client.get("/api/documents").json()["count"] == 0
+        assert client.get("/api/documents?collection=mine").json()["count"] == 0
+        assert client.get("/api/documents?search=Loans").json()["count"] == 0
+
+
+@pytest.mark.parametrize(("method", "status"), [("get", 200), ("patch", 403), ("delete", 403)])
+def test_reader_of_a_shared_collection_may_not_write(
+    client_of: Any, document: Document, method: str, status: int
+) -> None:
+    reader = UserFactory()
+    group = Group.objects.create(name="library")
+    reader.groups.add(group)
+    document.collection.groups.add(group)
+    Collection.objects.update(visibility="shared")
+    response = getattr(client_of(reader), method)(f"/api/documents/{document.pk}", {"title": "Mine now"})
+    assert response.status_code == status
+    assert Document.objects.get(pk=document.pk).title == "Loans"
+
+
+def test_changed_metadata_are_brought_to_the_index_again(client: APIClient, document: Document) -> None:
+    response = client.patch(f"/api/documents/{document.pk}", {"department": "Finance", "tags": ["a", "b"]})
+    assert response.json()["department"] == "Finance"
+    assert response.json()["tags"] == ["a", "b"]
+    assert not Chunk.objects.filter(indexed=True).exists()
+    assert IngestJob.objects.get(document=document).state == "waiting"
+    assert Collection.objects.get().version == 1
+
+
+def test_patch_without_a_change_does_nothing(client: APIClient, document: Document) -> None:
+    assert client.patch(f"/api/documents/{document.pk}", {"title": "Loans"}).status_code == 200
+    assert not IngestJob.objects.exists()
+    assert Collection.objects.get().version == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"title": ""},
+        {"policy_year": 12},
+        {"policy_year": "x"},
+        {"tags": "a"},
+        {"tags": ["x" * 51]},
+        {"title": None},
+        [],
+    ],
+)
+def test_bad_changes_are_400(client: APIClient, document: Document, body: Any) -> None:
+    response = client.patch(f"/api/documents/{document.pk}", body)
+    assert response.status_code == 400
+    assert response.json()["error"]["fields"]
+
+
+def test_deleted_document_is_gone_with_its_chunks_file_and_index_rows(
+    client: APIClient, queued: list[Any], django_capture_on_commit_callbacks: Any
+) -> None:
+    document_id = upload(client).json()["documents"][0]["id"]
+    Collection.objects.update(embedding_model="some-model", embedding_dim=8)
+    document = Document.objects.get()
+    ChunkFactory(document=document)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert client.delete(f"/api/documents/{document_id}").status_code == 204
+    assert not Document.objects.exists()
+    assert not Chunk.objects.exists()
+    assert not document.file.storage.exists(document.file.name)
+    assert queued == [("retrieval.tasks.document_unindex", document_id, "some-model", 8)]
+
+
+def test_emptied_collection_may_choose_its_embedding_model_anew(client: APIClient, document: Document) -> None:
+    client.delete(f"/api/documents/{document.pk}")
+    assert Collection.objects.get().embedding_model == ""
+
+
+def test_deleting_a_user_clears_files_and_index(
+    client: APIClient, user: User, queued: list[Any], django_capture_on_commit_callbacks: Any
+) -> None:
+    upload(client)
+    Collection.objects.update(embedding_model="some-model", embedding_dim=8)
+    document = Document.objects.get()
+    with django_capture_on_commit_callbacks(execute=True):
+        user.delete()
+    assert not document.file.storage.exists(document.file.name)
+    assert [message[0] for message in queued] == ["retrieval.tasks.collection_unindex"]
+
+
+def test_file_comes_back_as_a_download_that_no_browser_runs(client: APIClient) -> None:
+    page = b"<!DOCTYPE html><script>alert(1)</script>"
+    entry = upload(client, text_file('规章"x.html', page)).json()["documents"][0]
+    response = client.get(f"/api/documents/{entry['id']}/file?inline=1")
+    assert b"".join(response.streaming_content) == page
+    assert response["Content-Disposition"].startswith("attachment; filename*=utf-8''")
+    assert "\n" not in response["Content-Disposition"]
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in response["Content-Security-Policy"]
+
+
+def test_pdf_is_shown_in_the_browser_on_request(client: APIClient) -> None:
+    entry = upload(client, text_file("a.pdf", b"%PDF-1.4 ...")).json()["documents"][0]
+    response = client.get(f"/api/documents/{entry['id']}/file?inline=1")
+    assert response["Content-Disposition"] == 'inline; filename="a.pdf"'
+    assert response["Content-Type"] == "application/pdf"
+    response.close()
+
+
+def test_document_without_a_stored_file_answers_404(client: APIClient, document: Document) -> None:
+    assert client.get(f"/api/documents/{document.pk}/file").status_code == 404

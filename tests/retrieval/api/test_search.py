@@ -1,0 +1,144 @@
+"""POST /api/search: the contract's response, permission, and bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from retrieval.engine import close_engine
+from retrieval.models import Collection, Document
+from retrieval.providers.lexical import SPACE
+from retrieval.services.documents import document_delete
+from retrieval.services.index_sync import index_repair
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def _repair() -> None:
+    try:
+        await index_repair()
+    finally:
+        await close_engine()
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    return UserFactory()
+
+
+@pytest.fixture
+def library(milvus: Any, offline: None, owner: User) -> None:
+    """A public collection and a private one of `owner`, in the index."""
+    space = {"embedding_model": SPACE.model, "embedding_dim": SPACE.dim}
+    public = DocumentFactory(collection=CollectionFactory(name="rules", **space), title="Loans", department="Library")
+    ChunkFactory(document=public, text="Ten books may be borrowed.")
+    ChunkFactory(document=public, text="Late books cost a fee.")
+    private = CollectionFactory(name="diary", owner=owner, visibility=Collection.Visibility.PRIVATE, **space)
+    ChunkFactory(document=DocumentFactory(collection=private, title="Secret"), text="My books are hidden.")
+    async_to_sync(_repair)()
+
+
+def search(client: APIClient, **body: Any) -> Any:
+    return client.post("/api/search", body, format="json")
+
+
+def test_candidates_carry_every_legs_score_and_rank(library: None, client: APIClient) -> None:
+    response = search(client, query="borrow books", top_k=1)
+    assert response.status_code == 200, response.content
+    body = response.json()
+    [candidate] = body["candidates"]
+    assert set(candidate) == {"document_id", "chunk_id", "title", "page", "heading", "text", "scores", "ranks"}
+    assert candidate["text"] == "Ten books may be borrowed."
+    assert {"dense", "bm25", "fused", "final"} <= set(candidate["scores"])
+    assert candidate["ranks"] == {"original:dense": 1, "original:bm25": 1}
+    assert body["timings_ms"]["total"] > 0
+
+
+def test_private_collections_are_found_by_their_owner_alone(
+    library: None, client: APIClient, client_of: Callable[[User], APIClient], owner: User
+) -> None:
+    titles = {candidate["title"] for candidate in search(client, query="hidden books").json()["candidates"]}
+    assert titles == {"Loans"}
+    own = search(client_of(owner), query="hidden books", top_k=10).json()["candidates"]
+    assert own[0]["title"] == "Secret"
+
+
+def test_a_strange_collection_and_none_answer_alike(library: None, client: APIClient) -> None:
+    strange, none = (search(client, query="books", collections=[name]) for name in ("diary", "nothing"))
+    assert strange.status_code == none.status_code == 404
+    assert strange.json()["error"]["code"] == none.json()["error"]["code"] == "collection_not_found"
+
+
+def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:
+    body = search(client, query="books", filters={"department": "Nowhere"}, stages=["bm25"]).json()
+    assert body["relaxed"] == ["department"]
+    assert all(set(candidate["ranks"]) == {"original:bm25"} for candidate in body["candidates"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": ""},
+        {"query": "   "},
+        {"query": "a" * 10_000},
+        {"query": None},
+        {"query": ["a"]},
+        {"query": "a", "top_k": 0},
+        {"query": "a", "top_k": 1_000},
+        {"query": "a", "top_k": "many"},
+        {"query": "a", "stages": []},
+        {"query": "a", "stages": ["rerank2"]},
+        {"query": "a", "collections": "rules"},
+        {"query": "a", "filters": {"owner": "me"}},
+        {"query": "a", "filters": {"policy_year": "soon"}},
+        {"query": "a", "filters": "x"},
+        {"query": "a", "filters": {"tags": "x"}},
+    ],
+)
+def test_bad_input_is_named(milvus: Any, offline: None, client: APIClient, body: dict[str, Any]) -> None:
+    response = search(client, **body)
+    assert response.status_code == 400, response.content
+    assert response.json()["error"]["code"] in ("invalid", "invalid_query")
+
+
+@pytest.mark.parametrize("query", ["😀", "\u0007bell", '"] or 1 == 1', "\\", "' OR 1=1 --", "a" * 7_999])
+def test_odd_queries_are_answered(library: None, client: APIClient, query: str) -> None:
+    assert search(client, query=query).status_code == 200
+
+
+def test_strangers_without_an_account_are_refused(db: None) -> None:
+    assert search(APIClient(), query="books").status_code in (401, 403)
+
+
+def test_a_missing_index_is_503_with_retry_after(
+    library: None, client: APIClient, rag_settings: Callable[..., None]
+) -> None:
+    rag_settings(milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.5})
+    response = search(client, query="books")
+    assert response.status_code == 503
+    assert response.headers["Retry-After"]
+    assert response.json()["error"]["code"] == "index_unavailable"
+
+
+def test_a_search_is_cached_until_documents_or_permissions_change(
+    library: None, owner: User, client: APIClient
+) -> None:
+    api = APIClient()
+    api.force_authenticate(owner)
+
+    def titles() -> tuple[bool, set[str]]:
+        body = search(api, query="books").json()
+        return bool(body["notes"].get("cached")), {candidate["title"] for candidate in body["candidates"]}
+
+    assert [titles(), titles()] == [(False, {"Loans", "Secret"}), (True, {"Loans", "Secret"})]
+    Collection.objects.filter(name="diary").update(owner=UserFactory())
+    assert titles() == (False, {"Loans"})
+    document_delete(document=Document.objects.get(title="Loans"))
+    assert titles() == (False, set())

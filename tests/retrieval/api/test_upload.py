@@ -1,0 +1,183 @@
+"""POST /api/documents."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from retrieval.models import Collection, Document, IngestJob
+from retrieval.services.metadata import file_name_clean
+from tests.factories import CollectionFactory, UserFactory
+from tests.retrieval.api.conftest import text_file, upload
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+
+
+def test_upload_is_accepted_and_queued_after_the_commit(
+    client: APIClient, queued: list[Any], django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        response = upload(client, collection="policies")
+        assert queued == []
+    assert response.status_code == 202
+    (entry,) = response.json()["documents"]
+    assert (entry["title"], entry["status"], entry["collection"]) == ("rules", "queued", "policies")
+    assert queued == [("retrieval.tasks.ingest_document", entry["id"])]
+
+
+def test_named_collection_is_made_private_to_the_user(client: APIClient, user: User) -> None:
+    upload(client, collection="规章制度")
+    collection = Collection.objects.get(name="规章制度")
+    assert (collection.owner, collection.visibility) == (user, "private")
+
+
+def test_upload_without_a_collection_goes_to_the_default_one(client: APIClient) -> None:
+    assert upload(client).json()["documents"][0]["collection"] == "documents"
+
+
+def test_metadata_is_stored(client: APIClient) -> None:
+    upload(client, department=" Registry ", doc_type="规定", policy_year="2025", tags="exams, 考试 ,exams")
+    document = Document.objects.get()
+    assert (document.department, document.doc_type, document.policy_year) == ("Registry", "规定", 2025)
+    assert document.tags == ["exams", "考试"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("policy_year", "soon"),
+        ("policy_year", "20250"),
+        ("policy_year", "-1"),
+        ("policy_year", "２０２５x"),
+        ("department", "x" * 101),
+        ("doc_type", "x" * 101),
+        ("tags", "x" * 51),
+        ("tags", ",".join(f"t{n}" for n in range(21))),
+        ("collection", "a/b"),
+        ("collection", "x" * 101),
+        ("collection", "nul\0"),
+    ],
+)
+def test_bad_metadata_is_refused_and_nothing_is_stored(client: APIClient, field: str, value: str) -> None:
+    response = upload(client, **{field: value})
+    assert response.status_code == 400
+    assert list(response.json()["error"]["fields"]) == [field]
+    assert not Document.objects.exists()
+
+
+def test_same_content_in_the_same_collection_is_one_document(client: APIClient) -> None:
+    first = upload(client, text_file("a.txt")).json()["documents"][0]
+    again = upload(client, text_file("b.txt")).json()["documents"][0]
+    assert again["id"] == first["id"]
+    assert again["outcome"] == "unchanged"
+    assert Document.objects.count() == IngestJob.objects.count() == 1
+
+
+def test_same_content_in_another_collection_is_another_document(client: APIClient) -> None:
+    upload(client, collection="one")
+    upload(client, collection="two")
+    assert Document.objects.count() == 2
+
+
+def test_failed_document_is_retried_by_a_new_upload(client: APIClient) -> None:
+    upload(client)
+    Document.objects.update(status="failed", error="It broke.")
+    IngestJob.objects.update(state="failed")
+    entry = upload(client).json()["documents"][0]
+    assert (entry["outcome"], entry["status"], entry["error"]) == ("retried", "queued", "")
+    assert IngestJob.objects.filter(state="waiting").count() == 1
+
+
+def test_one_refused_file_keeps_the_others_in(client: APIClient) -> None:
+    response = upload(client, text_file("a.exe"), text_file("b.txt"))
+    assert response.status_code == 202
+    refused, added = response.json()["documents"]
+    assert (refused["id"], refused["status"], refused["code"]) == (None, "failed", "unsupported_file_type")
+    assert added["outcome"] == "added"
+
+
+@pytest.mark.parametrize("file", [text_file("a.exe"), text_file("noname"), text_file("picture.txt", PNG)])
+def test_unreadable_type_is_415(client: APIClient, file: Any) -> None:
+    response = upload(client, file)
+    assert response.status_code == 415
+    assert response.json()["error"]["code"] == "unsupported_file_type"
+
+
+def test_file_over_the_limit_is_413(client: APIClient, settings: Any) -> None:
+    ingest = dataclasses.replace(settings.RAG.ingest, max_file_mib=1)
+    settings.RAG = dataclasses.replace(settings.RAG, ingest=ingest)
+    response = upload(client, text_file("big.txt", b"x" * (1024 * 1024 + 1)))
+    assert response.status_code == 413
+    assert "1 MiB" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("count", [101, 150])
+def test_more_than_a_hundred_files_are_413(client: APIClient, count: int) -> None:
+    response = upload(client, *(text_file(f"{n}.txt", str(n).encode()) for n in range(count)))
+    assert response.status_code == 413
+    assert not Document.objects.exists()
+
+
+def test_upload_without_a_file_is_400(client: APIClient) -> None:
+    response = client.post("/api/documents", {"collection": "x"}, format="multipart")
+    assert response.status_code == 400
+    assert "file" in response.json()["error"]["fields"]
+
+
+def test_upload_that_is_no_form_is_415(client: APIClient) -> None:
+    assert client.post("/api/documents", {"collection": "x"}, format="json").status_code == 415
+
+
+def test_anonymous_upload_is_refused(db: None) -> None:
+    assert upload(APIClient()).status_code == 401
+
+
+def test_public_collection_of_the_site_takes_uploads_from_staff_only(client: APIClient, staff: APIClient) -> None:
+    CollectionFactory(name="handbook")
+    assert upload(client, collection="handbook").status_code == 403
+    assert upload(staff, collection="handbook").status_code == 202
+
+
+def test_name_of_a_strangers_private_collection_makes_an_own_one(client: APIClient, user: User) -> None:
+    CollectionFactory(name="secret", owner=UserFactory(), visibility="private")
+    assert upload(client, collection="secret").status_code == 202
+    assert Document.objects.get().collection.owner == user
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("C:\\Users\\me\\rules.txt", "rules.txt"),
+        ("<script>.txt", "<script>.txt"),
+        ("..txt", "document.txt"),
+    ],
+)
+def test_hostile_file_names_become_plain_ones(client: APIClient, name: str, kept: str) -> None:
+    file = text_file()
+    file._name = name  # as a client sends it: the attribute cleans it
+    response = upload(client, file)
+    assert response.status_code == 202
+    document = Document.objects.get()
+    assert document.file_name == kept
+    assert document.file.name == f"{document.collection_id}/{document.pk}.txt"
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ('a"b\r\nX-Evil: 1.txt', 'a"bX-Evil: 1.txt'),
+        ("\u202etxt.exe", "txt.exe"),
+        ("nul\0.txt", "nul.txt"),
+        ("规章" * 200 + ".txt", "规章" * 148 + ".txt"),
+        ("a." + "x" * 500, "a." + "x" * 20),
+        ("", "document"),
+        ("///", "document"),
+    ],
+)
+def test_file_names_are_cleaned_of_control_characters_and_cut(name: str, kept: str) -> None:
+    assert file_name_clean(name) == kept

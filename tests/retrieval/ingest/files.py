@@ -1,0 +1,135 @@
+"""Files made for the tests: small, but real ones of their kind."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+
+import docx
+import openpyxl
+import pptx
+
+
+def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "") -> bytes:
+    """A PDF with one page per text, each line of it a line on the page; "" makes a page without text."""
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids = []
+    for text in pages:
+        lines = text.split("\n") if text else []
+        shown = " ".join(f"({line.replace('(', '').replace(')', '')}) Tj 0 -16 Td" for line in lines)
+        stream = f"BT /F1 12 Tf 60 760 Td {shown} ET".encode("latin-1")
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
+        kids.append(len(objects) + 1)
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
+            b" /Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
+        )
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(b"%d 0 R" % kid for kid in kids))
+    trailer = b"/Root 1 0 R"
+    if title:
+        objects.append(b"<< /Title (%s) >>" % title.encode("latin-1"))
+        trailer += b" /Info %d 0 R" % len(objects)
+    if encrypted:
+        key = b"<" + b"5a" * 32 + b">"  # no password fits it
+        objects.append(b"<< /Filter /Standard /V 1 /R 2 /P -4 /O %s /U %s >>" % (key, key))
+        trailer += b" /Encrypt %d 0 R /ID [<00112233><00112233>]" % len(objects)
+    return _assembled(objects, trailer)
+
+
+def _assembled(objects: Sequence[bytes], trailer: bytes) -> bytes:
+    output = io.BytesIO()
+    output.write(b"%PDF-1.4\n")
+    offsets = []
+    for number, body in enumerate(objects, 1):
+        offsets.append(output.tell())
+        output.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+    start = output.tell()
+    output.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
+    for offset in offsets:
+        output.write(b"%010d 00000 n \n" % offset)
+    output.write(b"trailer\n<< /Size %d %s >>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, trailer, start))
+    return output.getvalue()
+
+
+def docx_bytes() -> bytes:
+    """Two headings, two paragraphs, and a table with a merged cell."""
+    document = docx.Document()
+    document.core_properties.title = "Library rules"
+    document.add_heading("Loans", level=1)
+    document.add_paragraph("Undergraduates may borrow ten books.")
+    document.add_heading("Fines", level=2)
+    document.add_paragraph("每逾期一天罚款一元。")
+    table = document.add_table(rows=2, cols=3)
+    for column, text in enumerate(("Group", "Books", "Weeks")):
+        table.cell(0, column).text = text
+    table.cell(1, 0).text = "Staff"
+    table.cell(1, 1).merge(table.cell(1, 2)).text = "unlimited"
+    output = io.BytesIO()
+    document.save(output)
+    return output.getvalue()
+
+
+def zip_bytes(entries: dict[str, bytes]) -> bytes:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    return output.getvalue()
+
+
+def xlsx_bytes(sheets: dict[str, Sequence[Sequence[object]]], *, hidden: str = "", title: str = "") -> bytes:
+    """A workbook of these sheets, each a list of rows; a pair (value, format) is a cell with a number format."""
+    workbook = openpyxl.Workbook()
+    workbook.remove(workbook.active)
+    workbook.properties.title = title
+    for name, rows in sheets.items():
+        sheet = workbook.create_sheet(name)
+        sheet.sheet_state = "hidden" if name == hidden else "visible"
+        for number, row in enumerate(rows, 1):
+            for column, value in enumerate(row, 1):
+                cell = sheet.cell(number, column)
+                cell.value = value[0] if isinstance(value, tuple) else value
+                if isinstance(value, tuple):
+                    cell.number_format = value[1]
+    output = io.BytesIO()
+    workbook.save(output)
+    return output.getvalue()
+
+
+def pptx_bytes() -> bytes:
+    """Three slides: title, text and notes; a table with a merged cell; no title, but a group."""
+    presentation = pptx.Presentation()
+    slides, layouts = presentation.slides, presentation.slide_layouts
+    first = slides.add_slide(layouts[1])
+    first.shapes.title.text = "Library rules"
+    first.placeholders[1].text = "Ten books.\n每逾期一天罚款一元。"
+    first.notes_slide.notes_text_frame.text = "Mention the fines."
+    second = slides.add_slide(layouts[5])
+    second.shapes.title.text = "Loans"
+    table = second.shapes.add_table(2, 3, 0, 0, 900_000, 300_000).table
+    for column, text in enumerate(("Group", "Books", "Weeks")):
+        table.cell(0, column).text = text
+    table.cell(1, 0).text = "Staff"
+    table.cell(1, 1).merge(table.cell(1, 2))
+    table.cell(1, 1).text = "unlimited"
+    third = slides.add_slide(layouts[6])
+    box = third.shapes.add_group_shape().shapes.add_textbox(0, 0, 900_000, 300_000)
+    box.text_frame.text = "Opening hours\nNine to five."
+    output = io.BytesIO()
+    presentation.save(output)
+    return output.getvalue()
+
+
+def zip_entries(archive: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as source:
+        return {name: source.read(name) for name in source.namelist()}
+
+
+def replaced(archive: bytes, changes: dict[str, tuple[bytes, bytes]]) -> bytes:
+    """An Office file with parts of its entries replaced: {entry: (what is there, what shall be)}."""
+    entries = zip_entries(archive)
+    for name, (old, new) in changes.items():
+        assert old in entries[name], entries[name]
+        entries[name] = entries[name].replace(old, new)
+    return zip_bytes(entries)

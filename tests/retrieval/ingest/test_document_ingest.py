@@ -1,0 +1,371 @@
+"""From the stored file to the index, and on after whatever broke off."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.core.files.base import ContentFile
+from django.utils import timezone
+
+from ragsite.rag_settings import MilvusSettings
+from retrieval.engine import close_engine, get_engine
+from retrieval.models import Chunk, Collection, Document, IngestJob
+from retrieval.ports import Vectors
+from retrieval.providers.lexical import SPACE
+from retrieval.services import ingest
+from retrieval.services.documents import document_create, document_retry, document_update
+from retrieval.services.ingest import document_ingest
+from retrieval.services.ingest_jobs import jobs_to_resume
+from retrieval.values import SearchFilters
+from tests.factories import CollectionFactory
+from tests.retrieval.ingest.files import pdf_bytes
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BATCH = 4
+TEXT = "\n\n".join(f"第{n}条 学生借阅图书不得超过{n}册，逾期每日罚款一元。" * 3 for n in range(1, 11))
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def site(
+    rag_settings: Callable[..., None], milvus_settings: MilvusSettings, settings: Any, tmp_path: Path
+) -> AsyncIterator[None]:
+    """A site without a model server: the lexical embedder and a real index. Small chunks make several batches."""
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+    rag_settings(
+        milvus=milvus_settings,
+        ollama={"offline": "1", "embed_batch_size": BATCH, "embed_model": ""},
+        ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10},
+    )
+    yield
+    await close_engine()
+
+
+@sync_to_async
+def add(text: str | bytes = TEXT, name: str = "规定.txt", collection: Collection | None = None) -> Document:
+    data = text.encode("gbk") if isinstance(text, str) else text
+    collection = collection or CollectionFactory(name="rules")
+    return document_create(
+        collection=collection, upload=ContentFile(data, name=name), file_name=name, queue=False
+    ).document
+
+
+async def indexed_ids(document: Document) -> set[str]:
+    return await get_engine().index.chunk_ids(SPACE, document_id=str(document.pk))
+
+
+async def chunk_ids(document: Document) -> set[str]:
+    return {str(pk) async for pk in Chunk.objects.filter(document=document).values_list("pk", flat=True)}
+
+
+async def open_job(document: Document) -> IngestJob:
+    return await IngestJob.objects.filter(document=document).alatest("created_at")
+
+
+def before_upsert(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], Any]) -> None:
+    """Let `act(n)` happen before the n-th write to the index, from 1."""
+    index = get_engine().index
+    upsert, calls = index.upsert, 0
+
+    async def wrapped(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        await act(calls)
+        await upsert(*arguments)
+
+    monkeypatch.setattr(index, "upsert", wrapped)
+
+
+async def test_document_becomes_ready_with_every_chunk_indexed() -> None:
+    document = await add()
+    seen: list[float] = []
+    assert await document_ingest(document.pk, report=seen.append) == "ready"
+    await document.arefresh_from_db()
+    assert (document.status, document.progress, document.error) == ("ready", 1.0, "")
+    assert document.language == "zh-hans"
+    assert document.chunk_count > 2 * BATCH
+    assert await indexed_ids(document) == await chunk_ids(document)
+    assert not await Chunk.objects.filter(indexed=False).aexists()
+    assert seen == sorted(seen) and seen[-1] == 1.0
+
+
+async def test_space_is_recorded_on_the_collection_and_its_version_grows() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    collection = await Collection.objects.aget()
+    assert (collection.embedding_model, collection.embedding_dim) == (SPACE.model, SPACE.dim)
+    assert collection.version == 1
+
+
+async def test_pages_reach_the_chunks() -> None:
+    sentence = "Every student may borrow ten books for four weeks. " * 5
+    document = await add(pdf_bytes([sentence, sentence.replace("ten", "two")]), "a.pdf")
+    await document_ingest(document.pk)
+    pages = [chunk.page async for chunk in Chunk.objects.order_by("seq")]
+    assert (pages[0], pages[-1]) == (1, 2)
+
+
+async def test_unreadable_document_fails_with_its_reason() -> None:
+    document = await add(pdf_bytes([""]), "scan.pdf")
+    assert await document_ingest(document.pk) == "failed"
+    await document.arefresh_from_db()
+    assert document.status == "failed"
+    assert "scan" in document.error
+    assert (await open_job(document)).state == "failed"
+
+
+async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await add()
+
+    async def killed(call: int) -> None:
+        if call == 2:
+            raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "job_give_back", lambda **_: None)  # a killed worker tidies nothing up
+        before_upsert(patch, killed)
+        with pytest.raises(asyncio.CancelledError):
+            await document_ingest(document.pk)
+    assert (await open_job(document)).state == "running"
+    assert await Chunk.objects.filter(indexed=True).acount() == BATCH
+    known = await chunk_ids(document)
+
+    assert await document_ingest(document.pk) == "busy"  # the lease still runs
+    await IngestJob.objects.aupdate(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    assert await sync_to_async(jobs_to_resume)() == [document.pk]
+    assert await document_ingest(document.pk) == "ready"
+    assert await chunk_ids(document) == known == await indexed_ids(document)
+    assert (await open_job(document)).attempts == 2
+
+
+async def test_worker_killed_between_index_and_flag_writes_the_same_rows_again() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    await Chunk.objects.aupdate(indexed=False)
+    await IngestJob.objects.aupdate(state="waiting")
+    assert await document_ingest(document.pk) == "ready"
+    assert await indexed_ids(document) == await chunk_ids(document)
+    assert await get_engine().index.count(SPACE) == await Chunk.objects.acount()
+
+
+async def test_document_that_kills_its_workers_is_given_up() -> None:
+    document = await add()
+    expired = timezone.now() - timedelta(seconds=1)
+    await IngestJob.objects.aupdate(state="running", holder="dead", lease_expires_at=expired, attempts=3)
+    assert await document_ingest(document.pk) == "failed"
+    await document.arefresh_from_db()
+    assert "Given up after 3 attempts" in document.error
+    assert await sync_to_async(jobs_to_resume)() == []
+
+
+async def test_unexpected_error_is_tried_again_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await add()
+
+    def broken(text: str) -> str:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(ingest, "terms_text", broken)
+    assert [await document_ingest(document.pk) for _ in range(4)] == ["waiting", "waiting", "waiting", "failed"]
+    await document.arefresh_from_db()
+    assert "RuntimeError" in document.error
+    assert "secret" not in document.error
+
+
+async def test_absent_embedding_model_is_waited_for() -> None:
+    collection = await sync_to_async(CollectionFactory)(embedding_model="bge-m3:latest", embedding_dim=8)
+    document = await add(collection=collection)
+    assert await document_ingest(document.pk) == "waiting"
+    await document.arefresh_from_db()
+    job = await open_job(document)
+    assert document.status == "embedding"
+    assert document.error.startswith("Waiting: ")
+    assert (job.state, job.attempts, job.waits) == ("waiting", 0, 1)
+    assert job.not_before is not None and job.not_before > timezone.now()
+
+
+async def test_waiting_has_an_end(rag_settings: Callable[..., None]) -> None:
+    rag_settings(ingest={"max_waits": 2})
+    collection = await sync_to_async(CollectionFactory)(embedding_model="bge-m3:latest", embedding_dim=8)
+    document = await add(collection=collection)
+    assert [await document_ingest(document.pk) for _ in range(3)] == ["waiting", "waiting", "failed"]
+    await document.arefresh_from_db()
+    assert "Given up after 2 tries" in document.error
+
+
+async def test_absent_index_is_waited_for(rag_settings: Callable[..., None]) -> None:
+    rag_settings(milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.2, "timeout_s": 0.5})
+    document = await add()
+    assert await document_ingest(document.pk) == "waiting"
+    assert (await open_job(document)).waits == 1
+    assert await Chunk.objects.filter(indexed=True).acount() == 0
+
+
+async def test_collection_of_another_model_is_a_clear_failure(rag_settings: Callable[..., None]) -> None:
+    rag_settings(ollama={"embed_model": "bge-m3"})
+    collection = await sync_to_async(CollectionFactory)(embedding_model="nomic-embed-text:latest", embedding_dim=8)
+    document = await add(collection=collection)
+    assert await document_ingest(document.pk) == "failed"
+    await document.arefresh_from_db()
+    assert "embedded by nomic-embed-text:latest, but bge-m3 is configured" in document.error
+
+
+async def test_collection_embedded_offline_stays_so(online: Any) -> None:
+    collection = await sync_to_async(CollectionFactory)(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
+    document = await add(collection=collection)
+    assert await document_ingest(document.pk) == "ready"
+    assert await indexed_ids(document) == await chunk_ids(document)
+
+
+async def test_new_collection_takes_the_model_servers_embeddings(online: Any) -> None:
+    document = await add()
+    assert await document_ingest(document.pk) == "ready"
+    collection = await Collection.objects.aget()
+    assert collection.embedding_model not in ("", SPACE.model)
+
+
+async def test_metadata_edited_meanwhile_reach_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await add()
+
+    async def edit(call: int) -> None:
+        if call == 2:
+            fresh = await Document.objects.aget(pk=document.pk)
+            await sync_to_async(document_update)(document=fresh, changes={"department": "Registry"})
+
+    before_upsert(monkeypatch, edit)
+    assert await document_ingest(document.pk) == "ready"
+    assert await found_in("Registry", document) == await chunk_ids(document)
+
+
+async def changed(document: Document, **changes: Any) -> list[str]:
+    """Edit a ready document and bring it to the index again; the texts that were embedded for it."""
+    texts: list[str] = []
+    embedder = await get_engine().models.embedder(SPACE)
+    embed = embedder.embed_documents
+
+    async def counted(given: Sequence[str]) -> Vectors:
+        texts.extend(given)
+        return await embed(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedder, "embed_documents", counted)
+        fresh = await Document.objects.aget(pk=document.pk)
+        await sync_to_async(document_update)(document=fresh, changes=changes)
+        assert await document_ingest(document.pk) == "ready"
+    return texts
+
+
+async def found_in(department: str, document: Document) -> set[str]:
+    (hits,) = await get_engine().index.search_bm25(
+        SPACE,
+        ["学生"],
+        collection_ids=[str(document.collection_id)],
+        filters=SearchFilters(department=department),
+        limit=100,
+    )
+    return {hit.chunk_id for hit in hits}
+
+
+async def test_changed_metadata_reach_the_index_without_embedding_anything() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    ids = sorted(await chunk_ids(document))
+    before = await get_engine().index.vectors(SPACE, ids)
+    assert await changed(document, department="Registry", tags=["loans"]) == []
+    assert await found_in("Registry", document) == set(ids)
+    after = await get_engine().index.vectors(SPACE, ids)
+    assert all((before[key] == after[key]).all() for key in ids)
+
+
+async def test_new_title_is_embedded_with_every_chunk() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    texts = await changed(document, title="图书馆规则")
+    assert len(texts) == await Chunk.objects.acount()
+    assert all(text.startswith("图书馆规则") for text in texts)
+
+
+async def test_vector_that_the_index_lost_is_embedded_again() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    lost = await Chunk.objects.aget(seq=0)
+    await get_engine().index.delete_chunks(SPACE, [str(lost.pk)])
+    (text,) = await changed(document, department="Registry")
+    assert lost.text in text
+    assert await found_in("Registry", document) == await chunk_ids(document)
+
+
+async def test_changed_metadata_need_no_model_server(online: Any, rag_settings: Callable[..., None]) -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    await close_engine()
+    rag_settings(ollama={"offline": "1"})
+    fresh = await Document.objects.aget(pk=document.pk)
+    await sync_to_async(document_update)(document=fresh, changes={"department": "Registry"})
+    assert await document_ingest(document.pk) == "ready"
+
+
+async def test_document_deleted_meanwhile_leaves_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await add()
+
+    async def delete(call: int) -> None:
+        if call == 2:
+            await Document.objects.filter(pk=document.pk).adelete()
+
+    before_upsert(monkeypatch, delete)
+    assert await document_ingest(document.pk) == "busy"
+    assert await indexed_ids(document) == set()
+
+
+async def test_worker_that_lost_its_lease_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await add()
+
+    async def taken_over(call: int) -> None:
+        await IngestJob.objects.aupdate(holder="another")
+
+    before_upsert(monkeypatch, taken_over)
+    assert await document_ingest(document.pk) == "busy"
+    job = await open_job(document)
+    assert (job.state, job.holder) == ("running", "another")
+    assert not await Chunk.objects.filter(indexed=True).aexists()
+
+
+async def test_finished_or_unknown_document_is_left_alone() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    version = (await Collection.objects.aget()).version
+    assert await document_ingest(document.pk) == "busy"
+    assert await document_ingest(uuid.uuid4()) == "busy"
+    assert (await Collection.objects.aget()).version == version
+
+
+async def test_waiting_job_is_queued_again_only_once_in_a_while() -> None:
+    document = await add()
+    assert await sync_to_async(jobs_to_resume)() == []  # its message was sent just now
+    await IngestJob.objects.aupdate(not_before=timezone.now() - timedelta(seconds=1))
+    assert await sync_to_async(jobs_to_resume)() == [document.pk]
+    assert await sync_to_async(jobs_to_resume)() == []
+
+
+async def test_document_read_anew_leaves_no_rows_of_former_chunks(rag_settings: Callable[..., None]) -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    before = await indexed_ids(document)
+    rag_settings(ingest={"chunk_tokens": 400})
+    await Chunk.objects.all().adelete()
+    await sync_to_async(document_retry)(document=document, queue=False)
+    assert await document_ingest(document.pk) == "ready"
+    assert await indexed_ids(document) == await chunk_ids(document) < before
+
+
+async def test_documents_own_title_is_used_where_nobody_chose_one() -> None:
+    document = await add("# 图书借阅规定\n\n每人十册。\n".encode(), "doc-17.md")
+    await document_ingest(document.pk)
+    await document.arefresh_from_db()
+    assert document.title == "图书借阅规定"

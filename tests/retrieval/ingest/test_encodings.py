@@ -1,0 +1,72 @@
+"""Encodings are recognised by content, for long texts and for short ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from retrieval.ingest.encodings import declared_encoding, decode_text
+
+SIMPLIFIED = "员工请假应当提前三天申请，由部门负责人批准。病假须附医院证明。"
+TRADITIONAL = "學生宿舍應於晚間十一時前關閉，違反規定者由舍監登記處理。"
+JAPANESE = "学生は図書館で十冊まで本を借りることができます。"
+KOREAN = "학생은 도서관에서 책을 열 권까지 빌릴 수 있습니다."
+WESTERN = "Les étudiants doivent déposer leur mémoire à la faculté avant l’été."
+RUSSIAN = "Студенты должны сдать работу до конца учебного года, не позднее июня."
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (SIMPLIFIED, "utf-8"),
+        (SIMPLIFIED, "utf-8-sig"),
+        (SIMPLIFIED, "utf-16"),
+        (SIMPLIFIED, "utf-32"),
+        (SIMPLIFIED + "\nWith a line of English, so that zero bytes show.", "utf-16-le"),
+        (SIMPLIFIED, "gb2312"),
+        (SIMPLIFIED, "gb18030"),
+        ("你好", "gbk"),
+        ("员工请假管理办法", "gbk"),
+        (TRADITIONAL, "big5"),
+        ("宿舍管理規則", "big5"),
+        (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc_jp"),
+        ("こんにちは", "shift_jis"),
+        (JAPANESE, "iso2022_jp"),
+        (KOREAN * 3, "euc_kr"),
+        (WESTERN, "cp1252"),
+        ("Müller", "latin-1"),
+        ("Straße über Köln", "latin-1"),
+        (RUSSIAN * 3, "cp1251"),
+        ("plain ASCII", "ascii"),
+    ],
+)
+def test_text_is_decoded_whatever_its_encoding(text: str, encoding: str) -> None:
+    assert decode_text(text.encode(encoding)).text == text
+
+
+def test_declared_encoding_of_a_page_is_used() -> None:
+    page = '<html><head><meta charset="gb2312"></head><body>镕</body></html>'  # outside GB 2312, inside GBK
+    data = page.encode("gbk")
+    assert decode_text(data, declared=declared_encoding(data)).text == page
+
+
+def test_wrongly_declared_encoding_is_not_believed() -> None:
+    data = ('<meta charset="shift_jis">' + SIMPLIFIED * 3).encode("gbk")
+    assert SIMPLIFIED in decode_text(data, declared="shift_jis").text
+
+
+def test_unknown_declared_encoding_is_ignored() -> None:
+    assert decode_text(SIMPLIFIED.encode("gbk"), declared="no-such-code").text == SIMPLIFIED
+
+
+def test_single_broken_byte_does_not_cost_the_encoding() -> None:
+    data = bytearray((SIMPLIFIED * 20).encode("gbk"))
+    data[100] = 0xFF
+    decoded = decode_text(bytes(data))
+    assert decoded.encoding == "gb18030"
+    assert SIMPLIFIED in decoded.text
+
+
+def test_character_cut_by_the_end_of_the_sample_is_no_damage() -> None:
+    text = "a" + SIMPLIFIED * 2_000
+    assert decode_text(text.encode("gbk")).text == text

@@ -1,0 +1,109 @@
+"""Each format gives its words, headings, tables and pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ragsite.rag_settings import IngestSettings
+from retrieval.ingest.blocks import ParsedDocument
+from retrieval.ingest.headings import heading_level
+from retrieval.ingest.html import parse_html
+from retrieval.ingest.markdown import parse_markdown
+from retrieval.ingest.parsing import parse_file
+from retrieval.ingest.text import parse_csv, parse_text
+from tests.retrieval.ingest.files import docx_bytes, pdf_bytes
+
+
+def headings(document: ParsedDocument) -> list[tuple[int, str]]:
+    return [(block.level, block.label) for block in document.blocks if block.kind == "heading"]
+
+
+async def parsed(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
+    path = tmp_path / name
+    path.write_bytes(data)
+    return await parse_file(path, file_name=name, settings=IngestSettings())
+
+
+async def test_pdf_pages_are_numbered_from_one(tmp_path: Path) -> None:
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes(["First page", "", "Third page"], title="Rules of loans"))
+    assert [(block.page, block.text) for block in document.blocks] == [(1, "First page"), (3, "Third page")]
+    assert (document.page_count, document.title) == (3, "Rules of loans")
+
+
+async def test_pdf_lines_broken_by_the_page_width_are_joined(tmp_path: Path) -> None:
+    text = "The library is open on every day of the week except\nSunday mornings.\nShort line\nNext"
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes([text]))
+    assert "except Sunday mornings.\nShort line\nNext" in document.text
+
+
+async def test_pdf_running_headers_and_page_numbers_are_left_out(tmp_path: Path) -> None:
+    pages = [f"University handbook\nText number {word}\nPage {n}" for n, word in enumerate("abcde", 1)]
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))
+    assert [block.text for block in document.blocks] == [f"Text number {word}" for word in "abcde"]
+
+
+async def test_docx_headings_tables_and_title(tmp_path: Path) -> None:
+    document = await parsed(tmp_path, "a.docx", docx_bytes())
+    assert headings(document) == [(1, "Loans"), (2, "Fines")]
+    assert "每逾期一天罚款一元。" in document.text
+    assert document.blocks[-1].text == "Group | Books | Weeks\nStaff | unlimited"
+    assert document.title == "Library rules"
+
+
+def test_markdown_blocks_keep_their_source() -> None:
+    source = (
+        "# Loans\n\nTen *books*.\n\n```sh\n# no heading\n\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- one\n- two\n"
+    )
+    document = parse_markdown(source.encode())
+    assert [block.kind for block in document.blocks] == ["heading", "paragraph", "code", "table", "paragraph"]
+    assert document.text == source.strip()
+
+
+def test_markdown_front_matter_gives_the_title() -> None:
+    document = parse_markdown("---\ntitle: 系统变量\nsummary: 全部变量。\n---\n\n# 变量\n\n正文\n".encode())
+    assert document.title == "系统变量"
+    assert "title:" not in document.text
+    assert document.blocks[0].text == "全部变量。"
+
+
+def test_markdown_heading_label_is_without_markup() -> None:
+    assert headings(parse_markdown(b"## Use `ls` and [links](http://x) {#anchor}\n")) == [(2, "Use ls and links")]
+
+
+def test_html_gives_what_a_reader_sees() -> None:
+    page = (
+        "<html><head><title>Rules</title><style>p{}</style></head><body><nav>Home</nav><h2>Loans</h2>"
+        "<script>alert(1)</script><p>Ten <b>books</b>,<br>four weeks.</p><!-- hidden -->"
+        "<table><tr><th>Group</th><th>Books</th></tr><tr><td>Staff</td><td>20</td></tr></table>"
+        "<pre>a  b\n  c</pre></body></html>"
+    )
+    document = parse_html(page.encode())
+    assert [block.text for block in document.blocks] == [
+        "Loans", "Ten books,\nfour weeks.", "Group | Books\nStaff | 20", "a  b\n  c",
+    ]  # fmt: skip
+    assert (document.title, headings(document)) == ("Rules", [(2, "Loans")])
+
+
+def test_html_nested_very_deeply_is_read() -> None:
+    page = "<div>" * 1500 + "deep words" + "</div>" * 1500
+    assert "deep words" in parse_html(page.encode()).text
+
+
+def test_csv_rows_carry_their_column_names() -> None:
+    document = parse_csv("姓名;部门\n张三;教务处\n李四;图书馆\n".encode("gbk"))
+    assert document.text == "姓名 | 部门\n姓名: 张三; 部门: 教务处\n姓名: 李四; 部门: 图书馆"
+
+
+def test_csv_without_header_is_kept_as_it_is() -> None:
+    assert parse_csv(b"1,2,3\n4,5,6\n").text == "1 | 2 | 3\n4 | 5 | 6"
+
+
+def test_text_chapters_of_chinese_regulations_become_headings() -> None:
+    text = "学生管理规定\n\n第一章 总则\n第一条 为规范管理，制定本规定。\n第二章　宿舍\n第二条 宿舍按时关闭。\n"
+    assert headings(parse_text(text.encode("gbk"))) == [(2, "第一章 总则"), (2, "第二章　宿舍")]
+
+
+def test_sentences_that_begin_like_headings_are_text() -> None:
+    lines = ["第一章规定的条件，应当同时满足。", "Section 4 applies to all students.", "3.5 million", "1. Apply online"]
+    assert [heading_level(line) for line in lines] == [0, 0, 0, 0]
+    assert heading_level("2.1 Opening hours") == 3

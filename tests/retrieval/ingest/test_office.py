@@ -1,0 +1,161 @@
+"""Workbooks and presentations: what is read of them, and what bounds the reading."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from ragsite.rag_settings import IngestSettings
+from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest.blocks import ParsedDocument
+from retrieval.ingest.chunking import Chunker
+from retrieval.ingest.limits import ParseLimits
+from retrieval.ingest.parsing import parse_file
+from retrieval.ingest.pptx import parse_pptx
+from retrieval.ingest.xlsx import parse_xlsx
+from retrieval.tokens import estimate_tokens
+from tests.retrieval.ingest.files import pptx_bytes, replaced, xlsx_bytes, zip_bytes, zip_entries
+
+LOANS = [("Group", "Books"), ("Staff", 20), ("Students", 10)]
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+def read(tmp_path: Path, data: bytes, kind: str = "xlsx", **limits: int) -> ParsedDocument:
+    """In this process, for speed; that the reader process does the same is tested for one file of each kind."""
+    bounds = {"max_pages": 100, "max_unpacked_mib": 50, "max_text_chars": 1_000_000, "max_cells": 100_000} | limits
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes(data)
+    return {"xlsx": parse_xlsx, "pptx": parse_pptx}[kind](path, ParseLimits(**bounds))
+
+
+def one_sheet(tmp_path: Path, *rows: tuple[object, ...]) -> list[str]:
+    """The lines under the sheet's name."""
+    document = read(tmp_path, xlsx_bytes({"Sheet": rows}))
+    return [line for block in document.blocks[1:] for line in block.text.split("\n")]
+
+
+# ------------------------------------------------------------------------------------------------ workbooks
+async def test_workbook_is_read_sheet_by_sheet(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(xlsx_bytes({"借阅": LOANS, "Fines": [("Per day", 1)]}, title="Rules"))
+    document = await parse_file(path, file_name="a.xlsx", settings=IngestSettings())
+    assert [(block.kind, block.text) for block in document.blocks] == [
+        ("heading", "借阅"),
+        ("table", "Group | Books\nGroup: Staff; Books: 20\nGroup: Students; Books: 10"),
+        ("heading", "Fines"),
+        ("table", "Per day | 1"),
+    ]
+    assert (document.title, document.page_count) == ("Rules", None)
+
+
+def test_every_chunk_of_a_long_table_names_its_columns(tmp_path: Path) -> None:
+    rows = [("Student number", "Books on loan"), *((1000 + n, n) for n in range(120))]
+    chunker = Chunker(chunk_tokens=120, overlap_tokens=16, count_tokens=estimate_tokens)
+    chunks = chunker.split(read(tmp_path, xlsx_bytes({"Loans": rows})))
+    assert len(chunks) > 5
+    assert all("Student number" in chunk.text and "Books on loan" in chunk.text for chunk in chunks)
+    assert {chunk.heading for chunk in chunks} == {"Loans"}
+
+
+def test_dates_and_times_are_iso(tmp_path: Path) -> None:
+    day, moment, hour = dt.datetime(2025, 9, 1), dt.datetime(2025, 9, 1, 8, 30), dt.time(8, 30)
+    assert one_sheet(tmp_path, (day, moment, hour)) == ["2025-09-01 | 2025-09-01 08:30:00 | 08:30:00"]
+
+
+def test_numbers_look_as_in_the_sheet(tmp_path: Path) -> None:
+    row = (0.1 + 0.2, 3.0, (0.155, "0.0%"), True, 12345678)
+    assert one_sheet(tmp_path, row) == ["0.3 | 3 | 15.5% | TRUE | 12345678"]
+
+
+def test_years_may_head_columns(tmp_path: Path) -> None:
+    assert one_sheet(tmp_path, ("Faculty", 2024, 2025), ("Law", 310, 290)) == [
+        "Faculty | 2024 | 2025",
+        "Faculty: Law; 2024: 310; 2025: 290",
+    ]
+
+
+def test_lines_above_the_table_are_not_its_header(tmp_path: Path) -> None:
+    document = read(tmp_path, xlsx_bytes({"Sheet": [("Loans in 2025",), (), *LOANS]}))
+    assert [(block.kind, block.text.split("\n")[0]) for block in document.blocks[1:]] == [
+        ("paragraph", "Loans in 2025"),
+        ("table", "Group | Books"),
+    ]
+
+
+def test_formula_gives_its_stored_result(tmp_path: Path) -> None:
+    data = xlsx_bytes({"Sheet": [("Group", "Books"), ("Staff", "=10*2"), ("Guests", "=1/0")]})
+    stored = {SHEET: (b"<f>10*2</f><v></v>", b"<f>10*2</f><v>20</v>")}
+    lines = read(tmp_path, replaced(data, stored)).text.split("\n")
+    assert lines[-2:] == ["Group: Staff; Books: 20", "Group: Guests"]
+
+
+def test_error_values_are_left_out(tmp_path: Path) -> None:
+    assert one_sheet(tmp_path, *LOANS, ("Guests", "#DIV/0!"))[-1] == "Group: Guests"
+
+
+def test_hidden_sheets_stay_hidden(tmp_path: Path) -> None:
+    data = xlsx_bytes({"Loans": LOANS, "Salaries": [("Name", "Euro")]}, hidden="Salaries")
+    assert "Euro" not in read(tmp_path, data).text
+
+
+def test_declared_size_of_a_sheet_is_not_believed(tmp_path: Path) -> None:
+    data = replaced(xlsx_bytes({"Sheet": LOANS}), {SHEET: (b'ref="A1:B3"', b'ref="A1:XFD1048576"')})
+    assert len(read(tmp_path, data, max_cells=20).blocks) == 2
+
+
+@pytest.mark.parametrize("reference", ["XFD1", "A1048576", "A99999999999"])
+def test_cell_far_away_costs_no_more_than_the_limit(tmp_path: Path, reference: str) -> None:
+    row = reference.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    data = xlsx_bytes({"Sheet": [("lonely",)]})
+    moved = {SHEET: (b'<row r="1"><c r="A1"', f'<row r="{row}"><c r="{reference}"'.encode())}
+    with pytest.raises(DocumentUnreadableError, match="more than 10,000 cells"):
+        read(tmp_path, replaced(data, moved), max_cells=10_000)
+
+
+def test_text_of_a_workbook_is_limited(tmp_path: Path) -> None:
+    rows = [("Group", "Remark"), *(("Staff", "words " * 10) for _ in range(50))]
+    with pytest.raises(DocumentUnreadableError, match="characters of text"):
+        read(tmp_path, xlsx_bytes({"Sheet": rows}), max_text_chars=1000)
+
+
+def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
+    levels = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 9))
+    bomb = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e0 "words">{levels}]><worksheet>&e8;</worksheet>'
+    data = xlsx_bytes({"Sheet": LOANS})
+    with pytest.raises(DocumentUnreadableError, match="damaged"):
+        read(tmp_path, zip_bytes(zip_entries(data) | {SHEET: bomb.encode()}))
+
+
+# ------------------------------------------------------------------------------------------------ presentations
+async def test_slides_are_pages_under_their_titles(tmp_path: Path) -> None:
+    path = tmp_path / "a.pptx"
+    path.write_bytes(pptx_bytes())
+    document = await parse_file(path, file_name="a.pptx", settings=IngestSettings())
+    assert [(block.page, block.kind, block.text) for block in document.blocks] == [
+        (1, "heading", "Library rules"),
+        (1, "paragraph", "Ten books.\n每逾期一天罚款一元。"),
+        (1, "paragraph", "Notes: Mention the fines."),
+        (2, "heading", "Loans"),
+        (2, "table", "Group | Books | Weeks\nStaff | unlimited"),
+        (3, "heading", "Opening hours"),
+        (3, "paragraph", "Nine to five."),
+    ]
+    assert (document.title, document.page_count) == ("Library rules", 3)
+
+
+def test_hidden_slide_is_left_out_and_still_counted(tmp_path: Path) -> None:
+    data = replaced(pptx_bytes(), {"ppt/slides/slide2.xml": (b"<p:sld ", b'<p:sld show="0" ')})
+    document = read(tmp_path, data, "pptx")
+    assert {block.page for block in document.blocks} == {1, 3}
+
+
+def test_too_many_slides_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DocumentUnreadableError, match="3 slides, 2 are the limit"):
+        read(tmp_path, pptx_bytes(), "pptx", max_pages=2)
+
+
+def test_text_of_a_presentation_is_limited(tmp_path: Path) -> None:
+    with pytest.raises(DocumentUnreadableError, match="characters of text"):
+        read(tmp_path, pptx_bytes(), "pptx", max_text_chars=30)

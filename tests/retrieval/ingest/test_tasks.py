@@ -1,0 +1,72 @@
+"""The Celery tasks, called as a worker calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.files.base import ContentFile
+from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
+
+from ragsite.rag_settings import MilvusSettings
+from retrieval import tasks
+from retrieval.models import Document, IngestJob
+from retrieval.services.documents import document_create
+from tests.factories import CollectionFactory, IngestJobFactory
+
+
+@pytest.fixture
+def document(
+    transactional_db: None,
+    rag_settings: Callable[..., None],
+    milvus_settings: MilvusSettings,
+    settings: Any,
+    tmp_path: Path,
+) -> Document:
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+    rag_settings(milvus=milvus_settings, ollama={"offline": "1", "embed_model": ""})
+    upload = ContentFile(b"Ten books.", name="a.txt")
+    return document_create(collection=CollectionFactory(), upload=upload, file_name="a.txt", queue=False).document
+
+
+def test_message_that_comes_twice_is_worked_on_once(document: Document) -> None:
+    assert tasks.ingest_document(str(document.pk)) == "ready"
+    assert tasks.ingest_document(str(document.pk)) == "busy"
+    assert IngestJob.objects.get().attempts == 1
+
+
+def test_unindexing_clears_a_documents_rows(document: Document) -> None:
+    tasks.ingest_document(str(document.pk))
+    collection = document.collection
+    collection.refresh_from_db()
+    space = (collection.embedding_model, collection.embedding_dim)
+    tasks.document_unindex(str(document.pk), *space)
+    tasks.document_unindex(str(document.pk), *space)  # a message that comes twice
+    assert tasks._run(lambda: tasks.get_engine().index.count(tasks.EmbeddingSpace(*space))) == 0
+
+
+@pytest.mark.django_db
+def test_resuming_queues_what_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    expired = timezone.now() - timedelta(seconds=1)
+    dead = IngestJobFactory(state="running", holder="dead", lease_expires_at=expired)
+    IngestJobFactory(state="running", holder="alive", lease_expires_at=timezone.now() + timedelta(seconds=60))
+    IngestJobFactory(state="done")
+    sent: list[Any] = []
+    monkeypatch.setattr(tasks.ingest_document, "apply_async", lambda arguments, **_: sent.append(arguments))
+    assert tasks.ingest_resume() == 1
+    assert sent == [(str(dead.document_id),)]
+
+
+@pytest.mark.django_db
+def test_migration_makes_the_periodic_task() -> None:
+    migration = import_module("retrieval.migrations.0003_resume_ingest_every_30_s")
+    migration.add(apps, None)
+    migration.add(apps, None)
+    periodic = PeriodicTask.objects.get(task=tasks.ingest_resume.name)
+    assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (30, "seconds", True)

@@ -1,0 +1,102 @@
+"""What can't be read says why, in words for the person who uploaded it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ragsite.errors import UnsupportedFileError
+from ragsite.rag_settings import IngestSettings
+from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest.parsing import parse_file
+from retrieval.ingest.sniff import refuse_foreign
+from tests.retrieval.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
+
+HTML = b"<!DOCTYPE html><html><body><p>Hello</p></body></html>"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000)
+
+
+async def reason(tmp_path: Path, name: str, data: bytes, **settings: float) -> str:
+    path = tmp_path / f"stored{Path(name).suffix}"
+    path.write_bytes(data)
+    with pytest.raises(DocumentUnreadableError) as caught:
+        await parse_file(path, file_name=name, settings=IngestSettings(**settings))
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("empty.pdf", b"", "empty"),
+        ("empty.txt", b"", "empty"),
+        ("blank.txt", b" \n\t\n", "no text"),
+        ("page.pdf", HTML, "not really a PDF file; its content is HTML"),
+        ("noise.pdf", os.urandom(5000), "not really a PDF"),
+        ("half.pdf", pdf_bytes(["Hello"])[:60], "damaged"),
+        ("locked.pdf", pdf_bytes(["Hello"], encrypted=True), "protected by a password"),
+        ("scan.pdf", pdf_bytes(["", ""]), "scan"),
+        ("cut.docx", docx_bytes()[:9000], "cut short"),
+        ("sheet.docx", zip_bytes({"xl/workbook.xml": b"<workbook/>"}), "its content is XLSX"),
+        ("odd.docx", zip_bytes({"word/document.xml": b"<not-word/>"}), "damaged"),
+        ("odd.xlsx", zip_bytes({"xl/workbook.xml": b"<not-a-workbook/>"}), "damaged"),
+        ("odd.pptx", zip_bytes({"ppt/presentation.xml": b"<not-slides/>"}), "damaged"),
+        ("blank.xlsx", xlsx_bytes({"Sheet": []}), "no text"),
+        ("cut.pptx", pptx_bytes()[:9000], "cut short"),
+        ("locked.docx", OLE, "protected by a password"),
+        ("locked.xlsx", OLE, "protected by a password"),
+        ("locked.pptx", OLE, "protected by a password"),
+        ("binary.txt", bytes(range(256)) * 20, "binary"),
+        ("deep.html", b"<div>" * 5000 + b"words", "too deeply"),
+        ("really-a.txt", pdf_bytes(["Hello"]), "holds PDF data"),
+    ],
+)
+async def test_reason_is_understandable(tmp_path: Path, name: str, data: bytes, words: str) -> None:
+    assert words in await reason(tmp_path, name, data)
+
+
+@pytest.mark.parametrize("entry", ["word/document.xml", "xl/workbook.xml", "ppt/presentation.xml"])
+async def test_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, entry: str) -> None:
+    name = {"w": "bomb.docx", "x": "bomb.xlsx", "p": "bomb.pptx"}[entry[0]]
+    bomb = zip_bytes({entry: bytes(3 * 1024 * 1024)})
+    assert len(bomb) < 10_000
+    assert "unpacks to more than 2 MiB" in await reason(tmp_path, name, bomb, max_unpacked_mib=2)
+
+
+async def test_too_many_pages_are_refused(tmp_path: Path) -> None:
+    assert "3 pages" in await reason(tmp_path, "long.pdf", pdf_bytes(["a", "b", "c"]), max_pages=2)
+
+
+async def test_too_much_text_is_refused(tmp_path: Path) -> None:
+    assert "characters of text" in await reason(tmp_path, "long.txt", b"word " * 100, max_text_chars=200)
+
+
+async def test_reader_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    assert "longer than" in await reason(tmp_path, "slow.pdf", pdf_bytes(["Hello"]), parse_timeout_s=0.001)
+
+
+async def test_reader_that_crashes_takes_only_itself_along(tmp_path: Path) -> None:
+    # Too little address space to load the reader in: it dies without a word.
+    assert "damaged, or needs more memory" in await reason(
+        tmp_path, "heavy.pdf", pdf_bytes(["Hello"]), parse_memory_mib=16
+    )
+
+
+async def test_pdf_with_junk_before_its_header_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "junk.pdf"
+    path.write_bytes(b"junk\n" * 50 + pdf_bytes(["Hello there"]))
+    document = await parse_file(path, file_name="junk.pdf", settings=IngestSettings())
+    assert "Hello there" in document.text
+
+
+@pytest.mark.parametrize("name", ["a.exe", "noextension", "old.doc", "slides.pptx.zip"])
+async def test_unknown_type_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnsupportedFileError):
+        await parse_file(tmp_path, file_name=name, settings=IngestSettings())
+
+
+@pytest.mark.parametrize("head", [b"\x7fELF\x02", b"\x89PNG\r\n", b"\xff\xd8\xff\xe0", b"GIF89a"])
+def test_foreign_content_is_refused_at_the_door(head: bytes) -> None:
+    with pytest.raises(UnsupportedFileError):
+        refuse_foreign(head)

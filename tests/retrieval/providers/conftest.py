@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from ragsite.rag_settings import OllamaSettings
+from retrieval.ports import Prompt
+from retrieval.providers.registry import ModelRegistry
+from tests.ollama_server import OllamaServer
+
+RegistryMaker = Callable[..., ModelRegistry]
+
+
+def make_prompt(user: str = "Say something", system: str = "You help.") -> Prompt:
+    return Prompt(name="test", hash="abc", system=system, user=user)
+
+
+def settings_for(server: OllamaServer, **fields: Any) -> OllamaSettings:
+    """Short limits, so that a test of a time limit takes no time."""
+    short = {
+        "first_token_timeout_s": 2.0, "between_tokens_timeout_s": 2.0, "structured_timeout_s": 2.0,
+        "embed_timeout_s": 2.0, "busy_retry_s": 0.01,
+    }  # fmt: skip
+    return OllamaSettings(base_url=server.url, **{**short, **fields})
+
+
+@pytest.fixture
+async def registry(ollama: OllamaServer) -> AsyncIterator[RegistryMaker]:
+    """Makes registries for the simulated server: `registry(num_ctx=2048)`."""
+    made: list[ModelRegistry] = []
+
+    def make(**fields: Any) -> ModelRegistry:
+        made.append(ModelRegistry(settings_for(ollama, **fields)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        await each.close()

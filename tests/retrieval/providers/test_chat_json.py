@@ -1,0 +1,89 @@
+"""Structured calls: a validated object, one repair attempt, a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from tests.ollama_server import OllamaServer
+from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
+
+
+class Verdict(BaseModel):
+    score: float = Field(ge=0, le=1)
+    verdict: Literal["yes", "no"]
+
+
+GOOD = {"score": 0.5, "verdict": "yes"}
+
+
+async def judge(registry: RegistryMaker, **fields: object) -> Verdict:
+    model = await registry(**fields).chat("fast")
+    return await model.complete_json(make_prompt("Judge: yes or no?"), Verdict)
+
+
+async def test_schema_is_sent_and_the_answer_validated(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json=GOOD)
+    assert await judge(registry) == Verdict(score=0.5, verdict="yes")
+    assert ollama.chats[0].body["format"] == Verdict.model_json_schema()
+    assert ollama.chats[0].body["options"]["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        ({"json": {"score": 7, "verdict": "yes"}}, "score: Input should be less than or equal to 1"),
+        ({"json": {"score": 0.1, "verdict": "perhaps"}}, "verdict: Input should be 'yes' or 'no'"),
+        ({"text": "I think yes."}, "Invalid JSON"),
+        ({"text": '{"score": 0.', "done_reason": "length"}, "cut off; write much less"),
+    ],
+)
+async def test_wrong_answer_is_shown_to_the_model_once(
+    ollama: OllamaServer, registry: RegistryMaker, bad: dict[str, object], problem: str
+) -> None:
+    ollama.reply(times=1, **bad)
+    ollama.reply(json=GOOD)
+    assert (await judge(registry)).verdict == "yes"
+    first, second = ollama.chats
+    assert second.body["messages"][:2] == first.body["messages"]  # the server's prompt cache serves
+    assert problem in second.body["messages"][3]["content"]
+
+
+async def test_second_wrong_answer_is_an_output_error(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json={"score": 7})
+    with pytest.raises(ModelOutputError, match=r"wrong form, twice: score: Input"):
+        await judge(registry)
+    assert len(ollama.chats) == 2
+
+
+async def test_fence_around_the_json_is_taken_off(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text='```json\n{"score": 0.2, "verdict": "no"}\n```')
+    assert (await judge(registry)).verdict == "no"
+    assert len(ollama.chats) == 1
+
+
+async def test_repair_that_would_not_fit_is_not_tried(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text="word " * 700)
+    with pytest.raises(ModelOutputError, match="wrong form: "):
+        await judge(registry, num_ctx=1024, max_answer_tokens=900)
+    assert len(ollama.chats) == 1
+
+
+async def test_broken_stream_is_no_partial_answer(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json=GOOD, disconnect_after=2)
+    with pytest.raises(ModelUnavailableError, match="broke off: Ollama closed the connection"):
+        await judge(registry)
+
+
+@pytest.mark.parametrize("reply", [{"delay_s": 30}, {"text": "{ " * 900, "token_delay_s": 0.02}])
+async def test_whole_call_has_one_time_limit(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object]
+) -> None:
+    ollama.reply(**reply)
+    with pytest.raises(ModelTimeoutError, match=r"Ollama timed out after 0\.15 s"):
+        await judge(registry, structured_timeout_s=0.15)
+    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)

@@ -1,0 +1,241 @@
+"""Streamed answers: every way in which a model server fails is one of the engine's errors, with a reason for people."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from retrieval.errors import (
+    ModelCutError,
+    ModelError,
+    ModelInterruptedError,
+    ModelOutputError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+)
+from retrieval.providers.registry import ModelRegistry
+from retrieval.trace import Trace
+from tests.ollama_server import CHAT_MODEL, OllamaServer
+from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
+
+TEN_WORDS = "one two three four five six seven eight nine ten"
+
+
+async def answer(registry: ModelRegistry, user: str = "Say something") -> str:
+    model = await registry.chat("answer")
+    return "".join([piece async for piece in model.stream(make_prompt(user))])
+
+
+async def answer_until_broken(registry: ModelRegistry) -> tuple[str, ModelError]:
+    pieces: list[str] = []
+    model = await registry.chat("answer")
+    with pytest.raises(ModelError) as caught:
+        async for piece in model.stream(make_prompt()):
+            pieces.append(piece)
+    return "".join(pieces), caught.value
+
+
+async def test_pieces_come_one_by_one_and_make_the_answer(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text=TEN_WORDS)
+    model = await registry().chat("answer")
+    pieces = [piece async for piece in model.stream(make_prompt())]
+    assert "".join(pieces) == TEN_WORDS
+    assert len(pieces) == 10
+
+
+async def test_num_ctx_limit_and_keep_alive_go_with_every_call(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry(num_ctx=4096, max_answer_tokens=300, keep_alive="7m")
+    await answer(models)
+    await (await models.default_embedder()).embed_documents(["a"])
+    assert [request.body["options"]["num_ctx"] for request in ollama.chats + ollama.embeds] == [4096, 4096, 4096]
+    assert ollama.chats[0].body["options"]["num_predict"] == 300
+    assert (ollama.chats[0].body["keep_alive"], ollama.embeds[0].body["keep_alive"]) == ("7m", 420)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "reason"),
+    [
+        (
+            {"status": 404, "error": "model 'x' not found"},
+            ModelUnavailableError,
+            "not installed: ollama pull test-chat",
+        ),
+        ({"status": 400, "error": '"x" does not support chat'}, ModelUnavailableError, "can't do this"),
+        ({"status": 400, "error": "invalid options"}, ModelOutputError, "refused the request: invalid options"),
+        ({"status": 500, "error": "out of memory"}, ModelUnavailableError, r"failed \(HTTP 500\).*out of memory"),
+        ({"status": 503, "error": "server busy"}, ModelUnavailableError, "too busy"),
+        ({"disconnect_after": 0}, ModelUnavailableError, "closed the connection"),
+        ({"error_after": 0, "error": "no memory"}, ModelUnavailableError, "Ollama failed: no memory"),
+        ({"malformed_after": 0}, ModelOutputError, "could not be read"),
+        ({"text": ""}, ModelOutputError, "empty answer"),
+        ({"text": "   \n"}, ModelOutputError, "empty answer"),
+        ({"text": "", "missing_end": True}, ModelError, "gave no answer|closed the connection"),
+        ({"text": "", "done_reason": "length"}, ModelOutputError, "went into thinking"),
+    ],
+)
+async def test_failure_before_the_first_piece_has_its_reason(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], kind: type[ModelError], reason: str
+) -> None:
+    ollama.reply(**reply)
+    with pytest.raises(kind, match=reason) as caught:
+        await answer(registry())
+    assert not isinstance(caught.value, ModelInterruptedError)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"disconnect_after": 4}, "broke off: Ollama closed the connection"),
+        ({"error_after": 4}, "broke off: Ollama failed: model runner has unexpectedly stopped"),
+        ({"malformed_after": 4}, "broke off: Ollama sent something that could not be read"),
+        ({"stall_after": 4}, "nothing more came from Ollama for 0.05 s"),
+        ({"missing_end": True}, "without its end mark"),
+    ],
+)
+async def test_break_after_the_first_piece_is_an_interruption_and_keeps_what_came(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], reason: str
+) -> None:
+    ollama.reply(text="one two three four", **reply)
+    text, error = await answer_until_broken(registry(between_tokens_timeout_s=0.05))
+    assert text == "one two three four"
+    assert isinstance(error, ModelInterruptedError)
+    assert reason in error.reason
+
+
+async def test_answer_at_its_length_limit_is_told_from_a_whole_one(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(text=TEN_WORDS)
+    text, error = await answer_until_broken(registry(max_answer_tokens=4))
+    assert text == "one two three four"
+    assert isinstance(error, ModelCutError)
+    assert "limit of 4 tokens" in error.reason
+
+
+async def test_endless_answer_ends_although_the_server_ignores_num_predict(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(text="start", endless=True)
+    text, error = await answer_until_broken(registry(max_answer_tokens=30))
+    assert isinstance(error, ModelCutError)
+    assert 30 <= len(text.split()) <= 40
+    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
+
+
+async def test_silence_before_the_first_piece_is_a_timeout(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(stall_after=0)
+    with pytest.raises(ModelTimeoutError, match=r"Ollama timed out after 0.05 s"):
+        await answer(registry(first_token_timeout_s=0.05))
+    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
+
+
+async def test_whole_answer_has_a_limit_too(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endless=True, token_delay_s=0.01)
+    text, error = await answer_until_broken(registry(stream_timeout_s=0.1))
+    assert text
+    assert isinstance(error, ModelInterruptedError)
+
+
+async def test_server_that_is_down_is_unreachable(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry()
+    model = await models.chat("answer")
+    ollama.stop()
+    with pytest.raises(ModelUnavailableError, match=r"not reachable at 127\.0\.0\.1:\d+"):
+        _ = [piece async for piece in model.stream(make_prompt())]
+
+
+async def test_busy_server_is_asked_once_more(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(status=503, error="server busy", times=1)
+    ollama.reply(text="now")
+    assert await answer(registry()) == "now"
+    assert len(ollama.chats) == 2
+
+
+async def test_other_failures_are_not_repeated(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(status=500, times=1)
+    with pytest.raises(ModelUnavailableError):
+        await answer(registry())
+    assert len(ollama.chats) == 1
+
+
+async def test_closing_the_stream_closes_the_connection_to_the_model(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(endless=True, token_delay_s=0.002)
+    model = await registry().chat("answer")
+    async with aclosing(model.stream(make_prompt())) as pieces:
+        async for _ in pieces:
+            break
+    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
+
+
+@pytest.mark.parametrize("reply", [{"stall_after": 0}, {"stall_after": 3}, {"delay_s": 30}])
+async def test_cancelling_the_task_closes_the_connection_to_the_model(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object]
+) -> None:
+    ollama.reply(text=TEN_WORDS, **reply)
+    models = registry()
+    task = asyncio.create_task(answer(models))
+    while not ollama.chats:
+        await asyncio.sleep(0.005)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
+
+
+async def test_no_more_calls_at_once_than_allowed(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text="a", delay_s=0.03)
+    models = registry(max_concurrency=2)
+    answers = await asyncio.gather(*(answer(models, f"question {number}") for number in range(6)))
+    assert answers == ["a"] * 6
+    assert ollama.most_at_once == 2
+
+
+async def test_thinking_model_is_told_not_to_think(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.add_model("thinker", "completion", "thinking")
+    assert await answer(registry(chat_model="thinker"))
+    assert ollama.chats[0].body["think"] is False
+
+
+async def test_plain_model_is_not_told_about_thinking(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    await answer(registry())
+    assert ollama.chats[0].body.get("think") is None
+
+
+async def test_call_is_written_into_the_running_step(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text=TEN_WORDS)
+    trace, models = Trace(), registry()
+    async with trace.step("generate") as step:
+        await answer(models)
+    (call,) = step.calls
+    assert (call.model, call.prompt_name, call.prompt_hash, call.error) == (CHAT_MODEL, "test", "abc", "")
+    assert call.completion_tokens == 10
+    assert call.prompt_tokens > 0
+    assert call.started_ms <= (call.first_token_ms or 0) <= (call.ended_ms or 0)
+
+
+async def test_failed_call_is_written_down_with_its_reason(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(status=500, error="out of memory")
+    trace, models = Trace(), registry()
+    with pytest.raises(ModelError):
+        async with trace.step("generate"):
+            await answer(models)
+    assert "out of memory" in trace.calls[0].error
+    assert trace.calls[0].ended_ms is not None
+
+
+async def test_each_event_loop_has_its_own_registry(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text="here")
+    assert await answer(registry()) == "here"
+
+    async def elsewhere() -> str:
+        models = registry()
+        try:
+            return await answer(models)
+        finally:
+            await models.close()
+
+    assert await asyncio.to_thread(lambda: asyncio.run(elsewhere())) == "here"

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.ports import Embedder
+from retrieval.trace import Trace
+from retrieval.values import EmbeddingSpace
+from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
+from tests.retrieval.providers.conftest import RegistryMaker
+
+SPACE = EmbeddingSpace(EMBED_MODEL, EMBED_DIM)
+
+
+async def embedder(registry: RegistryMaker, **fields: object) -> Embedder:
+    return await registry(**fields).embedder(SPACE)
+
+
+async def test_documents_come_in_batches_in_order_and_unit_length(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    texts = [f"document{number} words" for number in range(10)]
+    vectors = await (await embedder(registry, embed_batch_size=4)).embed_documents(texts)
+    assert vectors.shape == (10, EMBED_DIM)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
+    assert [len(request.body["input"]) for request in ollama.embeds] == [4, 4, 2]
+    alone = await (await embedder(registry)).embed_documents([texts[7]])
+    assert np.allclose(alone[0], vectors[7])
+
+
+async def test_no_texts_need_no_call(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    model = await embedder(registry)
+    assert (await model.embed_documents([])).shape == (0, EMBED_DIM)
+    assert (await model.embed_queries([])).shape == (0, EMBED_DIM)
+    assert ollama.embeds == []
+
+
+async def test_all_query_variants_go_in_one_call_and_known_ones_in_none(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    model = await embedder(registry)
+    first = await model.embed_queries(["refund", "tuition", "refund"])
+    assert first.shape == (3, EMBED_DIM)
+    again = await model.embed_query("tuition")
+    assert np.array_equal(again, first[1])
+    assert [request.body["input"] for request in ollama.embeds] == [["refund", "tuition"]]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"status": 404}, "ollama pull test-embed"),
+        ({"status": 500, "error": "out of memory"}, "out of memory"),
+        ({"status": 503}, "too busy"),
+        ({"delay_s": 30}, "timed out after 0.2 s"),
+        ({"disconnect_after": 0}, "closed the connection"),
+        ({"body": {"nonsense": 1}}, "gave 0 embeddings|gave no answer|could not be read"),
+        ({"body": {"embeddings": [[1.0] * EMBED_DIM] * 3}}, "gave 3 embeddings for 1 texts"),
+        ({"body": {"embeddings": [[1.0, 2.0]]}}, "now gives 2 numbers per embedding, and the collection has 256"),
+        ({"body": {"embeddings": [[0.0] * EMBED_DIM]}}, "not a direction"),
+    ],
+)
+async def test_every_failure_has_its_reason(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], reason: str
+) -> None:
+    ollama.reply(endpoint="embed", **reply)
+    model = await embedder(registry, embed_timeout_s=0.2)
+    with pytest.raises(EmbeddingUnavailableError, match=reason):
+        await model.embed_query("text")
+
+
+async def test_server_that_is_down(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    model = await embedder(registry)
+    ollama.stop()
+    with pytest.raises(EmbeddingUnavailableError, match="not reachable"):
+        await model.embed_documents(["text"])
+
+
+async def test_busy_server_is_asked_once_more(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endpoint="embed", status=503, times=1)
+    assert (await (await embedder(registry)).embed_query("text")).shape == (EMBED_DIM,)
+
+
+async def test_failing_embeddings_open_their_own_circuit_and_not_the_chats(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(endpoint="embed", status=500)
+    models = registry(breaker_failures=2)
+    model = await models.embedder(SPACE)
+    for _ in range(4):
+        with pytest.raises(EmbeddingUnavailableError):
+            await model.embed_query("text")
+    assert len(ollama.embeds) == 2
+    assert models._server.chat_gate.breaker.state == "closed"
+
+
+async def test_cancelling_closes_the_connection(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endpoint="embed", delay_s=30)
+    task = asyncio.create_task((await embedder(registry)).embed_query("text"))
+    while not ollama.embeds:
+        await asyncio.sleep(0.005)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert await asyncio.to_thread(ollama.embeds[0].wait_client_closed)
+
+
+async def test_queries_and_documents_get_the_prefixes_that_the_model_was_trained_with(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.add_model("nomic-embed-text", "embedding", dim=8)
+    model = await registry().embedder(EmbeddingSpace("nomic-embed-text:latest", 8))
+    await model.embed_query("refund")
+    await model.embed_documents(["refund"])
+    assert [request.body["input"] for request in ollama.embeds] == [
+        ["search_query: refund"],
+        ["search_document: refund"],
+    ]
+
+
+async def test_call_is_written_into_the_running_step(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    trace, model = Trace(), await embedder(registry)
+    async with trace.step("retrieve") as step:
+        await model.embed_query("text")
+    assert [(call.kind, call.model, call.error) for call in step.calls] == [("embed", EMBED_MODEL, "")]
+    assert trace.usage().llm_calls == 0

@@ -1,0 +1,199 @@
+"""Which model serves: found by capability, named in the settings, or none; never by a restart."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
+from retrieval.providers.discovery import canonical, parse_details
+from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.values import EmbeddingSpace
+from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
+from tests.retrieval.providers.conftest import RegistryMaker
+
+OLLAMA_SPACE = EmbeddingSpace(EMBED_MODEL, EMBED_DIM)
+
+
+async def test_models_are_chosen_by_what_they_can_do(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry()
+    assert (await models.chat("answer")).name == CHAT_MODEL
+    assert (await models.chat("fast")).name == CHAT_MODEL
+    assert (await models.default_embedder()).space == OLLAMA_SPACE
+
+
+async def test_older_server_that_lists_no_capabilities_is_asked_for_each_model_once(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.tags_have_capabilities = False
+    models = registry(discovery_ttl_s=0)
+    for _ in range(3):
+        assert (await models.chat("answer")).name == CHAT_MODEL
+    assert (await models.default_embedder()).space == OLLAMA_SPACE
+    assert ollama.count("show") == 2
+
+
+async def test_configured_models_win_with_or_without_their_tag(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    for name in ("big", "small:1b"):
+        ollama.add_model(name, "completion")
+    ollama.add_model("other-embed", "embedding", dim=12)
+    models = registry(chat_model="big", fast_model="small:1b", embed_model="other-embed")
+    assert ((await models.chat("answer")).name, (await models.chat("fast")).name) == ("big:latest", "small:1b")
+    assert (await models.default_embedder()).space == EmbeddingSpace("other-embed:latest", 12)
+
+
+async def test_fast_model_defaults_to_the_chat_model(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.add_model("big", "completion")
+    assert (await registry(chat_model="big").chat("fast")).name == "big:latest"
+
+
+@pytest.mark.parametrize(
+    ("configured", "reason"),
+    [("gone:7b", "model 'gone:7b' is not installed: ollama pull gone:7b"), (EMBED_MODEL, "can't chat")],
+)
+async def test_configured_model_that_cannot_serve_is_told(
+    ollama: OllamaServer, registry: RegistryMaker, configured: str, reason: str
+) -> None:
+    models = registry(chat_model=configured)
+    with pytest.raises(ModelUnavailableError, match=reason):
+        await models.chat("answer")
+    status = await models.status()
+    assert status.reachable
+    assert status.chat_model == ""
+    assert reason in status.reason
+
+
+async def test_configured_embedding_model_that_is_missing_is_no_reason_to_embed_otherwise(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match="ollama pull gone"):
+        await registry(embed_model="gone").default_embedder()
+
+
+async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.models.clear()
+    models = registry(discovery_ttl_s=0)
+    with pytest.raises(ModelUnavailableError, match="has no chat model: ollama pull"):
+        await models.chat("answer")
+    assert (await models.default_embedder()).space == LEXICAL_SPACE
+    ollama.add_model("later", "completion")
+    assert (await models.chat("answer")).name == "later:latest"
+    ollama.remove_model("later")
+    with pytest.raises(ModelUnavailableError):
+        await models.chat("answer")
+
+
+async def test_server_that_starts_later_is_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.stop()
+    models = registry(discovery_ttl_s=0)
+    status = await models.status()
+    assert not status.reachable
+    assert "not reachable at 127.0.0.1" in status.reason
+    with pytest.raises(ModelUnavailableError, match="not reachable"):
+        await models.chat("answer")
+    assert (await models.default_embedder()).space == LEXICAL_SPACE
+    ollama.start()
+    assert (await models.chat("answer")).name == CHAT_MODEL
+
+
+async def test_list_is_believed_for_a_while_and_asked_for_once(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry(discovery_ttl_s=60)
+    await asyncio.gather(*(models.status() for _ in range(20)))
+    await models.chat("answer")
+    assert ollama.count("tags") == 1
+    await models.status(refresh=True)
+    assert ollama.count("tags") == 2
+
+
+async def test_caller_that_gives_up_does_not_spoil_the_shared_request(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(endpoint="tags", delay_s=30, times=1)
+    models = registry()
+    first, second = asyncio.create_task(models.status()), asyncio.create_task(models.status())
+    while not ollama.count("tags"):
+        await asyncio.sleep(0.005)
+    first.cancel()
+    assert (await second).reachable
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ({"status": 500}, "answered HTTP 500"),
+        ({"delay_s": 30}, "did not answer within 0.1 s"),
+        ({"body": ["not", "ollama"]}, "does not speak Ollama's protocol"),
+        ({"body": {"models": [{"no": "name"}]}}, "does not speak Ollama's protocol"),
+        ({"disconnect_after": 0}, "not reachable"),
+    ],
+)
+async def test_status_never_raises(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], reason: str
+) -> None:
+    ollama.reply(endpoint="tags", **reply)
+    status = await registry(discovery_timeout_s=0.1).status()
+    assert not status.reachable
+    assert reason in status.reason
+
+
+async def test_forced_offline_never_calls_the_server(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry(offline="1")
+    status = await models.status(refresh=True)
+    assert (status.reachable, status.offline_forced) == (False, True)
+    with pytest.raises(ModelUnavailableError, match="RAG_OFFLINE=1"):
+        await models.chat("answer")
+    with pytest.raises(EmbeddingUnavailableError, match="RAG_OFFLINE=1"):
+        await models.embedder(OLLAMA_SPACE)
+    assert (await models.default_embedder()).space == LEXICAL_SPACE
+    assert ollama.requests == []
+
+
+async def test_required_server_that_is_down_is_an_error_for_new_collections_too(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.stop()
+    models = registry(offline="0")
+    with pytest.raises(EmbeddingUnavailableError, match="not reachable"):
+        await models.default_embedder()
+
+
+async def test_embedder_is_the_one_that_made_the_space(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry()
+    assert (await models.embedder(LEXICAL_SPACE)).space == LEXICAL_SPACE
+    assert (await models.embedder(OLLAMA_SPACE)).space == OLLAMA_SPACE
+    with pytest.raises(EmbeddingUnavailableError, match="'gone:latest' is not installed"):
+        await models.embedder(EmbeddingSpace("gone:latest", 8))
+
+
+async def test_lexical_space_is_served_without_the_server(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.stop()
+    model = await registry(offline="0").embedder(LEXICAL_SPACE)
+    assert (await model.embed_query("refund")).shape == (LEXICAL_SPACE.dim,)
+
+
+async def test_dimension_is_measured_not_believed(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endpoint="embed", body={"embeddings": [[1.0] * 7]})
+    assert (await registry().default_embedder()).space.dim == 7
+
+
+async def test_model_that_fails_to_embed_does_not_turn_new_collections_lexical(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(endpoint="embed", status=500, error="out of memory")
+    with pytest.raises(EmbeddingUnavailableError, match="out of memory"):
+        await registry().default_embedder()
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [("a", "a:latest"), ("a:7b", "a:7b"), ("host:5000/x/a", "host:5000/x/a:latest"), ("x/a:q4", "x/a:q4")],
+)
+def test_name_without_tag_means_latest(name: str, full: str) -> None:
+    assert canonical(name) == full
+
+
+def test_details_are_read_under_the_architectures_name() -> None:
+    shown = {"model_info": {"bert.context_length": 512, "bert.embedding_length": 384}, "capabilities": ["embedding"]}
+    details = parse_details(shown)
+    assert (details.context_length, details.embedding_length) == (512, 384)

@@ -1,0 +1,77 @@
+import pytest
+from django.conf import settings
+
+from retrieval.steps.condense import Condense, condense_without_model, is_reply, points_back
+from retrieval.values import Clarification, HistoryMessage, OpenClarification
+from tests.retrieval.steps.fakes import ask, make_tools, start_run
+
+HISTORY = (
+    HistoryMessage("user", "How much is the resit fee?"),
+    HistoryMessage("assistant", "EUR 55. [1]"),
+)
+YEARS = OpenClarification(
+    question="How many books may I borrow?",
+    clarification=Clarification(question="Which year do you mean?", options=("2025", "2022")),
+)
+
+
+@pytest.mark.parametrize("text", ["What about 2024?", "Is it due in July?", "它什么时候截止？", "那研究生呢？", "Why?"])
+def test_a_message_that_points_back_is_recognised(text: str) -> None:
+    assert points_back(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How many books may an undergraduate borrow?",
+        "图书馆研讨室最多可以提前几天预约？",
+        "其他院系的转专业申请条件有哪些规定？",
+        "When does module registration for the autumn term 2026 close?",
+    ],
+)
+def test_a_question_that_stands_on_its_own_is_left_alone(text: str) -> None:
+    assert not points_back(text)
+    assert condense_without_model(ask(text, history=HISTORY)) == text
+
+
+def test_without_a_model_a_follow_up_is_joined_with_the_last_question() -> None:
+    assert (
+        condense_without_model(ask("What about 2023?", history=HISTORY))
+        == "How much is the resit fee? What about 2023?"
+    )
+
+
+@pytest.mark.parametrize("text", ["2022", "the one of 2022", "２０２５", "both of them"])
+def test_an_option_or_a_few_words_answer_an_open_clarification(text: str) -> None:
+    assert is_reply(text, YEARS)
+    assert "How many books may I borrow?" in condense_without_model(ask(text, open_clarification=YEARS))
+
+
+@pytest.mark.parametrize("text", ["What is the resit fee?", "校长奖学金是多少？", "???"])
+def test_a_new_question_is_not_taken_for_the_reply(text: str) -> None:
+    assert not is_reply(text, YEARS)
+
+
+async def test_the_model_makes_a_follow_up_self_contained(online) -> None:
+    online.reply(structured=True, json={"standalone_question": "How much was the resit fee in 2023?"})
+    run = start_run(settings.RAG)
+    question = ask("And in 2023?", history=HISTORY)
+    text = await Condense(make_tools(settings.RAG)).condense(question, "draft", run=run, language="en")
+    assert text == "How much was the resit fee in 2023?"
+    assert "User: How much is the resit fee?" in online.chats[0].prompt
+
+
+async def test_a_model_that_fails_leaves_the_draft_and_says_so(online) -> None:
+    online.reply(status=500, error="out of memory")
+    run = start_run(settings.RAG)
+    question = ask("And in 2023?", history=HISTORY)
+    text = await Condense(make_tools(settings.RAG)).condense(question, "the draft", run=run, language="en")
+    assert text == "the draft"
+    assert run.trace.degraded[0]["step"] == "condense"
+
+
+async def test_no_model_is_asked_about_the_first_question(online) -> None:
+    run = start_run(settings.RAG)
+    await Condense(make_tools(settings.RAG)).condense(ask("Resit fee?"), "Resit fee?", run=run, language="en")
+    assert run.trace.steps[0].status == "skipped"
+    assert not online.chats

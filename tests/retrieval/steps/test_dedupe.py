@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+
+from retrieval.steps.dedupe import Dedupe, dedupe, join
+from tests.retrieval.steps.fakes import make_tools, scored, start_run
+
+NUMBERS = settings.RAG.dedupe
+TEXT = (
+    "Rooms are allocated in June. The deposit for a room in Lakeside hall is EUR 300. It is paid back within 30 days. "
+    "Quiet hours are from 23:00 to 07:00.\n\nGuests may stay for three nights. They sign in at the porter's desk."
+)
+
+
+def piece(number: int, start: int, end: int, *, seq: int, document: str = "housing", **facts):
+    candidate = scored(number, TEXT[start:end], document_id=document, title="Housing", **facts)
+    return replace(candidate, chunk=replace(candidate.chunk, seq=seq, char_start=start, char_end=end))
+
+
+FIRST = piece(1, 0, 112, seq=0, heading="Halls › Money", page=1)
+SECOND = piece(2, 81, 149, seq=1, heading="Halls › Money", page=1)  # begins with the last sentence of FIRST
+THIRD = piece(3, 151, len(TEXT), seq=2, heading="Halls › Guests", page=2)  # a blank line lies between
+
+
+def ids(result) -> list[str]:
+    return [passage.chunk_id for passage in result.kept]
+
+
+def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
+    result = dedupe([SECOND, THIRD, FIRST], NUMBERS)
+    passage = result.kept[0].chunk
+    assert (passage.text, passage.char_start, passage.char_end) == (TEXT, 0, len(TEXT))
+    assert (passage.chunk_id, passage.page, passage.heading) == ("k2", 1, "Halls")
+    assert result.merged == {"k2": ("k3", "k1")}
+
+
+def test_a_merged_passage_keeps_the_scores_and_ranks_of_its_best_chunk() -> None:
+    merged = dedupe([SECOND, FIRST], NUMBERS).kept[0]
+    assert (merged.scores, merged.ranks) == (SECOND.scores, SECOND.ranks)
+
+
+def test_a_passage_grows_no_longer_than_the_limit() -> None:
+    short = replace(NUMBERS, merge_tokens=40)
+    assert ids(dedupe([FIRST, SECOND, THIRD], short)) == ["k1", "k3"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        piece(2, 81, 149, seq=1, document="another"),
+        piece(2, 151, len(TEXT), seq=2),
+        replace(SECOND, chunk=replace(SECOND.chunk, text="Something else altogether stands here.")),
+        replace(SECOND, chunk=replace(SECOND.chunk, char_start=0, char_end=0)),
+    ],
+    ids=["another document", "a chunk lies between", "texts do not fit", "place unknown"],
+)
+def test_what_is_no_neighbour_stays_apart(other) -> None:
+    assert join(FIRST.chunk, other.chunk, 640) is None or other.chunk.document_id == "another"
+    assert ids(dedupe([FIRST, other], NUMBERS)) == ["k1", "k2"]
+
+
+def test_near_duplicates_go_and_the_better_one_stays() -> None:
+    again = scored(8, TEXT.replace("Quiet hours are", "The quiet hours are"), document_id="copy")
+    result = dedupe([scored(7, TEXT, document_id="original"), again], NUMBERS)
+    assert (ids(result), result.dropped) == (["k7"], {"k8": "k7"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("An undergraduate may borrow 12 books at once for a period of four weeks from the library.",
+         "An undergraduate may borrow 8 books at once for a period of four weeks from the library."),
+        ("Guests may smoke in the common rooms of all halls of residence at any time of the day.",
+         "Guests may not smoke in the common rooms of all halls of residence at any time of the day."),
+        ("研究生可以在宿舍内使用电热水壶和电饭锅等大功率电器。",
+         "研究生不可以在宿舍内使用电热水壶和电饭锅等大功率电器。"),
+    ],
+)  # fmt: skip
+def test_a_different_number_or_a_negation_is_no_duplicate(one: str, other: str) -> None:
+    result = dedupe([scored(1, one), scored(2, other)], replace(NUMBERS, near_duplicate=0.5))
+    assert ids(result) == ["k1", "k2"]
+
+
+def test_what_an_earlier_passage_holds_is_not_found_anew() -> None:
+    merged = dedupe([FIRST, SECOND], NUMBERS).kept
+    assert ids(dedupe([SECOND, THIRD], NUMBERS, known=merged)) == ["k3"]
+
+
+async def test_the_path_tells_what_was_dropped_and_joined(offline) -> None:
+    run = start_run(settings.RAG)
+    kept = await Dedupe(make_tools(settings.RAG)).dedupe([FIRST, SECOND, replace(FIRST)], run=run)
+    step = run.trace.steps[0]
+    assert (len(kept), step.name, step.status) == (1, "dedupe", "ok")
+    assert step.detail == {"dropped": {"k1": "k1"}, "merged": {"k1": ["k2"]}}
+
+
+async def test_switched_off_it_leaves_out_only_what_was_judged_before(rag_settings) -> None:
+    rag_settings(dedupe={"enabled": False})
+    run = start_run(settings.RAG)
+    kept = await Dedupe(make_tools(settings.RAG)).dedupe([FIRST, SECOND], run=run, known=[FIRST])
+    assert (kept, run.trace.steps[0].status) == ((SECOND,), "skipped")

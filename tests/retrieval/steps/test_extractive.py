@@ -1,0 +1,71 @@
+"""What is quoted when no model writes the answer."""
+
+from __future__ import annotations
+
+from retrieval.steps.extractive import extractive_answer
+from retrieval.steps.statements import statements_of
+from retrieval.values import Scores, Source, StoredChunk
+
+LOANS = """# Library Loan Regulations
+
+Northlake University Library. In force from 2025.
+
+## §2 Number of items
+
+| Borrower | Items at once |
+|---|---:|
+| Undergraduate students | 12 |
+| Alumni | 5 |
+
+1. Laptops are lent for **7 days**.
+2. A late book costs EUR 0.50 a day.
+   No fine is over EUR 18.
+"""
+
+
+def source(marker: int, text: str, *, title: str = "Library Loan Regulations") -> Source:
+    chunk = StoredChunk(
+        chunk_id=str(marker), document_id="d", collection_id="c", seq=marker, title=title, heading=title, text=text
+    )
+    return Source(marker=marker, chunk=chunk, scores=Scores(final=1.0 / marker))
+
+
+def answer(question: str, *sources: Source, sentences: int = 1) -> str:
+    return "".join(extractive_answer(question, sources, language="en", sentences=sentences))
+
+
+def test_a_table_row_carries_its_header_and_a_heading_is_no_statement() -> None:
+    assert statements_of(LOANS) == [
+        "Northlake University Library.",
+        "In force from 2025.",
+        "Borrower: Undergraduate students; Items at once: 12",
+        "Borrower: Alumni; Items at once: 5",
+        "Laptops are lent for 7 days.",
+        "A late book costs EUR 0.50 a day.",
+        "No fine is over EUR 18.",
+    ]
+
+
+def test_a_wrapped_paragraph_is_cut_at_its_sentences_not_at_its_lines() -> None:
+    assert statements_of("The fee is\nEUR 5. It is\ndue in May.") == ["The fee is EUR 5.", "It is due in May."]
+
+
+def test_chinese_sentences_need_no_spaces() -> None:
+    assert statements_of("押金为五十元。逾期每天罚款一元！") == ["押金为五十元。", "逾期每天罚款一元！"]
+
+
+def test_the_row_that_answers_is_quoted_with_its_marker() -> None:
+    text = answer("How many items may undergraduate students borrow from the library?", source(1, LOANS))
+    assert text.endswith("- Borrower: Undergraduate students; Items at once: 12 [1]")
+
+
+def test_repeating_the_title_does_not_make_a_statement_an_answer() -> None:
+    text = answer(
+        "What do the library loan regulations say about laptops?",
+        source(1, "The library loan regulations are the regulations of the library. Laptops are lent for 7 days."),
+    )
+    assert text.endswith("- Laptops are lent for 7 days. [1]")
+
+
+def test_a_passage_of_headings_alone_is_still_quoted() -> None:
+    assert answer("Where is the appendix?", source(1, "## Appendix A")).endswith("Appendix A [1]")

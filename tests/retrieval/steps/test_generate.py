@@ -1,0 +1,128 @@
+import asyncio
+
+import pytest
+from django.conf import settings
+
+from retrieval.steps.generate import Generate
+from tests.retrieval.steps.fakes import Events, ask, make_tools, scored, start_run, with_corrective
+
+QUESTION = "What is the resit fee?"
+CANDIDATES = (
+    scored(
+        1,
+        "A resit costs EUR 55. The resit fee is paid online.",
+        rerank=0.9,
+        title="Exams",
+        file_name="exams.pdf",
+        page=2,
+    ),
+    scored(2, "The library opens at eight.", rerank=0.4),
+)
+
+
+async def generate(text: str = QUESTION, rag=None, language="en"):
+    events = Events()
+    run = start_run(rag or settings.RAG, events)
+    step = Generate(make_tools(rag or settings.RAG))
+    answer = await step.generate(ask(text), text, CANDIDATES, run=run, language=language)
+    return answer, events, run.trace
+
+
+async def test_tokens_are_streamed_after_the_sources_and_are_the_answer(online) -> None:
+    online.reply(text="It is EUR 55 [1], not 40 [9]. Open at eight [2].")
+    answer, events, trace = await generate()
+    assert answer.text == events.text == "It is EUR 55 [1], not 40. Open at eight [2]."
+    assert events.kinds.index("sources") < events.kinds.index("chunk")
+    assert len(events.chunks) > 3
+    assert [source.cited for source in answer.sources] == [True, True]
+    assert answer.model == "test-chat:latest"
+    assert not trace.degraded
+
+
+async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None:
+    await generate()
+    prompt = online.chats[0].prompt
+    assert '<passage id="1" title="Exams" file="exams.pdf" page="2">\nA resit costs' in prompt
+    assert f"Question: {QUESTION}" in prompt
+
+
+async def test_sources_that_are_not_cited_are_kept_as_such(online) -> None:
+    online.reply(text="EUR 55 [1].")
+    answer, _, _ = await generate()
+    assert [source.cited for source in answer.sources] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"status": 404, "error": "model 'x' not found"}, {"status": 500, "error": "oom"}, {"text": ""}, {"delay_s": 9},
+     {"text": "   "}, {"malformed_after": 0}, {"disconnect_after": 0}],
+)  # fmt: skip
+async def test_before_the_first_token_a_fault_gives_the_extractive_answer(online, rag_settings, fault) -> None:
+    rag_settings(ollama={"first_token_timeout_s": 0.15, "between_tokens_timeout_s": 0.15})
+    online.reply(**fault)
+    answer, events, trace = await generate()
+    assert "No language model wrote this" in answer.text
+    assert "EUR 55. [1]" in answer.text
+    assert answer.text == events.text
+    assert (answer.model, answer.partial) == ("", False)
+    assert trace.degraded[0]["step"] == "generate"
+
+
+@pytest.mark.parametrize("fault", ["disconnect_after", "error_after", "stall_after", "malformed_after"])
+async def test_a_stream_that_breaks_leaves_what_came(online, rag_settings, fault) -> None:
+    rag_settings(ollama={"between_tokens_timeout_s": 0.15})
+    online.reply(text="It is EUR 55 for every single resit [1].", **{fault: 3})
+    answer, events, trace = await generate()
+    assert answer.partial
+    assert answer.text.startswith("It is")
+    assert answer.text == events.text
+    assert trace.degraded[0]["step"] == "generate"
+
+
+async def test_an_answer_cut_at_its_length_is_marked_partial(online) -> None:
+    online.reply(text="It is EUR 55 [1] and", done_reason="length")
+    answer, _, trace = await generate()
+    assert answer.partial
+    assert "limit" in trace.degraded[0]["reason"]
+
+
+async def test_at_the_deadline_the_answer_ends_where_it_is(online) -> None:
+    online.reply(text="It is EUR 55 for every single resit [1].", stall_after=3)
+    answer, _, _ = await generate(rag=with_corrective(settings.RAG, timeout_s=0.3))
+    assert answer.partial
+    assert answer.text.startswith("It is")
+
+
+async def test_stopping_closes_the_models_connection(online) -> None:
+    online.reply(text="It is EUR 55 for every single resit [1].", stall_after=2)
+    task = asyncio.create_task(generate())
+    while not (online.chats and online.chats[0].pieces_sent >= 2):
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(online.chats[0].wait_client_closed)
+
+
+@pytest.mark.parametrize(
+    "text", ["I cannot find this in the documents.", "文件中没有提到。", "The passages do not say."]
+)
+async def test_a_model_that_finds_nothing_says_no_answer(online, text: str) -> None:
+    online.reply(text=text)
+    answer, _, _ = await generate()
+    assert answer.decision == "NO_ANSWER"
+    assert not any(source.cited for source in answer.sources)
+
+
+@pytest.mark.parametrize(
+    ("language", "lead", "quote"),
+    [("zh-hant", "本回答未經語言模型撰寫", "每學年"), ("zh-hans", "本回答未经语言模型撰写", "每学年")],
+)
+async def test_the_extractive_answer_is_in_the_questions_script(offline, language, lead, quote) -> None:
+    run = start_run(settings.RAG)
+    found = (scored(1, "校长奖学金每学年5000欧元。", rerank=0.9),)
+    step = Generate(make_tools(settings.RAG))
+    answer = await step.generate(ask("獎學金"), "校長獎學金每學年多少？", found, run=run, language=language)
+    assert answer.text.startswith(lead)
+    assert quote in answer.text
+    assert "[1]" in answer.text

@@ -1,0 +1,35 @@
+from retrieval.steps.order import choose, fit, place
+from tests.retrieval.steps.fakes import scored
+
+RANKED = [scored(number, f"passage {number}", rerank=1 - number / 10) for number in range(1, 6)]
+
+
+def ids(candidates) -> str:
+    return "".join(candidate.chunk_id[1:] for candidate in candidates)
+
+
+def test_the_sandwich_has_the_best_at_both_ends() -> None:
+    assert ids(place(RANKED, "sandwich")) == "13542"
+    assert ids(place(RANKED, "top_first")) == "12345"
+    assert ids(place(RANKED[:2], "sandwich")) == "12"
+
+
+def test_weak_passages_and_repeated_texts_are_left_out() -> None:
+    again = scored(9, "passage  1", rerank=0.85)
+    assert ids(choose([RANKED[0], again, *RANKED[1:]], most=3, weak_score=0.3)) == "123"
+    assert ids(choose(RANKED, most=9, weak_score=0.65)) == "123"
+
+
+def test_where_all_are_weak_all_stay() -> None:
+    weak = [scored(number, f"text {number}", rerank=0.1) for number in range(1, 5)]
+    assert ids(choose(weak, most=3, weak_score=0.3)) == "123"
+    assert choose([], most=3, weak_score=0.3) == []
+
+
+def test_the_best_passage_stays_however_long_it_is() -> None:
+    assert ids(fit([scored(1, "word " * 500), scored(2, "x")], tokens=50)) == "1"
+
+
+def test_passages_are_kept_while_they_fit() -> None:
+    long = [scored(number, "word " * 80) for number in range(1, 6)]
+    assert ids(fit(long, tokens=230)) == "12"

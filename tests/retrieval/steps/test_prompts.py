@@ -1,0 +1,45 @@
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from retrieval.prompting import BUILT_IN, PromptLibrary
+
+VARIABLES = {
+    "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
+    "sub_queries": 4,
+    "language_name": "English",
+}  # fmt: skip
+FILES = sorted(BUILT_IN.glob("*.md"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_prompt_renders(path: Path) -> None:
+    name, language = path.stem.split(".")
+    prompt = PromptLibrary().render(name, language=language, **VARIABLES)
+    assert VARIABLES["question"] in prompt.user.splitlines()[-1]
+    assert "$" not in prompt.system + prompt.user
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_system_part_never_varies(path: Path) -> None:
+    name, language = path.stem.split(".")
+    assert not PromptLibrary().template(name, language=language).system.get_identifiers()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_quoted_material_is_declared_as_such(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for tag in ("passages", "conversation"):
+        assert text.count(f"</{tag}>") == (f"${'history' if tag == 'conversation' else tag}" in text)
+        if f"</{tag}>" in text:
+            assert f"<{tag}>" in text.split("\n---\n")[0]
+
+
+def test_each_prompt_is_there_in_both_languages() -> None:
+    names = {
+        language: {path.stem.split(".")[0] for path in FILES if path.stem.endswith(language)}
+        for language in ("en", "zh")
+    }
+    assert names["en"] == names["zh"]
+    assert {settings.RAG.rewrite.prompt, settings.RAG.hyde.prompt, settings.RAG.rerank.prompt} <= names["en"]

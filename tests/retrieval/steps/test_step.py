@@ -1,0 +1,100 @@
+import asyncio
+
+import pytest
+
+from retrieval.errors import ModelOutputError
+from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.step import Deadline, FirstSearch, attempt
+from retrieval.trace import Trace
+
+
+async def value(delay_s: float = 0.0) -> str:
+    await asyncio.sleep(delay_s)
+    return "result"
+
+
+async def test_the_result_is_handed_through() -> None:
+    async with Trace().step("rewrite") as step:
+        assert await attempt(step, value(), fallback=lambda: "fallback", timeout_s=1) == "result"
+    assert step.status == "ok"
+
+
+async def test_a_step_that_takes_too_long_falls_back() -> None:
+    async with Trace().step("rewrite") as step:
+        assert await attempt(step, value(5), fallback=lambda: "fallback", timeout_s=0.01) == "fallback"
+    assert step.status == "degraded"
+
+
+async def test_a_model_error_falls_back_with_its_reason() -> None:
+    async def fails() -> str:
+        raise ModelOutputError("nonsense")
+
+    async with Trace().step("hyde") as step:
+        assert await attempt(step, fails(), fallback=lambda: "fallback", timeout_s=1) == "fallback"
+    assert step.detail["reason"] == "nonsense"
+
+
+async def test_a_running_call_is_broken_off_when_the_first_search_is_good() -> None:
+    race = FirstSearch(head_start_s=0.0)
+    asyncio.get_running_loop().call_later(0.02, lambda: race.finish(good=True))
+    async with Trace().step("rewrite") as step:
+        result = await attempt(step, value(5), fallback=lambda: "fallback", timeout_s=3, first_search=race)
+    assert (result, step.status) == ("fallback", "skipped")
+
+
+async def test_a_call_waits_for_the_head_start_and_is_never_made_when_the_search_was_good() -> None:
+    called = []
+
+    async def call() -> str:
+        called.append(1)
+        return "result"
+
+    race = FirstSearch(head_start_s=5.0)
+    asyncio.get_running_loop().call_later(0.02, lambda: race.finish(good=True))
+    async with Trace().step("rewrite") as step:
+        await attempt(step, call(), fallback=str, timeout_s=3, first_search=race)
+    assert not called
+
+
+async def test_a_weak_first_search_lets_the_call_go_on() -> None:
+    race = FirstSearch(head_start_s=5.0)
+    race.finish(good=False)
+    async with Trace().step("rewrite") as step:
+        assert await attempt(step, value(), fallback=str, timeout_s=3, first_search=race) == "result"
+
+
+async def test_cancelling_a_step_cancels_its_call() -> None:
+    ended = asyncio.Event()
+
+    async def call() -> str:
+        try:
+            return await value(5)
+        finally:
+            ended.set()
+
+    async def step() -> None:
+        async with Trace().step("rewrite") as record:
+            race = FirstSearch(head_start_s=0.0)
+            await attempt(record, call(), fallback=str, timeout_s=3, first_search=race)
+
+    task = asyncio.create_task(step())
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+def test_a_deadline_bounds_every_limit() -> None:
+    assert Deadline(0).limit(20) == 0
+    assert Deadline(100).limit(20) == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("Hello!", "small_talk"), ("hi there, good morning", "small_talk"), ("Thanks a lot", "thanks"),
+     ("你好！", "small_talk"), ("謝謝您", "thanks"), ("Hello, what is the fee?", None), ("你好，请问学费多少？", None),
+     ("", None), ("?!", None)],
+)  # fmt: skip
+def test_greetings_and_thanks_are_told_from_questions(text: str, kind: str | None) -> None:
+    assert small_talk_kind(text) == kind

@@ -1,0 +1,189 @@
+"""Measuring retrieval on a tiny labelled set, on a real Milvus Lite and with the model-free embedder."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from pymilvus import MilvusClient
+
+from ragsite.rag_settings import MilvusSettings, OllamaSettings
+from retrieval.evaluation import runner
+from retrieval.evaluation.dataset import load_dataset
+from retrieval.evaluation.stages import UnknownStageError, parse_stages
+
+DOCUMENTS = [
+    {"id": "leave", "title": "Leave", "text": "Every employee has thirty days of paid leave in a year."},
+    {"_id": "travel", "title": "Travel", "text": "Train tickets are refunded when the receipt is handed in."},
+    {"id": "kitchen", "title": "Kitchen", "text": "The dishwasher is emptied by whoever comes first."},
+    {"id": "parking", "title": "Parking", "text": "Bicycles stand in the cellar. " * 120},
+]
+QUERIES = [
+    {"id": "q1", "text": "How many days of paid leave does an employee have?"},
+    {"_id": "q2", "text": "Are train tickets refunded?"},
+    {"id": "q3", "text": "Who founded the orchestra of Vienna?", "unanswerable": True},
+    {"id": "q4", "text": "Where do bicycles stand?"},
+    {"id": "q5", "text": "Which volcano erupted?", "unanswerable": True, "excluded": True},
+]
+QRELS = ["q1\tleave\t1", "q2\ttravel\t1", "q4\tparking\t1"]
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    write(folder / "corpus.jsonl", [json.dumps(row) for row in DOCUMENTS])
+    write(folder / "queries.jsonl", [json.dumps(row) for row in QUERIES])
+    write(folder / "qrels.tsv", QRELS)
+    return folder
+
+
+@pytest.fixture
+def offline(milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: Path, settings: Any) -> Iterator[str]:
+    """No model server; the session's Milvus. Its address."""
+    settings.DATA_DIR = tmp_path / "data"
+    rag_settings(ollama=OllamaSettings(offline="1"), milvus=milvus)
+    yield milvus.uri
+    logging.disable(logging.NOTSET)
+
+
+def write(path: Path, lines: Sequence[str]) -> None:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def evaluate(folder: Path, *arguments: str) -> str:
+    out = StringIO()
+    call_command("evaluate", str(folder), *arguments, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def collections_of(uri: str, prefix: str) -> list[str]:
+    client = MilvusClient(uri=uri)
+    try:
+        return [name for name in client.list_collections() if name.startswith(prefix)]
+    finally:
+        client.close()
+
+
+def test_json_has_the_contracts_shape(labelled: Path, offline: str) -> None:
+    result = json.loads(evaluate(labelled, "--json", "--stages", "bm25,dense,hybrid"))
+    assert list(result) == ["dataset", "queries", "stages", "decisions"]
+    assert (result["dataset"], result["queries"]) == ("tiny", 3)
+    assert list(result["stages"]) == ["dense", "bm25", "hybrid"]
+    assert set(result["stages"]["hybrid"]) == {"ndcg@10", "recall@10", "recall@100", "mrr", "p50_ms", "p95_ms"}
+
+
+def test_bm25_finds_each_document_first_also_one_that_is_cut_into_chunks(labelled: Path, offline: str) -> None:
+    stage = json.loads(evaluate(labelled, "--json", "--stages", "bm25", "--no-decisions"))["stages"]["bm25"]
+    assert [stage[name] for name in ("ndcg@10", "recall@10", "recall@100", "mrr")] == [1.0, 1.0, 1.0, 1.0]
+    assert 0 < stage["p50_ms"] <= stage["p95_ms"]
+
+
+def test_an_empty_question_counts_as_one_that_found_nothing(labelled: Path, offline: str) -> None:
+    write(labelled / "queries.jsonl", [json.dumps(QUERIES[0]), '{"id": "q2", "text": " "}'])
+    result = json.loads(evaluate(labelled, "--json", "--stages", "bm25"))
+    assert (result["queries"], result["stages"]["bm25"]["mrr"]) == (2, 0.5)
+
+
+def test_decisions_are_counted_by_kind_of_question_without_excluded_ones(labelled: Path, offline: str) -> None:
+    decisions = json.loads(evaluate(labelled, "--json", "--stages", "bm25"))["decisions"]
+    assert {kind: sum(counts.values()) for kind, counts in decisions.items()} == {"answerable": 3, "unanswerable": 1}
+    assert decisions["unanswerable"] == {"NO_ANSWER": 1}
+
+
+def test_a_set_without_marked_questions_gets_no_decisions(labelled: Path, offline: str) -> None:
+    write(labelled / "queries.jsonl", [json.dumps(row) for row in QUERIES[:2]])
+    assert json.loads(evaluate(labelled, "--json", "--stages", "bm25"))["decisions"] == {}
+
+
+def test_nothing_is_left_in_the_index(labelled: Path, offline: str, milvus: MilvusSettings) -> None:
+    evaluate(labelled, "--stages", "bm25", "--no-decisions")
+    assert collections_of(offline, milvus.prefix) == []
+
+
+def test_nothing_is_left_in_the_index_when_it_is_stopped(
+    labelled: Path, offline: str, milvus: MilvusSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    async def stopped(*_: object) -> None:
+        seen.extend(collections_of(offline, milvus.prefix))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "_stages", stopped)
+    with pytest.raises(CommandError, match="Stopped"):
+        evaluate(labelled)
+    assert len(seen) == 1
+    assert collections_of(offline, milvus.prefix) == []
+
+
+def test_embeddings_are_kept_for_the_next_run(
+    labelled: Path, offline: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate(labelled, "--stages", "dense", "--no-decisions", "--cache", str(tmp_path / "kept"))
+    monkeypatch.setattr("retrieval.providers.lexical.embed_texts", lambda texts: pytest.fail("embedded anew"))
+    assert "dense" in evaluate(labelled, "--stages", "dense", "--no-decisions", "--cache", str(tmp_path / "kept"))
+
+
+def test_stages_that_need_a_model_say_that_a_fallback_served(labelled: Path, offline: str) -> None:
+    told = evaluate(labelled, "--stages", "hybrid,rerank,boosts", "--no-decisions")
+    assert "+rerank: a fallback served for 3 of 3 (rerank: offline mode" in told
+    assert "+boosts: a fallback served for 3 of 3 (boost: there are no ratings" in told
+
+
+def test_a_saved_run_is_compared_with(labelled: Path, offline: str, tmp_path: Path) -> None:
+    saved = tmp_path / "before.json"
+    evaluate(labelled, "--stages", "bm25", "--no-decisions", "--save", str(saved))
+    before = json.loads(saved.read_text())
+    before["stages"]["bm25"]["mrr"] = 0.5
+    saved.write_text(json.dumps(before))
+    told = evaluate(labelled, "--stages", "bm25", "--no-decisions", "--compare", str(saved))
+    assert "+50.00" in told
+    assert "was" not in told
+
+
+def test_a_limit_takes_the_same_questions_every_time(labelled: Path) -> None:
+    dataset = load_dataset(labelled)
+    chosen = [query.id for query in dataset.limited(2).queries]
+    assert len(chosen) == 2
+    assert chosen == [query.id for query in dataset.limited(2).queries]
+    assert dataset.limited(100) == dataset
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stages", "magic"], "no stage 'magic'"),
+        (["--k", "0"], "--k must be from 1"),
+        (["--limit", "0"], "--limit must be at least 1"),
+    ],
+)
+def test_wrong_options_are_refused(labelled: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message) as refused:
+        evaluate(labelled, *arguments)
+    assert refused.value.returncode == 2
+
+
+def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"holds no corpus\.jsonl") as refused:
+        evaluate(tmp_path)
+    assert refused.value.returncode == 2
+
+
+def test_a_malformed_line_is_named(labelled: Path) -> None:
+    write(labelled / "corpus.jsonl", ['{"id": "a", "text": "b"}', "{not json"])
+    with pytest.raises(CommandError, match=r"corpus\.jsonl line 2 is not JSON") as refused:
+        evaluate(labelled)
+    assert refused.value.returncode == 1
+
+
+def test_stages_come_in_their_order_with_or_without_plus() -> None:
+    assert parse_stages("rerank, hybrid,+hyde") == ("hybrid", "+hyde", "+rerank")
+    with pytest.raises(UnknownStageError):
+        parse_stages(",")

@@ -1,0 +1,226 @@
+"""The index against a real Milvus Lite."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ragsite.rag_settings import MilvusSettings
+from retrieval.analysis import query_text
+from retrieval.errors import IndexUnavailableError
+from retrieval.index import MilvusIndex
+from retrieval.index.schema import MAX_TERMS_BYTES, backend_options, entity, index_options
+from retrieval.milvus_lite import LiteServer
+from retrieval.values import EmbeddingSpace, SearchFilters
+from tests.milvus import COLLECTION, SPACE, ids, no_other_writer, row, unit_vector
+
+NONE = SearchFilters()
+
+
+async def dense(index: MilvusIndex, *vector: float, limit: int = 10, filters: SearchFilters = NONE) -> list[str]:
+    vectors = np.stack([unit_vector(*vector)])
+    found = await index.search_dense(SPACE, vectors, collection_ids=[COLLECTION], filters=filters, limit=limit)
+    return ids(found[0])
+
+
+async def test_dense_search_orders_by_cosine(index: MilvusIndex) -> None:
+    near, far = row("near", 1, 0.1), row("far", 0, 1)
+    await index.upsert(SPACE, [far, near])
+    vectors = np.stack([unit_vector(1), unit_vector(0, 1)])
+    found = await index.search_dense(SPACE, vectors, collection_ids=[COLLECTION], filters=NONE, limit=2)
+    assert [ids(leg) for leg in found] == [[near.chunk_id, far.chunk_id], [far.chunk_id, near.chunk_id]]
+    assert found[1][0].score == pytest.approx(1.0, abs=1e-5)
+    assert found[0][0].document_id == near.document_id
+
+
+async def test_bm25_scores_are_positive_and_best_first(index: MilvusIndex) -> None:
+    often, once = row("library library hours"), row("library and a canteen with many other things")
+    await index.upsert(SPACE, [once, often, row("something else")])
+    found = await index.search_bm25(
+        SPACE, ["librari", "", "nowhere"], collection_ids=[COLLECTION], filters=NONE, limit=5
+    )
+    assert ids(found[0]) == [often.chunk_id, once.chunk_id]
+    assert found[0][0].score > found[0][1].score > 0
+    assert found[1:] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("The pod shows ImagePullBackOff since 2025-03.", "imagepullbackoff"),
+        ("See §12.3 for details", "§12.3"),
+        ("圖書館的開放時間", "图书馆"),
+        ("Rückmeldung für Studierende", "Rückmeldung"),
+        ("東京の天気", "天気"),
+    ],
+)
+async def test_the_backend_keeps_our_terms_whole(index: MilvusIndex, text: str, query: str) -> None:
+    wanted = row(text)
+    await index.upsert(SPACE, [wanted, row("something else entirely")])
+    found = await index.search_bm25(SPACE, [query_text(query)], collection_ids=[COLLECTION], filters=NONE, limit=5)
+    assert ids(found[0]) == [wanted.chunk_id]
+
+
+async def test_rows_are_written_once_however_often(index: MilvusIndex) -> None:
+    first = row("first")
+    await index.upsert(SPACE, [first, row("second")])
+    await index.upsert(SPACE, [replace(first, terms="changed")])
+    assert await index.count(SPACE) == 2
+    found = await index.search_bm25(SPACE, ["changed"], collection_ids=[COLLECTION], filters=NONE, limit=5)
+    assert ids(found[0]) == [first.chunk_id]
+
+
+async def test_other_collections_are_never_searched(index: MilvusIndex) -> None:
+    await index.upsert(SPACE, [row("secret", 1, collection_id=str(uuid.uuid4()))])
+    assert await dense(index, 1) == []
+    assert await index.search_bm25(SPACE, ["secret"], collection_ids=[COLLECTION], filters=NONE, limit=5) == [[]]
+
+
+async def test_an_empty_scope_never_reaches_milvus(index: MilvusIndex) -> None:
+    await index.upsert(SPACE, [row("open", 1)])
+    vectors = np.stack([unit_vector(1)])
+    assert await index.search_dense(SPACE, vectors, collection_ids=[], filters=NONE, limit=5) == [[]]
+
+
+async def test_metadata_filters_choose_rows(index: MilvusIndex) -> None:
+    rules = row("a", 1, department="Library", doc_type="rules", policy_year=2025, tags=("fees", "loans"))
+    await index.upsert(SPACE, [rules, row("b", 1, department="Housing", policy_year=2024, tags=("fees",)), row("c", 1)])
+    for filters in (
+        SearchFilters(department="Library"),
+        SearchFilters(doc_type="rules"),
+        SearchFilters(policy_year=2025),
+        SearchFilters(tags=("loans", "unknown")),
+    ):
+        assert await dense(index, 1, filters=filters) == [rules.chunk_id]
+    assert len(await dense(index, 1, filters=SearchFilters(tags=("fees",)))) == 2
+
+
+async def test_deletes_by_chunk_document_and_collection(index: MilvusIndex) -> None:
+    other = str(uuid.uuid4())
+    one, two, three, four = row("1"), row("2"), row("3"), row("4", collection_id=other)
+    await index.upsert(SPACE, [one, two, three, four])
+    await index.delete_chunks(SPACE, [one.chunk_id])
+    await index.delete_document(SPACE, two.document_id)
+    assert await index.chunk_ids(SPACE) == {three.chunk_id, four.chunk_id}
+    await index.delete_collection(SPACE, other)
+    assert await index.chunk_ids(SPACE) == {three.chunk_id}
+    assert await index.chunk_ids(SPACE, document_id=three.document_id) == {three.chunk_id}
+
+
+async def test_an_unknown_space_is_empty(index: MilvusIndex) -> None:
+    unknown = EmbeddingSpace("never used", 4)
+    vectors = np.ones((1, 4), dtype=np.float32)
+    assert await index.count(unknown) == 0
+    assert await index.chunk_ids(unknown) == set()
+    assert await index.search_dense(unknown, vectors, collection_ids=[COLLECTION], filters=NONE, limit=5) == [[]]
+    await index.delete_document(unknown, "none")
+
+
+async def test_spaces_whose_names_look_alike_are_apart(index: MilvusIndex) -> None:
+    await index.upsert(EmbeddingSpace("bge:m3", 8), [row("x")])
+    assert await index.count(EmbeddingSpace("bge-m3", 8)) == 0
+
+
+async def test_a_rebuild_swaps_without_taking_search_away(index: MilvusIndex) -> None:
+    old, new = row("old", 1), row("new", 1)
+    await index.upsert(SPACE, [old])
+    generation = await index.build_generation(SPACE)
+    await index.write_generation(generation, [new, row("gone since")])
+    assert await dense(index, 1) == [old.chunk_id]
+    async with index.swapping(generation):
+        surplus = await index.generation_ids(generation) - {new.chunk_id}
+        await index.trim_generation(generation, sorted(surplus))
+    assert await dense(index, 1) == [new.chunk_id]
+    again = await index.build_generation(SPACE)
+    assert again.name != generation.name
+
+
+async def test_stored_vectors_can_be_read_back(index: MilvusIndex) -> None:
+    stored = row("x", 3, 4)
+    await index.upsert(SPACE, [stored])
+    vectors = await index.vectors(SPACE, [stored.chunk_id, "unknown"])
+    assert list(vectors) == [stored.chunk_id]
+    np.testing.assert_allclose(vectors[stored.chunk_id], stored.vector, atol=1e-6)
+
+
+async def test_without_a_server_the_error_says_so() -> None:
+    index = MilvusIndex(MilvusSettings(), uri="", writer_lock=no_other_writer)
+    with pytest.raises(IndexUnavailableError, match="No Milvus server is running"):
+        await index.count(SPACE)
+
+
+async def test_a_dead_address_is_unavailable_not_empty() -> None:
+    index = MilvusIndex(MilvusSettings(connect_timeout_s=0.5), uri="http://127.0.0.1:9", writer_lock=no_other_writer)
+    with pytest.raises(IndexUnavailableError):
+        await index.ping()
+    with pytest.raises(IndexUnavailableError):
+        await dense(index, 1)
+    await index.close()
+
+
+async def test_a_killed_server_that_comes_back_elsewhere_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:
+    server = LiteServer(tmp_path_factory.mktemp("killed"))
+    assert server.claim()
+    try:
+        server.start()
+        server.wait_ready()
+        index = MilvusIndex(MilvusSettings(connect_timeout_s=1.0), uri=lambda: server.uri, writer_lock=no_other_writer)
+        kept = row("kept", 1)
+        await index.upsert(SPACE, [kept])
+        assert server.process is not None
+        server.process.kill()
+        server.process.wait()
+        with pytest.raises(IndexUnavailableError):
+            await dense(index, 1)
+        server.stop()
+        assert server.claim()
+        server.start()
+        server.wait_ready()
+        assert await dense(index, 1) == [kept.chunk_id]
+        await index.upsert(SPACE, [row("more", 1)])
+        assert await index.count(SPACE) == 2
+        await index.close()
+    finally:
+        server.stop()
+
+
+def test_only_tokenizer_and_partitions_differ_between_backends() -> None:
+    assert backend_options("milvus_lite-3.2.2")[0] == "standard"
+    assert backend_options("v2.6.1")[0] == "whitespace"
+
+
+def test_terms_too_long_for_the_field_end_with_a_whole_term() -> None:
+    terms = " ".join(["图书馆"] * 10_000)
+    kept = entity(replace(row("x"), terms=terms))["terms"]
+    assert len(kept.encode()) <= MAX_TERMS_BYTES
+    assert set(kept.split()) == {"图书馆"}
+
+
+async def test_a_dropped_space_is_gone_and_can_be_made_anew(index: MilvusIndex) -> None:
+    await index.upsert(SPACE, [row("apples")])
+    await index.drop(SPACE)
+    assert await index.count(SPACE) == 0
+    await index.upsert(SPACE, [row("pears")])
+    assert await index.count(SPACE) == 1
+
+
+async def test_bm25s_numbers_reach_milvus(milvus_settings: MilvusSettings) -> None:
+    scores = []
+    for k1 in (0.1, 2.0):
+        own = replace(milvus_settings, prefix=f"{milvus_settings.prefix}k{k1:.0f}")
+        index = MilvusIndex(own, uri=own.uri, writer_lock=no_other_writer, k1=k1, b=0.0)
+        await index.upsert(SPACE, [row("apples apples apples"), row("pears")])
+        found = await index.search_bm25(
+            SPACE, [query_text("apples")], collection_ids=[COLLECTION], filters=NONE, limit=5
+        )
+        scores.append(found[0][0].score)
+        await index.close()
+    assert scores[1] / scores[0] == pytest.approx((3 * 3.0 / (3 + 2.0)) / (3 * 1.1 / (3 + 0.1)))
+
+
+def test_a_server_takes_each_index_option_as_a_field_of_its_own() -> None:
+    assert index_options("v2.6.0", {"bm25_k1": 0.9}) == {"bm25_k1": 0.9}
+    assert index_options("milvus-lite 3.2.2", {"bm25_k1": 0.9}) == {"params": {"bm25_k1": 0.9}}

@@ -1,0 +1,234 @@
+"""The index against the database: compared, repaired, rebuilt, re-embedded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+
+from retrieval.engine import Engine, close_engine, get_engine
+from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
+from retrieval.models import Chunk, Collection, Document
+from retrieval.ports import SearchRequest
+from retrieval.providers.lexical import SPACE as LEXICAL
+from retrieval.selectors import scope_for_all
+from retrieval.services import index_rebuild as rebuild_module
+from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
+from retrieval.services.index_sync import MAINTENANCE, SpaceRepair, index_repair
+from retrieval.services.write_lease import write_lease
+from retrieval.values import EmbeddingSpace, Query
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
+from tests.milvus import row
+from tests.ollama_server import OllamaServer
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest_asyncio.fixture
+async def engine(milvus: Any, offline: None) -> AsyncIterator[Engine]:
+    yield get_engine()
+    await close_engine()
+
+
+def _library(chunks: int = 3, **fields: Any) -> Collection:
+    collection = CollectionFactory(name="library", embedding_model=LEXICAL.model, embedding_dim=LEXICAL.dim)
+    document = DocumentFactory(collection=collection, title="Loans", **fields)
+    for seq in range(chunks):
+        ChunkFactory(document=document, seq=seq, text=f"Rule number {seq} about borrowing books", indexed=False)
+    return collection
+
+
+async def library(**options: Any) -> Collection:
+    return await sync_to_async(_library)(**options)
+
+
+async def chunk_ids() -> set[str]:
+    return {str(pk) async for pk in Chunk.objects.values_list("pk", flat=True)}
+
+
+async def found(engine: Engine, text: str) -> list[str]:
+    scope = await sync_to_async(scope_for_all)()
+    result = await engine.searcher.search(SearchRequest(queries=(Query(text),), scope=scope))
+    assert result.degraded == ()
+    return [candidate.chunk_id for candidate in result.candidates]
+
+
+async def test_missing_chunks_are_embedded_written_and_flagged(engine: Engine) -> None:
+    await library()
+    [repair] = await index_repair()
+    assert (repair.missing, repair.written, repair.surplus) == (3, 3, 0)
+    assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
+    assert not await Chunk.objects.filter(indexed=False).aexists()
+    assert len(await found(engine, "borrowing books")) == 3
+
+
+async def test_surplus_rows_are_deleted(engine: Engine) -> None:
+    await library()
+    stray = row("stray", dim_of=LEXICAL)
+    await engine.index.upsert(LEXICAL, [stray])
+    [repair] = await index_repair()
+    assert repair.surplus == 1
+    assert stray.chunk_id not in await engine.index.chunk_ids(LEXICAL)
+
+
+async def test_an_index_in_order_is_left_alone(engine: Engine) -> None:
+    await library()
+    await index_repair()
+    assert await index_repair() == [SpaceRepair(space=LEXICAL, chunks=3, missing=0, surplus=0)]
+
+
+async def test_a_flag_that_promises_too_much_is_kept_by_writing_the_chunk(engine: Engine) -> None:
+    await library()
+    await index_repair()
+    lost = await Chunk.objects.afirst()
+    assert lost
+    await engine.index.delete_chunks(LEXICAL, [str(lost.pk)])
+    [repair] = await index_repair()
+    assert (repair.missing, repair.written) == (1, 1)
+
+
+async def test_chunks_of_a_running_ingest_are_its_own_work(engine: Engine) -> None:
+    await library(status=Document.Status.EMBEDDING)
+    [repair] = await index_repair()
+    assert (repair.missing, repair.chunks) == (0, 3)
+    assert await engine.index.count(LEXICAL) == 0
+
+
+async def test_without_the_embedding_model_the_rest_is_repaired_and_the_gap_named(engine: Engine) -> None:
+    collection = await library()
+    away = EmbeddingSpace("bge-m3:latest", 8)
+    await Collection.objects.filter(pk=collection.pk).aupdate(embedding_model=away.model, embedding_dim=away.dim)
+    stray = row("stray")
+    await engine.index.upsert(away, [stray])
+    [repair] = await index_repair()
+    assert (repair.missing, repair.surplus, repair.written) == (3, 1, 0)
+    assert repair.problem
+    assert await engine.index.count(away) == 0
+
+
+async def test_one_process_at_a_time_maintains_the_index(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.services.index_sync.MAINTENANCE_WAIT_S", 0.0)
+    async with write_lease(MAINTENANCE):
+        with pytest.raises(IndexUnavailableError):
+            await index_repair()
+
+
+async def test_a_rebuild_keeps_vectors_and_renews_terms(engine: Engine) -> None:
+    await library()
+    await index_repair()
+    ids = sorted(await chunk_ids())
+    before = await engine.index.vectors(LEXICAL, ids)
+    stray = row("stray", dim_of=LEXICAL)
+    await engine.index.upsert(LEXICAL, [stray])
+    reported: list[int] = []
+    assert await index_rebuild(report=reported.append) == 3
+    assert sum(reported) == 3
+    after = await engine.index.vectors(LEXICAL, ids)
+    assert await engine.index.chunk_ids(LEXICAL) == set(ids)
+    for chunk_id in ids:
+        np.testing.assert_allclose(after[chunk_id], before[chunk_id], atol=1e-6)
+    assert len(await found(engine, "borrowing books")) == 3
+
+
+async def test_what_comes_and_goes_during_a_rebuild_is_taken_up(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await library()
+    await index_repair()
+    fill = rebuild_module._fill
+
+    async def fill_while_others_work(*args: Any) -> int:
+        written = await fill(*args)
+        if not await Chunk.objects.filter(text="new").aexists():
+            document = await Document.objects.aget(collection=collection)
+            await sync_to_async(ChunkFactory)(document=document, seq=9, text="new")
+            await (await Chunk.objects.aget(seq=0)).adelete()
+        return written
+
+    monkeypatch.setattr(rebuild_module, "_fill", fill_while_others_work)
+    await index_rebuild()
+    assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
+
+
+async def test_search_goes_on_during_a_rebuild(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    await library()
+    await index_repair()
+    fill, seen = rebuild_module._fill, []
+
+    async def fill_while_searching(*args: Any) -> int:
+        seen.append(len(await found(engine, "borrowing books")))
+        return await fill(*args)
+
+    monkeypatch.setattr(rebuild_module, "_fill", fill_while_searching)
+    await asyncio.gather(index_rebuild())
+    assert seen == [3, 3]
+
+
+async def test_one_collection_can_be_written_anew_in_place(engine: Engine) -> None:
+    collection = await library()
+    assert await collection_reindex(collection=collection, space=LEXICAL) == 3
+    assert await engine.index.chunk_ids(LEXICAL) == await chunk_ids()
+
+
+async def test_a_collection_embedded_offline_moves_to_the_model(
+    engine: Engine, ollama: OllamaServer, rag_settings: Any
+) -> None:
+    collection = await library()
+    await index_repair()
+    await close_engine()
+    rag_settings(ollama={"base_url": ollama.url, "offline": "auto"})
+    online = get_engine()
+    await collection.arefresh_from_db()
+    version = collection.version
+    space = await collection_reembed(collection=collection)
+    await collection.arefresh_from_db()
+    assert space.model != LEXICAL.model
+    assert (collection.embedding_model, collection.embedding_dim) == (space.model, space.dim)
+    assert collection.version == version + 1
+    assert await online.index.chunk_ids(space) == await chunk_ids()
+    assert await online.index.count(LEXICAL) == 0
+    assert len(await found(online, "borrowing books")) == 3
+
+
+async def test_re_embedding_offline_changes_nothing(engine: Engine) -> None:
+    collection = await library()
+    await index_repair()
+    await collection.arefresh_from_db()
+    version = collection.version
+    assert await collection_reembed(collection=collection) == LEXICAL
+    await collection.arefresh_from_db()
+    assert collection.version == version
+
+
+async def test_a_re_embedding_that_breaks_off_leaves_the_old_vectors_in_use(
+    engine: Engine, ollama: OllamaServer, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = await library()
+    await index_repair()
+    await close_engine()
+    rag_settings(ollama={"base_url": ollama.url, "offline": "auto"})
+
+    async def gone(*_: Any) -> Any:
+        raise EmbeddingUnavailableError("gone")
+
+    monkeypatch.setattr("retrieval.services.index_sync.embed", gone)
+    with pytest.raises(EmbeddingUnavailableError):
+        await collection_reembed(collection=collection)
+    await collection.arefresh_from_db()
+    assert collection.embedding_model == LEXICAL.model
+    assert len(await found(get_engine(), "borrowing books")) == 3
+
+
+async def test_what_was_cached_while_rows_were_missing_is_not_found_after_the_repair(engine: Engine) -> None:
+    await library()
+    await index_repair()
+    lost = sorted(await chunk_ids())[0]
+    await engine.index.delete_chunks(LEXICAL, [lost])
+    assert len(await found(engine, "borrowing books")) == 2
+    await index_repair()
+    assert len(await found(engine, "borrowing books")) == 3

@@ -1,0 +1,83 @@
+"""The decision path: what a step leaves behind, and how rounds are counted."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from retrieval.trace import ModelCall, NullSink, StepRecord, Trace, begin_model_call, end_model_call, longest_chain
+
+
+def call(started: float, ended: float | None) -> ModelCall:
+    return ModelCall(kind="chat", model="m", started_ms=started, ended_ms=ended)
+
+
+class RecordingSink(NullSink):
+    def __init__(self) -> None:
+        self.finished: list[StepRecord] = []
+
+    async def step_finished(self, step: StepRecord) -> None:
+        self.finished.append(step)
+
+
+@pytest.mark.parametrize(
+    ("spans", "rounds"),
+    [
+        ([], 0),
+        ([(0, 10)], 1),
+        ([(0, 10), (1, 9), (2, 12)], 1),
+        ([(0, 10), (10, 20), (20, None)], 3),
+        ([(0, 100), (0, 10), (10, 20)], 2),
+    ],
+)
+def test_calls_that_overlap_are_one_round(spans: list[tuple[float, float | None]], rounds: int) -> None:
+    assert longest_chain([call(*span) for span in spans]) == rounds
+
+
+def test_calls_begun_after_the_first_token_are_not_counted() -> None:
+    assert longest_chain([call(0, 10), call(12, 40), call(41, 50)], until_ms=20) == 2
+
+
+async def test_a_degraded_step_is_listed_with_its_reason() -> None:
+    trace = Trace()
+    async with trace.step("rerank") as step:
+        step.degrade("Ollama timed out after 20 s")
+    assert trace.degraded == [{"step": "rerank", "reason": "Ollama timed out after 20 s"}]
+
+
+async def test_a_failing_step_is_kept_and_its_error_goes_on() -> None:
+    trace = Trace()
+    with pytest.raises(KeyError):
+        async with trace.step("retrieve"):
+            raise KeyError("gone")
+    assert [(step.name, step.status) for step in trace.steps] == [("retrieve", "failed")]
+
+
+async def test_steps_reach_the_sink_when_they_end() -> None:
+    sink = RecordingSink()
+    trace = Trace(sink)
+    async with trace.step("route"):
+        assert sink.finished == []
+    assert [step.name for step in sink.finished] == ["route"]
+
+
+async def test_a_model_call_is_filed_under_the_step_whose_task_made_it() -> None:
+    trace = Trace()
+
+    async def model_call(name: str) -> None:
+        record = begin_model_call(ModelCall(kind="chat", model=name))
+        await asyncio.sleep(0)
+        end_model_call(record)
+
+    async def one_step(step_name: str) -> None:
+        async with trace.step(step_name):  # type: ignore[arg-type]
+            await model_call(step_name)
+
+    await asyncio.gather(one_step("rewrite"), one_step("hyde"))
+    assert {step.name: [c.model for c in step.calls] for step in trace.steps} == {
+        "rewrite": ["rewrite"],
+        "hyde": ["hyde"],
+    }
+    assert trace.usage().llm_calls == 2
+    assert trace.usage().llm_rounds == 1

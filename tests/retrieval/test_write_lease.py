@@ -1,0 +1,69 @@
+"""One writer at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from retrieval.errors import IndexUnavailableError
+from retrieval.models import WriteLease
+from retrieval.services.write_lease import lease_renew, lease_take, write_lease
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def test_writers_of_a_space_take_turns() -> None:
+    running, most = 0, 0
+
+    async def write() -> None:
+        nonlocal running, most
+        async with write_lease("space"):
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.01)
+            running -= 1
+
+    await asyncio.gather(*(write() for _ in range(4)))
+    assert most == 1
+
+
+async def test_spaces_do_not_wait_for_each_other() -> None:
+    async with write_lease("one", wait_s=0), write_lease("two", wait_s=0):
+        assert await WriteLease.objects.acount() == 2
+
+
+async def test_waiting_has_an_end() -> None:
+    async with write_lease("space"):
+        with pytest.raises(IndexUnavailableError, match="busy"):
+            async with write_lease("space", wait_s=0.05):
+                pass
+
+
+async def test_the_lease_of_a_killed_writer_is_taken_over() -> None:
+    await WriteLease.objects.acreate(space="space", holder="dead", expires_at=timezone.now() - timedelta(seconds=1))
+    async with write_lease("space", wait_s=0):
+        assert (await WriteLease.objects.aget(space="space")).holder != "dead"
+
+
+async def test_a_long_write_keeps_its_lease() -> None:
+    async with write_lease("space", lease_s=0.15):
+        first = (await WriteLease.objects.aget(space="space")).expires_at
+        await asyncio.sleep(0.12)
+        assert (await WriteLease.objects.aget(space="space")).expires_at > first
+
+
+async def test_the_lease_is_given_back_after_an_error() -> None:
+    with pytest.raises(ValueError, match="broken"):
+        async with write_lease("space"):
+            raise ValueError("broken")
+    assert not await WriteLease.objects.aexists()
+
+
+def test_only_the_holder_can_renew() -> None:
+    assert lease_take(space_key="space", holder="me", lease_s=5)
+    assert not lease_take(space_key="space", holder="other", lease_s=5)
+    assert not lease_renew(space_key="space", holder="other", lease_s=5)
+    assert lease_renew(space_key="space", holder="me", lease_s=5)

@@ -1,0 +1,352 @@
+"""The admin: every page opens for staff and for nobody else, history stays as it was, hostile text stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
+from django.db.models import Model
+from django.test import Client
+from django.urls import reverse
+from kombu.exceptions import OperationalError
+
+from chat.models import DecisionStep, Message, Session, Source
+from feedback.models import Rating
+from retrieval import tasks
+from retrieval.models import Chunk, Collection, Document, IngestJob, WriteLease
+from tests.factories import (
+    ChunkFactory,
+    CollectionFactory,
+    DecisionStepFactory,
+    DocumentFactory,
+    IngestJobFactory,
+    MessageFactory,
+    RatingFactory,
+    SessionFactory,
+    SourceFactory,
+    UserFactory,
+)
+
+OURS = [Session, Message, Source, DecisionStep, Rating, Collection, Document, Chunk, IngestJob, WriteLease]
+HISTORY = [Session, Message, Source, DecisionStep, Rating, Chunk, IngestJob]
+HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    client = Client()
+    client.force_login(UserFactory(is_superuser=True))
+    return client
+
+
+def url_of(model: type[Model], page: str = "changelist", row: Any = None) -> str:
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+    return reverse(name, args=[row.pk] if row is not None else None)
+
+
+def one_of_each(text: str = "Plain text.") -> dict[type[Model], Any]:
+    """A rated conversation about a document, with `text` wherever people or models can write."""
+    document = DocumentFactory(
+        title=text, error=text[:500], file_name=f"{text}.md", collection__description=text, tags=[text]
+    )
+    chunk = ChunkFactory(document=document, text=text, heading=text)
+    session = SessionFactory(title=text)
+    MessageFactory(session=session, question=True, text=text)
+    message = MessageFactory(
+        session=session,
+        text=text,
+        reason=text,
+        degraded=[{"step": "rerank", "reason": text}],
+        error={"code": "x", "content": text},
+        clarification={"question": text, "options": [text]},
+        request={"filters": {"department": text}},
+    )
+    source = SourceFactory(
+        message=message, document_id=document.pk, chunk_id=str(chunk.pk), title=text, text=text, heading=text
+    )
+    step = DecisionStepFactory(message=message, summary=text, detail={"variants": [text]})
+    rating = RatingFactory(message=message, score=1, comment=text, tags=["outdated"])
+    RatingFactory(message=message, source=source, score=2, comment=text)
+    lease = WriteLease.objects.create(space="lexical", holder=text[:100], expires_at=message.created_at)
+    return {
+        Session: session, Message: message, Source: source, DecisionStep: step, Rating: rating,
+        Collection: document.collection, Document: document, Chunk: chunk,
+        IngestJob: IngestJobFactory(document=document, error=text), WriteLease: lease,
+    }  # fmt: skip
+
+
+def test_every_model_of_ours_is_registered() -> None:
+    assert [model for model in OURS if not admin.site.is_registered(model)] == []
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_lists_and_pages_open_for_staff(staff: Client, model: type[Model]) -> None:
+    row = one_of_each()[model]
+    assert staff.get(url_of(model)).status_code == 200
+    assert staff.get(url_of(model), {"q": "plain"}).status_code == 200
+    assert staff.get(url_of(model, "change", row)).status_code == 200
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_lists_and_pages_are_closed_to_others(db: None, client: Client, model: type[Model]) -> None:
+    row = one_of_each("Secret text.")[model]
+    client.force_login(UserFactory())
+    for url in (url_of(model), url_of(model, "change", row)):
+        response = client.get(url)
+        assert response.status_code == 302
+        assert b"Secret" not in response.content
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_hostile_text_is_escaped_on_every_page(staff: Client, model: type[Model]) -> None:
+    row = one_of_each(HOSTILE)[model]
+    for url in (url_of(model), url_of(model, "change", row)):
+        html = staff.get(url).content.decode()
+        assert "<script>alert" not in html
+        assert "<img src=x" not in html
+
+
+@pytest.mark.parametrize("model", HISTORY)
+def test_history_cannot_be_added_to_or_changed(staff: Client, model: type[Model]) -> None:
+    row = one_of_each()[model]
+    assert staff.get(url_of(model, "add")).status_code == 403
+    assert staff.post(url_of(model, "change", row), {"text": "forged", "score": 5}).status_code == 403
+
+
+@pytest.mark.parametrize("model", [Message, Source, DecisionStep])
+def test_a_part_of_a_conversation_cannot_be_deleted_alone(staff: Client, model: type[Model]) -> None:
+    row = one_of_each()[model]
+    assert staff.post(url_of(model, "delete", row), {"post": "yes"}).status_code == 403
+    assert model._default_manager.filter(pk=row.pk).exists()
+
+
+def test_a_conversation_can_be_deleted_as_a_whole(staff: Client) -> None:
+    session = one_of_each()[Session]
+    assert staff.post(url_of(Session, "delete", session), {"post": "yes"}).status_code == 302
+    assert not Message.objects.exists()
+    assert not Rating.objects.exists()
+
+
+def test_the_review_shows_path_sources_ratings_and_a_link_to_the_document(staff: Client) -> None:
+    rows = one_of_each("Books are lent for four weeks.")
+    html = staff.get(url_of(Session, "change", rows[Session])).content.decode()
+    assert "Decision path, 1 step" in html
+    assert "rated 1/5 (outdated): Books are lent for four weeks." in html
+    assert url_of(Document, "change", rows[Document]) in html
+    assert "0.710" in html  # the source's dense score
+    assert "1500 ms" in html
+
+
+def test_a_deleted_document_is_named_without_a_link(staff: Client) -> None:
+    rows = one_of_each()
+    rows[Document].delete()
+    html = staff.get(url_of(Session, "change", rows[Session])).content.decode()
+    assert url_of(Document, "change", Document(pk=rows[Source].document_id)) not in html
+    assert "(deleted)" in html
+
+
+def test_a_long_conversation_is_shown_in_pages(staff: Client) -> None:
+    session = SessionFactory()
+    for number in range(51):
+        MessageFactory(session=session, question=True, text=f"Question number {number}.")
+    url = url_of(Session, "change", session)
+    assert "Question number 50." not in staff.get(url).content.decode()
+    assert "Question number 50." in staff.get(url, {"messages_page": 2}).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"decision": "NO_ANSWER"}, ["none"]),
+        ({"status": "stopped"}, ["stopped"]),
+        ({"workflow": "react"}, ["react"]),
+        ({"degraded": "yes"}, ["degraded"]),
+        ({"rating": "good"}, ["good"]),
+        ({"rating": "bad"}, ["worst", "bad"]),
+        ({"rating": "any"}, ["worst", "bad", "good"]),
+    ],
+)
+def test_conversations_are_found_by_what_happened_in_them(
+    staff: Client, query: dict[str, str], expected: list[str]
+) -> None:
+    MessageFactory(session__title="plain")
+    MessageFactory(session__title="none", decision="NO_ANSWER")
+    MessageFactory(session__title="stopped", status="stopped")
+    MessageFactory(session__title="react", workflow="react")
+    MessageFactory(session__title="degraded", degraded=[{"step": "rerank", "reason": "slow"}])
+    for title, score in (("worst", 1), ("good", 5), ("bad", 2)):
+        RatingFactory(message=MessageFactory(session__title=title), score=score)
+    result = staff.get(url_of(Session), query).context["cl"].result_list
+    assert [session.title for session in result] == expected
+
+
+def test_ratings_are_found_by_tag(staff: Client) -> None:
+    wanted = RatingFactory(tags=["outdated"])
+    RatingFactory(tags=["helpful"])
+    RatingFactory(tags=["not_helpful"])
+    assert list(staff.get(url_of(Rating), {"tag": "outdated"}).context["cl"].result_list) == [wanted]
+    assert len(staff.get(url_of(Rating), {"tag": "helpful"}).context["cl"].result_list) == 1
+
+
+@pytest.mark.parametrize("model", OURS)
+def test_lists_take_the_same_number_of_queries_however_long(
+    staff: Client, model: type[Model], django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    one_of_each()
+    for _ in range(11):
+        document = DocumentFactory(uploaded_by=UserFactory())
+        ChunkFactory(document=document)
+        IngestJobFactory(document=document)
+        message = MessageFactory()
+        RatingFactory(message=message, source=SourceFactory(message=message))
+        DecisionStepFactory(message=message)
+    with django_assert_max_num_queries(16):
+        assert staff.get(url_of(model)).status_code == 200
+
+
+def test_the_review_takes_the_same_number_of_queries_however_long(
+    staff: Client, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    session = SessionFactory()
+    for _ in range(20):
+        message = MessageFactory(session=session)
+        DecisionStepFactory(message=message)
+        source = SourceFactory(message=message, document_id=DocumentFactory().pk)
+        RatingFactory(message=message)
+        RatingFactory(message=message, source=source)
+    with django_assert_max_num_queries(16):
+        assert staff.get(url_of(Session, "change", session)).status_code == 200
+
+
+def test_the_text_of_private_documents_is_not_shown_to_staff(staff: Client) -> None:
+    private = CollectionFactory(owner=UserFactory(), visibility="private")
+    chunk = ChunkFactory(document__collection=private, text="A private thought.")
+    assert "A private thought." not in staff.get(url_of(Chunk)).content.decode()
+    assert staff.get(url_of(Chunk, "change", chunk)).status_code == 302
+
+
+# ------------------------------------------------------------------------------------------------ documents
+def test_corrected_metadata_are_indexed_anew(staff: Client) -> None:
+    document = DocumentFactory(department="Registry", chunk_count=1)
+    chunk = ChunkFactory(document=document)
+    form = {"title": document.title, "department": "Library", "doc_type": "guide", "policy_year": "2026"}
+    inline = {"jobs-TOTAL_FORMS": "0", "jobs-INITIAL_FORMS": "0"}
+    response = staff.post(url_of(Document, "change", document), {**form, **inline, "tags": '["loans"]'})
+    document.refresh_from_db()
+    chunk.refresh_from_db()
+    assert response.status_code == 302
+    assert (document.department, document.policy_year, document.tags) == ("Library", 2026, ["loans"])
+    assert chunk.indexed is False
+    assert document.jobs.get().state == IngestJob.State.WAITING
+
+
+def test_wrong_metadata_are_refused_with_the_reason(staff: Client) -> None:
+    document = DocumentFactory()
+    form = {"title": document.title, "tags": '{"a": 1}', "jobs-TOTAL_FORMS": "0", "jobs-INITIAL_FORMS": "0"}
+    response = staff.post(url_of(Document, "change", document), form, follow=True)
+    document.refresh_from_db()
+    assert response.status_code == 200
+    assert document.tags == ["exams"]
+    assert "Nothing was changed" in response.content.decode()
+
+
+def test_read_again_starts_the_ingest_from_the_file(staff: Client) -> None:
+    document = DocumentFactory(chunk_count=1)
+    ChunkFactory(document=document)
+    busy = DocumentFactory(status=Document.Status.PARSING, collection=document.collection)
+    data = {"action": "read_again", "_selected_action": [str(document.pk), str(busy.pk)]}
+    html = staff.post(url_of(Document), data, follow=True).content.decode()
+    document.refresh_from_db()
+    assert (document.status, document.chunk_count, document.chunks.count()) == ("queued", 0, 0)
+    assert document.jobs.count() == 1
+    assert busy.jobs.count() == 0
+    assert "1 documents are being read again." in html
+
+
+@pytest.mark.parametrize("action", ["reembed", "reindex"])
+def test_a_collection_is_embedded_or_indexed_anew_by_the_worker(
+    staff: Client, queued: list[tuple[str, str]], action: str
+) -> None:
+    collection = CollectionFactory()
+    html = staff.post(url_of(Collection), {"action": action, "_selected_action": [str(collection.pk)]}, follow=True)
+    assert queued == [(f"retrieval.tasks.collection_{action}_task", str(collection.pk))]
+    assert hasattr(tasks, f"collection_{action}_task")
+    assert "The worker has been told" in html.content.decode()
+
+
+def test_a_task_queue_that_is_away_is_said(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*args: Any, **options: Any) -> None:
+        raise OperationalError("no broker")
+
+    monkeypatch.setattr("celery.app.base.Celery.send_task", away)
+    data = {"action": "reembed", "_selected_action": [str(CollectionFactory().pk)]}
+    assert "The task queue is away" in staff.post(url_of(Collection), data, follow=True).content.decode()
+
+
+def stored_document(collection: Collection, settings: Any, tmp_path: Path) -> Path:
+    settings.MEDIA_ROOT = tmp_path
+    document = DocumentFactory(collection=collection)
+    document.file.save("note.md", ContentFile(b"# Note"), save=True)
+    return Path(document.file.path)
+
+
+def space_columns() -> dict[str, Any]:
+    return {"embedding_model": "lexical", "embedding_dim": 512}
+
+
+def test_deleting_selected_documents_clears_files_and_index_rows_of_each(
+    staff: Client,
+    settings: Any,
+    tmp_path: Path,
+    queued: list[tuple[str, str]],
+    django_capture_on_commit_callbacks: Callable[..., Any],
+) -> None:
+    collection = CollectionFactory(**space_columns())
+    files = [stored_document(collection, settings, tmp_path) for _ in range(2)]
+    ids = [str(pk) for pk in collection.documents.values_list("pk", flat=True)]
+    data = {"action": "delete_selected", "_selected_action": ids, "post": "yes"}
+    with django_capture_on_commit_callbacks(execute=True):
+        staff.post(url_of(Document), data)
+    assert not any(path.exists() for path in files)
+    assert sorted(queued) == sorted(("retrieval.tasks.document_unindex", document_id) for document_id in ids)
+
+
+def test_a_deleted_user_takes_their_data_along_and_leaves_other_peoples(
+    staff: Client,
+    settings: Any,
+    tmp_path: Path,
+    queued: list[tuple[str, str]],
+    django_capture_on_commit_callbacks: Callable[..., Any],
+) -> None:
+    user = UserFactory()
+    private = CollectionFactory(owner=user, visibility="private", **space_columns())
+    own_file = stored_document(private, settings, tmp_path)
+    shared_file = stored_document(CollectionFactory(), settings, tmp_path)
+    Document.objects.exclude(collection=private).update(uploaded_by=user)
+    RatingFactory(message__session__user=user)
+    kept = MessageFactory()
+    with django_capture_on_commit_callbacks(execute=True):
+        response = staff.post(url_of(User, "delete", user), {"post": "yes"})
+    assert response.status_code == 302
+    assert not User.objects.filter(pk=user.pk).exists()
+    assert list(Message.objects.all()) == [kept]
+    assert not Rating.objects.exists()
+    assert not own_file.exists()
+    assert shared_file.exists()
+    assert queued == [("retrieval.tasks.collection_unindex", str(private.pk))]
+
+
+@pytest.fixture
+def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """(task, first argument) of the messages to the workers, which are not sent."""
+    sent: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        "celery.app.base.Celery.send_task",
+        lambda self, name, args=None, **options: sent.append((name, str((args or [""])[0]))),
+    )
+    return sent

@@ -1,0 +1,102 @@
+"""/healthz asks nobody, /readyz tells each dependency's state, /metrics is not for everybody."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import DatabaseError
+from django.test import AsyncClient, Client
+
+from ragsite import health
+
+
+async def fine() -> str:
+    return ""
+
+
+@pytest.fixture
+def dependencies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """All of them fine, but those that a test replaces."""
+    for name in ("_database", "_milvus", "_ollama", "_broker", "_channel_layer"):
+        monkeypatch.setattr(health, name, fine)
+    return monkeypatch
+
+
+async def ready(async_client: AsyncClient) -> tuple[int, dict[str, Any]]:
+    answer = await async_client.get("/readyz")
+    return answer.status_code, answer.json()["dependencies"]
+
+
+async def test_healthz_needs_no_database(async_client: AsyncClient) -> None:
+    assert (await async_client.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_ready_when_all_are_fine(async_client: AsyncClient, dependencies: pytest.MonkeyPatch) -> None:
+    status, told = await ready(async_client)
+    assert status == 200
+    assert {name: state["state"] for name, state in told.items()} == dict.fromkeys(
+        ("database", "milvus", "ollama", "broker", "channel_layer"), "ok"
+    )
+
+
+async def test_without_ollama_it_is_ready_and_says_so(
+    async_client: AsyncClient, dependencies: pytest.MonkeyPatch
+) -> None:
+    async def away() -> str:
+        return "not reachable"
+
+    dependencies.setattr(health, "_ollama", away)
+    status, told = await ready(async_client)
+    assert (status, told["ollama"]["state"], told["ollama"]["reason"]) == (200, "offline", "not reachable")
+
+
+async def test_without_a_database_it_is_not_ready_and_gives_no_details_away(
+    async_client: AsyncClient, dependencies: pytest.MonkeyPatch
+) -> None:
+    async def broken() -> str:
+        raise DatabaseError("connection to db.internal as root failed")
+
+    dependencies.setattr(health, "_database", broken)
+    status, told = await ready(async_client)
+    assert (status, told["database"]["state"], told["database"]["reason"]) == (503, "down", "not reachable")
+
+
+async def test_a_dependency_that_hangs_is_down(async_client: AsyncClient, dependencies: pytest.MonkeyPatch) -> None:
+    dependencies.setattr(health, "CHECK_TIMEOUT_S", 0.05)
+    dependencies.setattr(health, "_milvus", lambda: asyncio.sleep(60))
+    status, told = await ready(async_client)
+    assert (status, told["milvus"]["state"]) == (503, "down")
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_real_database_and_channel_layer_are_asked() -> None:
+    assert (await health._database(), await health._channel_layer()) == ("", "")
+
+
+def test_metrics_are_for_this_machine(client: Client) -> None:
+    answer = client.get("/metrics", REMOTE_ADDR="127.0.0.1")
+    assert b"django_http_requests" in answer.content
+
+
+@pytest.mark.parametrize("extra", [{"REMOTE_ADDR": "192.0.2.7"}, {"HTTP_X_FORWARDED_HOST": "rag.example"}])
+@pytest.mark.django_db
+def test_metrics_are_refused_to_strangers(client: Client, extra: dict[str, Any]) -> None:
+    assert client.get("/metrics", **extra).status_code == 403
+
+
+@pytest.mark.django_db
+def test_metrics_take_the_token_and_then_nothing_less(client: Client, settings: Any) -> None:
+    settings.METRICS_TOKEN = "s3cret"
+    away = {"REMOTE_ADDR": "192.0.2.7"}
+    assert client.get("/metrics", HTTP_AUTHORIZATION="Bearer s3cret", **away).status_code == 200
+    assert client.get("/metrics", HTTP_AUTHORIZATION="Bearer wrong", **away).status_code == 403
+    assert client.get("/metrics", REMOTE_ADDR="127.0.0.1").status_code == 403
+
+
+@pytest.mark.django_db
+def test_metrics_are_for_staff_from_anywhere(client: Client) -> None:
+    client.force_login(get_user_model().objects.create_superuser("root"))
+    assert client.get("/metrics", REMOTE_ADDR="192.0.2.7").status_code == 200

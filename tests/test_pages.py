@@ -1,0 +1,146 @@
+"""The pages: who may see them, what they say, and the headers they come with."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as site
+from django.test import Client
+
+from tests.factories import CollectionFactory, DocumentFactory, SessionFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+TEMPLATES = Path(site.BASE_DIR) / "templates"
+
+
+@pytest.fixture
+def user(client: Client) -> Any:
+    user = UserFactory()
+    client.force_login(user)
+    return user
+
+
+def boot_of(page: Any) -> Any:
+    found = re.search(r'<script id="boot" type="application/json">(.*?)</script>', page.content.decode(), re.S)
+    assert found
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("path", ["/", f"/chat/{uuid.uuid4()}/", "/documents/", f"/documents/{uuid.uuid4()}/"])
+def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:
+    response = client.get(path)
+    assert response.status_code == 302 and response.headers["Location"] == f"/accounts/login/?next={path}"
+
+
+def test_the_chat_page_offers_the_workflows_that_are_there(client: Client, user: Any) -> None:
+    page = client.get("/")
+    assert page.status_code == 200 and "corrective" in boot_of(page)["workflows"]
+
+
+def test_a_session_opens_under_its_own_address(client: Client, user: Any) -> None:
+    session = SessionFactory(user=user, title="Loans </script><b>")
+    page = client.get(f"/chat/{session.pk}/")
+    assert boot_of(page)["session"] == {"id": str(session.pk), "title": session.title}
+    assert "<b>" not in page.content.decode()
+
+
+def test_another_users_session_answers_like_none(client: Client, user: Any) -> None:
+    theirs, none = client.get(f"/chat/{SessionFactory().pk}/"), client.get(f"/chat/{uuid.uuid4()}/")
+    assert theirs.status_code == none.status_code == 404
+    assert "Nothing here" in theirs.content.decode()
+
+
+def test_a_private_document_of_another_answers_like_none(client: Client, user: Any) -> None:
+    private = CollectionFactory(owner=UserFactory(), visibility="private")
+    assert client.get(f"/documents/{DocumentFactory(collection=private).pk}/").status_code == 404
+    assert client.get(f"/documents/{uuid.uuid4()}/").status_code == 404
+
+
+def test_a_readable_document_has_its_page(client: Client, user: Any) -> None:
+    document = DocumentFactory(title="Loans & fees <i>")
+    page = client.get(f"/documents/{document.pk}/").content.decode()
+    assert "Loans &amp; fees &lt;i&gt;" in page and f"/api/documents/{document.pk}/file" in page
+
+
+def test_questions_are_suggested_only_where_the_samples_can_be_seen(client: Client, user: Any) -> None:
+    from retrieval.services.samples import read_manifest
+
+    assert boot_of(client.get("/"))["suggestions"] == []
+    for entry in read_manifest()["collections"]:
+        DocumentFactory(collection=CollectionFactory(owner=None, name=entry["name"]))
+    suggestions = boot_of(client.get("/"))["suggestions"]
+    assert suggestions and all(suggestion["text"] for suggestion in suggestions)
+
+
+@pytest.mark.parametrize("path", ["/", "/documents/", "/accounts/login/", "/accounts/signup/", "/nowhere", "/admin/"])
+def test_every_page_forbids_inline_and_foreign_scripts(client: Client, user: Any, path: str) -> None:
+    policy = client.get(path).headers["Content-Security-Policy"]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["script-src"] == rules["style-src"] == "'self'"
+    assert rules["object-src"] == rules["frame-ancestors"] == "'none'"
+    assert rules["connect-src"] == "'self' ws://testserver"
+
+
+def test_the_api_reference_may_style_itself_but_run_no_inline_script(client: Client, user: Any) -> None:
+    page = client.get("/api/docs")
+    rules = dict(rule.split(" ", 1) for rule in page.headers["Content-Security-Policy"].split("; "))
+    assert page.status_code == 200
+    assert "'unsafe-inline'" in rules["style-src"] and rules["script-src"] == "'self'"
+    assert not re.search(r"<script(?![^>]*\bsrc=)", page.content.decode())
+
+
+def test_an_odd_host_header_adds_nothing_to_the_policy(client: Client) -> None:
+    response = client.get("/accounts/login/", headers={"Host": "x; script-src *"})
+    assert "script-src *" not in response.headers.get("Content-Security-Policy", "")
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.name)
+def test_templates_keep_to_the_policy(template: Path) -> None:
+    text = template.read_text(encoding="utf-8")
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", text)
+    assert not re.search(r"(?:src|href)=\"(?:https?:)?//", text)
+
+
+def test_an_unknown_page_says_so_in_words(client: Client) -> None:
+    page = client.get("/nowhere")
+    assert page.status_code == 404 and "Nothing here" in page.content.decode()
+
+
+def test_an_unknown_api_address_answers_in_json(client: Client) -> None:
+    response = client.get("/api/nowhere")
+    assert response.status_code == 404 and response.json()["error"]["code"] == "not_found"
+
+
+def test_a_lost_csrf_token_is_explained() -> None:
+    page = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "a", "password": "b"})
+    assert page.status_code == 403 and "out of date" in page.content.decode()
+
+
+def test_browsers_that_ask_for_the_usual_icon_get_ours(client: Client) -> None:
+    assert client.get("/favicon.ico").headers["Location"] == "/static/favicon.svg"
+
+
+def test_the_schedule_form_of_the_admin_may_run_its_own_script(client: Client) -> None:
+    client.force_login(UserFactory(is_staff=True, is_superuser=True))
+    for path, allowed in (("/admin/django_celery_beat/periodictask/add/", True), ("/admin/chat/message/", False)):
+        policy = client.get(path).headers["Content-Security-Policy"]
+        assert ("script-src 'self' 'unsafe-inline'" in policy) is allowed
+
+
+def test_the_status_call_says_when_there_is_no_model(client: Client, user: Any, offline: None) -> None:
+    status = client.get("/api/status").json()
+    assert status["online"] is False and status["offline_forced"] is True
+
+
+def test_the_status_call_names_the_models(client: Client, user: Any, online: Any) -> None:
+    status = client.get("/api/status").json()
+    assert status["online"] is True and status["chat_model"] and status["embed_model"]
+
+
+def test_the_status_call_is_for_those_signed_in(client: Client) -> None:
+    assert client.get("/api/status").status_code in (401, 403)

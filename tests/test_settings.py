@@ -1,0 +1,96 @@
+"""Wrong values are refused at start, with the variable's name; the settings' page can't go stale."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from channels_redis.core import RedisChannelLayer
+
+from ragsite.rag_settings import SECTIONS, RagSettings, SettingsError, variable_of
+from ragsite.settings import redis_channel_layer
+from ragsite.settings_doc import render
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OLLAMA_BASE_URL", "localhost:11434"),
+        ("RAG_NUM_CTX", "many"),
+        ("RAG_NUM_CTX", "10"),
+        ("RAG_OFFLINE", "maybe"),
+        ("MILVUS_LITE_PORT", "70000"),
+        ("RAG_SEARCH_TOP_K", "0"),
+        ("RAG_SEARCH_TOP_K", "5.5"),
+        ("RAG_SEARCH_FORMULA", "guess"),
+        ("RAG_SEARCH_RRF_K", "0"),
+        ("RAG_REWRITE_VARIANTS", "99"),
+        ("RAG_REWRITE_ENABLED", "perhaps"),
+        ("RAG_RERANK_SNIPPET_LENGTH", "1"),
+        ("RAG_INGEST_CHUNK_OVERLAP_TOKENS", "100000"),
+        ("RAG_CORRECTIVE_WEAK_SCORE", "0.99"),
+        ("RAG_LIMIT_MESSAGE_CHARS", "0"),
+        ("RAG_WEB_SEARCH", "bing"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_variable(variable: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=variable):
+        RagSettings.from_env({variable: value})
+
+
+NUMBERS = [
+    variable_of(field, prefix)
+    for kind, prefix in SECTIONS.values()
+    for field in dataclasses.fields(kind)
+    if type(field.default) in (int, float)
+]
+
+
+@pytest.mark.parametrize("variable", NUMBERS)
+def test_a_number_that_is_none_is_refused(variable: str) -> None:
+    with pytest.raises(SettingsError, match=variable):
+        RagSettings.from_env({variable: "a lot"})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("RAGSITE_PORT", "http"), ("RAGSITE_PORT", "0"), ("RAGSITE_SIGNUP", "sometimes"), ("RAG_NUM_CTX", "x")],
+)
+def test_a_command_says_it_in_one_sentence(variable: str, value: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={**os.environ, variable: value},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(variable)
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_empty_value_means_the_default() -> None:
+    assert RagSettings.from_env({"RAG_NUM_CTX": ""}).ollama.num_ctx == RagSettings().ollama.num_ctx
+
+
+def test_settings_cannot_be_changed_after_start() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        RagSettings().search.top_k = 9  # type: ignore[misc]
+
+
+def test_the_page_of_settings_is_what_the_code_says() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == render(), "run: manage.py settings_doc"
+
+
+def test_a_quiet_socket_on_redis_outlives_the_wait_for_a_message() -> None:
+    config = redis_channel_layer("redis://127.0.0.1:6379/0")["CONFIG"]
+    layer = RedisChannelLayer(**config)
+    (host,) = layer.hosts
+    assert host["socket_timeout"] > layer.brpop_timeout

@@ -1,0 +1,109 @@
+"""The supervisor with small programs in the place of the site's."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ragsite import supervisor as supervisor_module
+from ragsite.start_checks import StartError
+from ragsite.supervisor import Program, Supervisor
+from tests.processes import alive, wait_until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+NOBODY = "http://127.0.0.1:9/"
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def supervisor(said: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    monkeypatch.setattr(supervisor_module, "BACKOFF_S", (0.0,) * 5)
+    supervisor = Supervisor(url=NOBODY, say=said.append)
+    yield supervisor
+    supervisor.stop()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], Program]:
+    def make(script: str) -> Program:
+        command = [sys.executable, "-c", script]
+        return Program("part", command, log_path=tmp_path / "part.log", env=dict(os.environ), cwd=tmp_path)
+
+    return make
+
+
+def run_until(supervisor: Supervisor, condition: Callable[[], bool]) -> None:
+    """The loop of `run`, for as long as the condition does not hold."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        for watched in supervisor._watched:
+            supervisor._tend(watched)
+        time.sleep(0.02)
+
+
+def test_what_dies_is_started_again(supervisor: Supervisor, program: Callable[[str], Program], said: list[str]) -> None:
+    part = program("import time; time.sleep(60)")
+    supervisor.add(part)
+    assert part.process is not None
+    first = part.process.pid
+    os.kill(first, signal.SIGKILL)
+    run_until(supervisor, lambda: part.process is not None and part.process.pid != first)
+    assert said == ["part was ended by SIGKILL; starting it again."]
+
+
+def test_orphans_of_a_dead_part_are_gone_before_it_starts_again(
+    supervisor: Supervisor, program: Callable[[str], Program]
+) -> None:
+    part = program("import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)")
+    supervisor.add(part)
+    assert part.process is not None
+    first = part.process.pid
+    assert wait_until(lambda: part.log_path.read_text().count("\n") == 1, within_s=10)
+    orphan = int(part.log_path.read_text())
+    os.kill(first, signal.SIGKILL)
+    run_until(supervisor, lambda: part.process is not None and part.process.pid != first)
+    assert not alive(orphan)
+
+
+def test_a_part_that_keeps_dying_stops_the_site_with_its_last_words(
+    supervisor: Supervisor, program: Callable[[str], Program]
+) -> None:
+    supervisor.add(program("raise SystemExit('the disk is full')"))
+    with pytest.raises(StartError, match=r"part ended 5 times right after its start[\s\S]*the disk is full"):
+        supervisor.run()
+
+
+def test_a_part_that_will_not_stop_is_killed(
+    supervisor: Supervisor, program: Callable[[str], Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "STOP_TIMEOUT_S", 0.2)
+    part = program("import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)")
+    supervisor.add(part)
+    assert wait_until(lambda: "deaf" in part.log_path.read_text(), within_s=10)
+    supervisor.stop()
+    assert part.process is not None
+    assert part.process.returncode == -signal.SIGKILL
+
+
+def test_a_part_is_in_a_session_of_its_own(supervisor: Supervisor, program: Callable[[str], Program]) -> None:
+    part = program("import time; time.sleep(60)")
+    supervisor.add(part)
+    assert part.process is not None
+    assert os.getsid(part.process.pid) == part.process.pid != os.getsid(0)
+
+
+def test_a_delayed_part_does_not_start_at_once(supervisor: Supervisor, program: Callable[[str], Program]) -> None:
+    part = program("pass")
+    supervisor.add(part, delay_s=60)
+    assert part.process is None

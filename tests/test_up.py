@@ -1,0 +1,193 @@
+"""`manage.py up`, for real: one site on a folder and port of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import authenticate, get_user_model
+
+from ragsite import start_checks
+from retrieval.milvus_lite import LiteServer
+from tests.processes import alive, descendants, wait_until
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+    pytest.mark.timeout(180),
+]
+ROOT = Path(__file__).resolve().parent.parent
+START_S = 90  # for a loaded machine; it takes a few seconds
+PASSWORD = "correct-horse-battery"
+
+
+@dataclass
+class Site:
+    process: subprocess.Popen[str]
+    data_dir: Path
+    port: int
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+        except OSError:
+            return 0, b""
+
+    def is_ready(self) -> bool:
+        return self.process.poll() is None and self.get("/readyz")[0] == 200
+
+    def part(self, words: str) -> int:
+        """The pid of the part whose command line holds these words."""
+        children = {pid: line for pid, line in descendants(self.process.pid).items() if words in line}
+        return min(children, default=0)
+
+
+def environment(data_dir: Path, port: int) -> dict[str, str]:
+    ours = ("RAGSITE_", "RAG_", "MILVUS_", "OLLAMA_", "REDIS_", "DATABASE_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return kept | {
+        "RAGSITE_DATA_DIR": str(data_dir),
+        "RAGSITE_PORT": str(port),
+        "RAGSITE_ADMIN_PASSWORD": PASSWORD,
+        "RAGSITE_SAMPLE_DATA": "0",
+        "RAG_OFFLINE": "1",
+    }
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def start(data_dir: Path) -> Site:
+    port = free_port()
+    with (data_dir.parent / "up.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up"],
+            cwd=ROOT,
+            env=environment(data_dir, port),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+    return Site(process, data_dir, port)
+
+
+def refused(data_dir: Path, port: int) -> str:
+    """What an `up` that does not start says; it ends with exit code 1 and no traceback."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up"],
+        cwd=ROOT,
+        env=environment(data_dir, port),
+        capture_output=True,
+        text=True,
+        timeout=START_S,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    site = start(tmp_path_factory.mktemp("up") / "var")
+    if not wait_until(lambda: site.is_ready() or site.process.poll() is not None, within_s=START_S):
+        site.process.kill()
+    assert site.is_ready(), (site.data_dir.parent / "up.log").read_text()
+    yield site
+    site.process.kill()
+    site.process.wait()
+
+
+def test_every_dependency_is_told(site: Site) -> None:
+    status, body = site.get("/readyz")
+    states = {name: told["state"] for name, told in json.loads(body)["dependencies"].items()}
+    assert (status, states) == (
+        200,
+        {"database": "ok", "milvus": "ok", "ollama": "offline", "broker": "ok", "channel_layer": "ok"},
+    )
+
+
+def test_the_terminal_gets_the_address_and_no_password_of_ours(site: Site) -> None:
+    log = site.data_dir.parent / "up.log"
+    # The supervisor looks for readiness now and then, so the site may be ready a moment before it says so.
+    assert wait_until(lambda: f"http://127.0.0.1:{site.port}/" in log.read_text(), within_s=START_S)
+    assert PASSWORD not in log.read_text()
+
+
+def test_a_second_instance_on_the_folder_is_refused(site: Site) -> None:
+    assert f"already runs on {site.data_dir}" in refused(site.data_dir, free_port())
+
+
+def test_a_taken_port_is_refused_by_its_variable(site: Site, tmp_path: Path) -> None:
+    assert re.search(f"Port {site.port} .* RAGSITE_PORT", refused(tmp_path / "var", site.port))
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be written" in refused(tmp_path / "file" / "var", free_port())
+
+
+def test_the_secret_key_is_for_the_owner_only(site: Site) -> None:
+    assert stat.S_IMODE((site.data_dir / "secret_key").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("part", ["uvicorn", "milvus-lite"])
+def test_a_killed_part_comes_back(site: Site, part: str) -> None:
+    before = site.part(part)
+    os.kill(before, signal.SIGKILL)
+    assert wait_until(lambda: site.part(part) not in (0, before), within_s=10)
+    assert wait_until(site.is_ready, within_s=START_S)
+
+
+def test_sigterm_leaves_nothing_running(site: Site) -> None:
+    wait_until(lambda: site.part("celery -A ragsite worker") > 0, within_s=START_S)
+    parts = descendants(site.process.pid)
+    assert len(parts) >= 3
+    site.process.send_signal(signal.SIGTERM)
+    assert site.process.wait(15) == 0
+    assert [line for pid, line in parts.items() if alive(pid)] == []
+
+
+def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(tmp_path: Path) -> None:
+    first = start(tmp_path / "var")
+    assert wait_until(lambda: first.part("uvicorn") > 0 and first.part("milvus-lite") > 0, within_s=START_S)
+    parts = descendants(first.process.pid)
+    first.process.kill()
+    first.process.wait()
+    assert wait_until(lambda: not any(alive(pid) for pid in parts), within_s=5)
+    server = LiteServer(tmp_path / "var")
+    with start_checks.claimed_folder(tmp_path / "var"):
+        assert server.claim()
+    server.stop()
+
+
+@pytest.mark.django_db
+def test_the_first_run_makes_up_a_password_once() -> None:
+    password = start_checks.make_admin("")
+    assert password is not None
+    assert authenticate(username="admin", password=password) is not None
+    assert start_checks.make_admin("") is None
+
+
+@pytest.mark.django_db
+def test_a_given_password_is_taken_and_not_told() -> None:
+    assert start_checks.make_admin(PASSWORD) == ""
+    assert get_user_model().objects.get().is_superuser
+    assert authenticate(username="admin", password=PASSWORD) is not None
