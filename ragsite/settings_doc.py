@@ -6,14 +6,14 @@ import ast
 import dataclasses
 import inspect
 import re
+import sys
 from typing import Any
 
-from ragsite import rag_settings
 from ragsite.rag_settings import SECTIONS, variable_of
 
 HEAD = """# Settings of retrieval and answering
 
-Made by `python manage.py settings_doc` from `ragsite/rag_settings.py`; a test compares the two. Set a variable in the
+Made by `python manage.py settings_doc` from `ragsite/rag_settings/`; a test compares the two. Set a variable in the
 environment or in a `.env` file beside manage.py. A wrong value is refused at start, with the variable's name. The
 variables of the site itself (port, data folder, database …) are in the [README](../README.md#environment).
 """
@@ -56,14 +56,15 @@ def _written_doc(kind: type) -> str:
 
 def _notes() -> dict[tuple[str, str], str]:
     """(class, field) → the comment at the end of its line, or on lines of its own above it."""
-    source = inspect.getsource(rag_settings)
-    lines = source.splitlines()
     found = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-                    found[node.name, item.target.id] = _comment(lines, item)
+    for module in dict.fromkeys(kind.__module__ for kind, _ in SECTIONS.values()):
+        source = inspect.getsource(sys.modules[module])
+        lines = source.splitlines()
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                for item in node.body:
+                    if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                        found[node.name, item.target.id] = _comment(lines, item)
     return found
 
 

@@ -54,9 +54,10 @@ class Run:
     first_search: FirstSearch
 
     @classmethod
-    def start(cls, trace: Trace, settings: RagSettings) -> Run:
+    def start(cls, trace: Trace, settings: RagSettings, *, timeout_s: float | None = None) -> Run:
+        """`timeout_s`: of the whole answer; by default the corrective workflow's."""
         return cls(
             trace=trace,
-            deadline=Deadline(settings.corrective.timeout_s),
+            deadline=Deadline(timeout_s or settings.corrective.timeout_s),
             first_search=FirstSearch(settings.corrective.head_start_s),
         )

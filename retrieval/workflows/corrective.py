@@ -21,22 +21,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ragsite.errors import UnavailableError
 from ragsite.rag_settings import CorrectiveSettings
-from retrieval.errors import ModelError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer_language import Language, answer_language
 from retrieval.steps.clarify import Clarify, is_open
 from retrieval.steps.condense import Condense, condense_without_model
 from retrieval.steps.dedupe import Dedupe
-from retrieval.steps.generate import AnswerWriter, Generate
+from retrieval.steps.generate import Generate
 from retrieval.steps.judge import Assessment, Judge, combine
 from retrieval.steps.lexical_grader import grade
 from retrieval.steps.no_answer import no_answer_text
@@ -49,8 +47,16 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.steps.transform import Transform
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows.base import (
+    Context,
+    distinct_queries,
+    has_documents,
+    is_small_talk,
+    reranking_is_on,
+    run_graph,
+    say,
+)
 
-RECURSION_LIMIT = 50
 ROUND_OF_GENERATION = 1
 
 
@@ -70,14 +76,6 @@ class State(TypedDict, total=False):
     assessment: Assessment
     refinements: int
     answer: Answer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """`tools` live as long as the engine, `run` as long as this answer."""
-
-    tools: Toolbox
-    run: Run
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
@@ -298,40 +296,12 @@ class CorrectiveWorkflow:
         """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
         when there is no model and the site may not answer without one (RAG_OFFLINE=0).
 
-        Every step ends at the workflow's deadline by falling back; the outer limit is for what no step foresaw.
         """
-        settings = self._tools.settings
-        await require_model(self._tools)
-        context = Context(tools=self._tools, run=Run.start(trace, settings))
-        try:
-            async with asyncio.timeout(settings.corrective.timeout_s + settings.search.timeout_s):
-                state = await self.graph.ainvoke(
-                    {"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=context
-                )
-        except TimeoutError as error:
-            raise UnavailableError("The answer took too long; try again, or ask a simpler question.") from error
-        answer: Answer = state["answer"]
-        return answer
+        limit_s = self._tools.settings.corrective.timeout_s
+        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
-async def require_model(tools: Toolbox) -> None:
-    if tools.settings.ollama.offline != "0":
-        return
-    try:
-        await tools.models.chat("answer")
-    except ModelError as error:
-        raise UnavailableError(f"The model server can't be used: {error.reason}.") from error
-
-
-def is_small_talk(question: Question) -> bool:
-    return question.open_clarification is None and small_talk_kind(question.text) is not None
-
-
-def has_documents(question: Question) -> bool:
-    return any(ref.space is not None for ref in question.scope.collections)
-
-
 def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
     say so when the passages don't answer, has the last word."""
@@ -346,29 +316,8 @@ def model_may_judge(question: Question, tools: Toolbox, run: Run) -> bool:
     return enabled and run.trace.usage().llm_rounds + ROUND_OF_GENERATION < tools.settings.corrective.max_rounds
 
 
-def reranking_is_on(question: Question, tools: Toolbox) -> bool:
-    asked = question.options.rerank
-    return tools.settings.rerank.enabled if asked is None else asked
-
-
 def search_request(state: State, queries: tuple[Query, ...], tools: Toolbox) -> SearchRequest:
     settings = tools.settings
     wanted = state["question"].options.top_k or settings.corrective.context_passages
     top_k = min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k)
     return SearchRequest(queries=queries, scope=state["question"].scope, filters=state["filters"], top_k=top_k)
-
-
-def distinct_queries(queries: Sequence[Query]) -> tuple[Query, ...]:
-    """Each text once; the first one with it stays."""
-    kept: dict[str, Query] = {}
-    for query in queries:
-        kept.setdefault(" ".join(query.text.casefold().split()), query)
-    return tuple(kept.values())
-
-
-async def say(text: str, run: Run) -> str:
-    """A sentence of the site's own, as the answer's only chunk."""
-    writer = AnswerWriter(run.trace, passages=0)
-    await writer.write(text)
-    await writer.finish()
-    return writer.text

@@ -1,0 +1,127 @@
+"""Reading files, searching, and what is done before and after a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ragsite.rag_settings.fields import check, env
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestSettings:
+    """Reading files and cutting them into chunks. Tokens are estimated by script (`retrieval.tokens`)."""
+
+    max_file_mib: int = 50  # a larger upload is refused
+    max_files_per_upload: int = 100  # in one request
+    chunk_tokens: int = 320  # fits 512-token embedding models with room for title and heading
+    chunk_overlap_tokens: int = 48  # repeated from the chunk before
+    max_pages: int = 5000  # of one document
+    max_chunks: int = 50_000  # of one document
+    parse_timeout_s: float = 300.0  # reading one file
+    parse_memory_mib: int = 2048  # address space of the process that reads a PDF or Office file
+    max_unpacked_mib: int = 400  # what an Office file may unpack to
+    max_text_chars: int = 40_000_000  # of one document
+    max_cells: int = 5_000_000  # of one workbook, empty ones between filled ones included
+    lease_s: float = 60.0  # a job whose worker has not reported for this long is taken over
+    max_attempts: int = 3  # of a job whose worker died or failed in an unexpected way
+    max_waits: int = 150  # times a job stands back while the model server or the index is away
+    retry_first_s: float = 5.0  # the first pause of such a job; each next one is twice as long
+    retry_last_s: float = 300.0  # the longest pause before a new attempt
+    requeue_after_s: float = 120.0  # a waiting job whose message seems lost is queued again
+    default_collection: str = "documents"  # of an upload that names none
+
+    def __post_init__(self) -> None:
+        check(self.chunk_tokens >= 16, f"chunk_tokens={self.chunk_tokens} is below 16")
+        check(0 <= self.chunk_overlap_tokens < self.chunk_tokens, "chunk_overlap_tokens must be below chunk_tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """Hybrid search (seed 003 §2.1) and fusion (§2.4)."""
+
+    top_k: int = 5  # passages that a search gives back
+    max_top_k: int = 50  # the most that a request may ask for
+    window_multiplier: int = 30  # candidates per leg: top_k times this
+    short_window_multiplier: int = 50  # the same for short queries
+    short_query_terms: int = 3  # a query of at most so many terms is short
+    formula: Literal["zscore", "seed"] = "zscore"  # how both legs are put together
+    dense_weight: float = 0.2  # formula "seed": 0.2·dense + 1.0·BM25
+    bm25_weight: float = 1.0  # formula "seed"
+    zscore_dense_weight: float = 1.0  # formula "zscore": both legs standardised over the window, then summed
+    zscore_bm25_weight: float = 1.0  # formula "zscore"
+    least_dense_trust: float = 0.15  # formula "zscore": share of its weight that a dense leg at odds with BM25 keeps
+    rrf_k: int = 60  # rank fusion of the variants: 1 / (k + rank)
+    bm25_k1: float = 0.9  # saturation of a term's frequency
+    bm25_b: float = 0.4  # weight of a chunk's length
+    min_filtered_candidates: int = 3  # a filter that leaves fewer is relaxed
+    timeout_s: float = 10.0  # one search, all legs
+    cache_ttl_s: int = 3600  # how long results are kept; 0: not at all
+
+    def __post_init__(self) -> None:
+        check(1 <= self.top_k <= self.max_top_k, f"top_k={self.top_k} is not in 1..{self.max_top_k}")
+        check(self.window_multiplier >= 1, "window_multiplier must be at least 1")
+        check(self.rrf_k >= 1, "rrf_k must be at least 1")
+        check(self.dense_weight >= 0 and self.bm25_weight >= 0, "weights must not be negative")
+        check(0 <= self.least_dense_trust <= 1, f"least_dense_trust={self.least_dense_trust} is not in 0..1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteSettings:
+    enabled: bool = True  # search with other wordings, too
+    variants: int = 3  # wordings asked for
+    prompt: str = "rewrite"  # its file in retrieval/prompts
+
+    def __post_init__(self) -> None:
+        check(1 <= self.variants <= 8, f"variants={self.variants} is not in 1..8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HydeSettings:
+    enabled: bool = True  # search with an imagined answer, too
+    prompt: str = "hyde"  # its file in retrieval/prompts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBackSettings:
+    enabled: bool = True  # search for the broader question behind a very specific one, too
+    prompt: str = "step_back"  # its file in retrieval/prompts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecomposeSettings:
+    enabled: bool = True  # search for the parts of a compound question, too
+    sub_queries: int = 4  # parts at most
+    prompt: str = "decompose"  # its file in retrieval/prompts
+
+    def __post_init__(self) -> None:
+        check(2 <= self.sub_queries <= 4, f"sub_queries={self.sub_queries} is not in 2..4")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupeSettings:
+    """What was found is said once (seed 002, after retrieval)."""
+
+    enabled: bool = True  # drop near-duplicates and join neighbouring chunks
+    near_duplicate: float = 0.9  # shared part of both texts' terms, from which they say the same
+    merge_tokens: int = 640  # a passage made of neighbouring chunks holds at most so many
+
+    def __post_init__(self) -> None:
+        check(0 < self.near_duplicate <= 1, f"near_duplicate={self.near_duplicate} is not in 0..1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankSettings:
+    enabled: bool = True  # order the candidates anew
+    max_candidates: int = 10  # that are looked at
+    snippet_length: int = 500  # characters
+    prompt: str = "rerank_assess"  # its file in retrieval/prompts
+    url: str = field(default="", metadata=env("RAG_RERANK_URL"))  # a cross-encoder server; empty: the model reranks
+    model: str = ""  # named to that server, where it asks for one
+    timeout_s: float = 10.0  # one call of that server
+    min_score: float = 0.0  # candidates below it are dropped
+
+    def __post_init__(self) -> None:
+        check(1 <= self.max_candidates <= 50, f"max_candidates={self.max_candidates} is not in 1..50")
+        check(not self.url or self.url.startswith(("http://", "https://")), "url must start with http:// or https://")
+        check(100 <= self.snippet_length <= 4000, f"snippet_length={self.snippet_length} is not in 100..4000")

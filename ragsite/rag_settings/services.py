@@ -1,0 +1,79 @@
+"""Servers that the site calls: the model server, Milvus, web search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ragsite.rag_settings.fields import check, env
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OllamaSettings:
+    """The model server. Timeouts in seconds."""
+
+    base_url: str = field(default="http://127.0.0.1:11434", metadata=env("OLLAMA_BASE_URL"))  # where Ollama listens
+    # the answering model; empty: the first chat model listed
+    chat_model: str = field(default="", metadata=env("RAG_CHAT_MODEL"))
+    # rewrites, grades, reranks; empty: the chat model
+    fast_model: str = field(default="", metadata=env("RAG_FAST_MODEL"))
+    # embeds documents and queries; empty: the first one listed
+    embed_model: str = field(default="", metadata=env("RAG_EMBED_MODEL"))
+    # context length in tokens; prompts are budgeted to it
+    num_ctx: int = field(default=8192, metadata=env("RAG_NUM_CTX"))
+    # 1: never call; 0: not ready without it
+    offline: Literal["auto", "0", "1"] = field(default="auto", metadata=env("RAG_OFFLINE"))
+    connect_timeout_s: float = 3.0  # until the connection stands
+    first_token_timeout_s: float = 60.0  # model load + queue + prefill
+    between_tokens_timeout_s: float = 30.0  # a stream silent for longer has broken off
+    structured_timeout_s: float = 20.0  # rewrite, HyDE, grade, rerank
+    stream_timeout_s: float = 240.0  # the whole of one streamed answer
+    embed_timeout_s: float = 30.0  # one batch of texts
+    discovery_ttl_s: float = 15.0  # how long the list of models is believed
+    discovery_timeout_s: float = 2.0  # asking for the list of models
+    max_concurrency: int = 4  # calls at once from this process; the server queues without limit
+    embed_batch_size: int = 32  # texts in one call
+    max_answer_tokens: int = 1024  # an answer ends here
+    breaker_failures: int = 3  # consecutive failures that open the circuit
+    breaker_reset_s: float = 20.0  # after which one probe is let through
+    keep_alive: str = "10m"  # how long Ollama keeps the model loaded
+    temperature: float = 0.1  # of answers; judgements run at 0
+    busy_retry_s: float = 0.3  # wait before the one new attempt after "server busy"
+
+    def __post_init__(self) -> None:
+        check(self.num_ctx >= 1024, f"num_ctx={self.num_ctx} is below 1024")
+        check(0 < self.max_answer_tokens < self.num_ctx, "max_answer_tokens must be positive and below num_ctx")
+        check(self.max_concurrency >= 1, "max_concurrency must be at least 1")
+        check(self.embed_batch_size >= 1, "embed_batch_size must be at least 1")
+        check(self.base_url.startswith(("http://", "https://")), "base_url must start with http:// or https://")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MilvusSettings:
+    uri: str = field(default="", metadata=env("MILVUS_URI"))  # empty: the Milvus Lite server of this data folder
+    token: str = field(default="", metadata=env("MILVUS_TOKEN"))  # of a server that asks for one
+    lite_port: int = field(default=0, metadata=env("MILVUS_LITE_PORT"))  # 0: the first free port from 19530
+    timeout_s: float = 20.0  # one search
+    write_timeout_s: float = 120.0  # of one batch, and of reading all ids back
+    connect_timeout_s: float = 5.0  # until the connection stands
+    prefix: str = "ragsite"  # of every collection's name in Milvus
+    hnsw_m: int = 16  # neighbours per node of the graph
+    hnsw_ef_construction: int = 200  # candidates while building; more is slower and better
+    hnsw_ef: int = 128  # candidates while searching
+    write_batch_size: int = 500  # rows in one write
+
+    def __post_init__(self) -> None:
+        check(0 <= self.lite_port < 65536, f"lite_port={self.lite_port} is not a port")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSearchSettings:
+    """Off unless `RAG_WEB_SEARCH` is `searxng=URL` or `google`."""
+
+    provider: str = field(default="", metadata=env("RAG_WEB_SEARCH"))  # searxng=URL or google; empty: off
+    google_api_key: str = field(default="", metadata=env("GOOGLE_API_KEY"))  # with google
+    google_cse_id: str = field(default="", metadata=env("GOOGLE_CSE_ID"))  # with google: the search engine's id
+
+    def __post_init__(self) -> None:
+        known = self.provider in ("", "google") or self.provider.startswith(("searxng=http://", "searxng=https://"))
+        check(known, f"provider={self.provider!r} is neither searxng=URL nor google")

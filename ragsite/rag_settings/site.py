@@ -1,0 +1,25 @@
+"""Limits of the site towards its users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragsite.rag_settings.fields import check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    message_chars: int = 8000  # the longest question
+    questions_per_minute: int = 30  # per user
+    answers_at_once: int = 2  # per user
+    heartbeat_s: float = 15.0  # a silent stream sends a comment at least this often
+    save_every_s: float = 1.0  # partial answers are stored at least this often
+    stale_after_s: float = 10.0  # an answer without a sign of life for this long was interrupted
+    event_log_ttl_s: int = 900  # how long a finished answer's events can be replayed
+    event_log_answers: int = 500  # finished answers whose events one process keeps
+    answer_timeout_s: float = 300.0  # the whole of one answer; beyond it, it has failed
+    login_failures: int = 10  # wrong passwords per address and username within the window
+    login_window_s: int = 300  # over which failed logins are counted
+
+    def __post_init__(self) -> None:
+        check(self.message_chars >= 1, "message_chars must be positive")

@@ -1,0 +1,91 @@
+"""What the workflows share: the context of their nodes, running a graph within its time, and small decisions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langgraph.graph.state import CompiledStateGraph
+
+from ragsite.errors import UnavailableError
+from retrieval.errors import ModelError
+from retrieval.steps.generate import AnswerWriter
+from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.trace import Trace
+from retrieval.values import Answer, Query, Question
+
+RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """`tools` live as long as the engine, `run` as long as this answer."""
+
+    tools: Toolbox
+    run: Run
+
+
+async def run_graph(
+    graph: CompiledStateGraph[Any, Context, Any, Any],
+    question: Question,
+    *,
+    tools: Toolbox,
+    trace: Trace,
+    timeout_s: float,
+) -> Answer:
+    """Run the graph on `{"question": question}`; its last state holds the `answer`.
+
+    Every step ends at the workflow's deadline by falling back; the outer limit is for what no step foresaw.
+    Raises UnavailableError when even that is passed, or when there is no model and the site may not answer without one
+    (RAG_OFFLINE=0); IndexUnavailableError when nothing can be searched.
+    """
+    await require_model(tools)
+    context = Context(tools=tools, run=Run.start(trace, tools.settings, timeout_s=timeout_s))
+    try:
+        async with asyncio.timeout(timeout_s + tools.settings.search.timeout_s):
+            state = await graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=context)
+    except TimeoutError as error:
+        raise UnavailableError("The answer took too long; try again, or ask a simpler question.") from error
+    answer: Answer = state["answer"]
+    return answer
+
+
+async def require_model(tools: Toolbox) -> None:
+    if tools.settings.ollama.offline != "0":
+        return
+    try:
+        await tools.models.chat("answer")
+    except ModelError as error:
+        raise UnavailableError(f"The model server can't be used: {error.reason}.") from error
+
+
+def is_small_talk(question: Question) -> bool:
+    return question.open_clarification is None and small_talk_kind(question.text) is not None
+
+
+def has_documents(question: Question) -> bool:
+    return any(ref.space is not None for ref in question.scope.collections)
+
+
+def reranking_is_on(question: Question, tools: Toolbox) -> bool:
+    asked = question.options.rerank
+    return tools.settings.rerank.enabled if asked is None else asked
+
+
+def distinct_queries(queries: Sequence[Query]) -> tuple[Query, ...]:
+    """Each text once; the first one with it stays."""
+    kept: dict[str, Query] = {}
+    for query in queries:
+        kept.setdefault(" ".join(query.text.casefold().split()), query)
+    return tuple(kept.values())
+
+
+async def say(text: str, run: Run) -> str:
+    """A sentence of the site's own, as the answer's only chunk."""
+    writer = AnswerWriter(run.trace, passages=0)
+    await writer.write(text)
+    await writer.finish()
+    return writer.text
