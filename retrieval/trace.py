@@ -37,6 +37,7 @@ class ModelCall:
     model: str
     prompt_name: str = ""
     prompt_hash: str = ""
+    asked_ms: float | None = None  # where it waited in a queue of ours: since when
     started_ms: float = 0.0
     first_token_ms: float | None = None
     ended_ms: float | None = None
@@ -190,10 +191,14 @@ class Trace:
 def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) -> int:
     """The most calls that ran one after the other, counting those begun before `until_ms` (the first token).
 
-    Calls that overlap are one round. Greedy by earliest end, which is optimal for disjoint intervals.
+    Calls that overlap are one round; so are those that were ready together and waited in a queue of ours. Greedy by
+    earliest end, which is optimal for disjoint intervals.
     """
     spans = sorted(
-        (call.ended_ms if call.ended_ms is not None else float("inf"), call.started_ms)
+        (
+            call.ended_ms if call.ended_ms is not None else float("inf"),
+            call.started_ms if call.asked_ms is None else call.asked_ms,
+        )
         for call in calls
         if until_ms is None or call.started_ms <= until_ms
     )
@@ -205,13 +210,21 @@ def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) 
 
 
 _current: ContextVar[tuple[Trace, StepRecord] | None] = ContextVar("retrieval_current_step", default=None)
+_queued_ms: ContextVar[float | None] = ContextVar("retrieval_queued_ms", default=None)
+
+
+def queue_model_call() -> None:
+    """The next model call of this task is ready now and waits for its turn: waiting makes no round of its own."""
+    if current := _current.get():
+        _queued_ms.set(current[0].now_ms())
 
 
 def begin_model_call(call: ModelCall) -> ModelCall:
     """Providers call this as a model call starts: it is stamped and filed under the running step, if there is one."""
     if current := _current.get():
         trace, record = current
-        call.started_ms = trace.now_ms()
+        call.started_ms, call.asked_ms = trace.now_ms(), _queued_ms.get()
+        _queued_ms.set(None)
         trace.calls.append(call)
         record.calls.append(call)
     return call

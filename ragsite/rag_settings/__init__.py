@@ -17,6 +17,7 @@ from ragsite.rag_settings.fields import SettingsError
 from ragsite.rag_settings.retrieval import (
     DecomposeSettings,
     DedupeSettings,
+    GradeSettings,
     HydeSettings,
     IngestSettings,
     RerankSettings,
@@ -33,6 +34,7 @@ __all__ = [
     "CorrectiveSettings",
     "DecomposeSettings",
     "DedupeSettings",
+    "GradeSettings",
     "HydeSettings",
     "IngestSettings",
     "LimitSettings",
@@ -63,6 +65,7 @@ class RagSettings:
     decompose: DecomposeSettings = field(default_factory=DecomposeSettings)
     dedupe: DedupeSettings = field(default_factory=DedupeSettings)
     rerank: RerankSettings = field(default_factory=RerankSettings)
+    grade: GradeSettings = field(default_factory=GradeSettings)
     corrective: CorrectiveSettings = field(default_factory=CorrectiveSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     web_search: WebSearchSettings = field(default_factory=WebSearchSettings)
@@ -87,6 +90,7 @@ SECTIONS: dict[str, tuple[type, str]] = {
     "decompose": (DecomposeSettings, "RAG_DECOMPOSE_"),
     "dedupe": (DedupeSettings, "RAG_DEDUPE_"),
     "rerank": (RerankSettings, "RAG_RERANK_"),
+    "grade": (GradeSettings, "RAG_GRADE_"),
     "corrective": (CorrectiveSettings, "RAG_CORRECTIVE_"),
     "limits": (LimitSettings, "RAG_LIMIT_"),
     "web_search": (WebSearchSettings, "RAG_WEB_SEARCH_"),

@@ -125,3 +125,19 @@ class RerankSettings:
         check(1 <= self.max_candidates <= 50, f"max_candidates={self.max_candidates} is not in 1..50")
         check(not self.url or self.url.startswith(("http://", "https://")), "url must start with http:// or https://")
         check(100 <= self.snippet_length <= 4000, f"snippet_length={self.snippet_length} is not in 100..4000")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradeSettings:
+    """A verdict for each document by itself (seed 000, the Grader)."""
+
+    enabled: bool = True  # by the model; off: by the trained grader
+    prompt: str = "grade"  # its file in retrieval/prompts
+    snippet_length: int = 2000  # characters of a document that the model reads
+    relevant_score: float = 0.5  # without a model: probability from which a document is relevant
+    timeout_s: float = 60.0  # all documents of one search together
+
+    def __post_init__(self) -> None:
+        check(100 <= self.snippet_length <= 8000, f"snippet_length={self.snippet_length} is not in 100..8000")
+        check(0 < self.relevant_score < 1, f"relevant_score={self.relevant_score} is not between 0 and 1")
+        check(self.timeout_s > 0, "timeout_s must be positive")

@@ -43,3 +43,11 @@ class RetrievalJudgement(BaseModel):
     verdict: Verdict
     clarifying_question: str = Field(default="", description="Only for CLARIFY: the question to ask back")
     clarifying_options: list[str] = Field(default_factory=list, description="Only for CLARIFY: two to five answers")
+
+
+class DocumentVerdict(BaseModel):
+    """The grade of one document; the reason comes first, so that the verdict follows from it."""
+
+    reasoning: str = Field(default="", description="Why, in one short sentence")
+    is_relevant: bool = Field(description="Whether the document holds information that the answer needs")
+    confidence: float = Field(default=0.5, description="How sure this judgement is, from 0 to 1")

@@ -35,6 +35,11 @@ def test_calls_that_overlap_are_one_round(spans: list[tuple[float, float | None]
     assert longest_chain([call(*span) for span in spans]) == rounds
 
 
+def test_calls_that_waited_in_a_queue_of_ours_are_one_round() -> None:
+    queued = ModelCall(kind="chat", model="m", asked_ms=0, started_ms=10, ended_ms=20)
+    assert longest_chain([call(0, 10), queued, call(20, 30)]) == 2
+
+
 def test_calls_begun_after_the_first_token_are_not_counted() -> None:
     assert longest_chain([call(0, 10), call(12, 40), call(41, 50)], until_ms=20) == 2
 
