@@ -15,10 +15,12 @@ from django.conf import settings
 
 from ragsite.rag_settings import RagSettings
 from retrieval import analysis, milvus_lite
+from retrieval.hierarchical import HierarchicalSearcher
 from retrieval.index import MilvusIndex, import_client
-from retrieval.ports import BoostSource, ChunkIndex, ChunkStore, Models, Reranker, Searcher
+from retrieval.ports import BoostSource, ChunkIndex, ChunkStore, Models, Reranker, Searcher, WebSearcher
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
+from retrieval.providers.web_search import make_web_searcher
 from retrieval.search import HybridSearcher
 from retrieval.selectors import DatabaseChunkStore
 from retrieval.services.search_cache import CachedSearcher
@@ -34,6 +36,7 @@ class Engine:
     searcher: Searcher
     boosts: BoostSource | None = None
     reranker: Reranker | None = None
+    web: WebSearcher | None = None
 
 
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
@@ -75,7 +78,15 @@ def _build(rag: RagSettings) -> Engine:
         b=rag.search.bm25_b,
     )
     store = DatabaseChunkStore()
-    searcher = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
-    cached = CachedSearcher(searcher, rag.search)
+    hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
+    cached = CachedSearcher(HierarchicalSearcher(hybrid, rag.search), rag.search)
     reranker = HttpReranker(rag.rerank) if rag.rerank.url else None
-    return Engine(settings=rag, models=models, index=index, store=store, searcher=cached, reranker=reranker)
+    return Engine(
+        settings=rag,
+        models=models,
+        index=index,
+        store=store,
+        searcher=cached,
+        reranker=reranker,
+        web=make_web_searcher(rag.web_search),
+    )

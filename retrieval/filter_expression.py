@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from retrieval.values import SearchFilters
+from retrieval.values import SUMMARY_SEQ, Level, SearchFilters
 
 MAX_ENCODED_CHARS = 480
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_.:\-]{1,100}")
@@ -42,6 +42,15 @@ def in_collections(collection_ids: Sequence[str], filters: SearchFilters | None 
     clauses = [any_of("collection_id", collection_ids)]
     if filters:
         clauses.extend(_metadata_clauses(filters))
+    return " and ".join(clauses)
+
+
+def rows_of(level: Level, document_ids: Sequence[str] = ()) -> str:
+    """Which rows: chunks, or what stands for whole documents (summaries and first chunks); of these documents alone,
+    if any are named."""
+    clauses = [f"seq > {SUMMARY_SEQ}" if level == "chunks" else "seq <= 0"]
+    if document_ids:
+        clauses.append(any_of("document_id", document_ids))
     return " and ".join(clauses)
 
 

@@ -14,9 +14,12 @@ from retrieval.trace import Trace
 from retrieval.values import (
     Answer,
     EmbeddingSpace,
+    Exchange,
     IndexRow,
+    Level,
     Query,
     Question,
+    Recall,
     ScoredChunk,
     SearchFilters,
     SearchScope,
@@ -99,8 +102,8 @@ class Models(Protocol):
 
     async def status(self, *, refresh: bool = False) -> ModelStatus: ...
 
-    async def chat(self, role: Literal["answer", "fast"]) -> ChatModel:
-        """Raises ModelUnavailableError when there is none."""
+    async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
+        """`name`: this model in place of the role's. Raises ModelUnavailableError when there is none."""
         ...
 
     async def embedder(self, space: EmbeddingSpace) -> Embedder:
@@ -122,6 +125,27 @@ class Reranker(Protocol):
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """P(relevant), 0..1, in the texts' order. Raises ModelError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebResult:
+    """One result of a web search, as plain text without markup. url: http(s). published: YYYY-MM-DD or empty."""
+
+    title: str
+    url: str
+    snippet: str
+    published: str = ""
+
+
+class WebSearcher(Protocol):
+    """A search engine on the web (`retrieval.providers.web_search`). What it gives back is data, and nobody's word."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
+        """At most `limit` results, best first. Empty: looked, and found nothing. Raises WebSearchError."""
         ...
 
 
@@ -164,8 +188,13 @@ class ChunkIndex(Protocol):
         collection_ids: Sequence[str],
         filters: SearchFilters,
         limit: int,
+        level: Level = "chunks",
+        document_ids: Sequence[str] = (),
     ) -> list[list[LegHit]]:
-        """One list per vector, best first; all vectors in one call."""
+        """One list per vector, best first; all vectors in one call.
+
+        level "documents": summaries and first chunks alone. document_ids: nothing outside these, if any are named.
+        """
         ...
 
     async def search_bm25(
@@ -176,6 +205,8 @@ class ChunkIndex(Protocol):
         collection_ids: Sequence[str],
         filters: SearchFilters,
         limit: int,
+        level: Level = "chunks",
+        document_ids: Sequence[str] = (),
     ) -> list[list[LegHit]]:
         """One list per analysed query (space-separated terms), best first; all texts in one call."""
         ...
@@ -202,6 +233,8 @@ class SearchRequest:
 
     `depth`: candidates to give back where that is not `top_k`, which still decides how wide is searched: evaluation
     looks deeper into a result than people do.
+    `strategy`: "hierarchical" finds documents by their summaries first, then chunks inside them.
+    `document_ids`: search these documents alone, if any are named; the scope still decides what may be seen.
     """
 
     queries: tuple[Query, ...]
@@ -210,6 +243,8 @@ class SearchRequest:
     top_k: int = 5
     stages: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
     depth: int | None = None
+    strategy: Literal["chunks", "hierarchical"] = "chunks"
+    document_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +271,18 @@ class BoostSource(Protocol):
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk]) -> Mapping[str, float]:
         """chunk_id → multiplier, bounded; missing means 1."""
+        ...
+
+
+class MemoryStore(Protocol):
+    """What earlier answers said, per user (`retrieval.services.memory_store`). Nobody else's is ever found."""
+
+    async def recall(self, user_id: str, query: str, *, limit: int) -> Recall:
+        """The facts that are near the query, best first. Raises UnavailableError when it can't be looked at."""
+        ...
+
+    async def remember(self, user_id: str, exchange: Exchange) -> Literal["added", "updated", "off"]:
+        """Keep the fact of an exchange, in place of one that says the same. Raises UnavailableError."""
         ...
 
 

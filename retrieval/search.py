@@ -12,17 +12,18 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
 
 from ragsite.rag_settings import SearchSettings
-from retrieval.analysis import analyze, query_terms
-from retrieval.errors import EmbeddingUnavailableError, InvalidQueryError
+from retrieval.errors import EmbeddingUnavailableError
 from retrieval.fusion import best_first, dense_trust, rrf_scores, seed_sum, zscore_sum
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
+from retrieval.search_queries import Variant, make_variants, relaxed_filters, term_shares
 from retrieval.values import (
     EmbeddingSpace,
-    Query,
+    Level,
     ScoredChunk,
     Scores,
     SearchFilters,
@@ -30,21 +31,8 @@ from retrieval.values import (
     StoredChunk,
 )
 
-MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
-MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
 MATCH_LEVELS = (1.0, 0.75, 0.5)  # share of a long query's terms that a candidate must hold; at last, any term
-RELAX_ORDER = ("tags", "doc_type", "policy_year", "department")  # the filter that is most often too narrow goes first
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff]+")
 _SPACE = re.compile(r"\s+")
-
-
-@dataclass(frozen=True, slots=True)
-class _Variant:
-    """A query as the legs are asked: its label in `ranks`, its distinct terms in order."""
-
-    label: str
-    query: Query
-    terms: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -58,6 +46,7 @@ class _SpaceResult:
     ranks: dict[str, dict[str, int]] = field(default_factory=dict)
     degraded: str = ""
     notes: dict[str, object] = field(default_factory=dict)
+    document_of: dict[str, str] = field(default_factory=dict)
 
 
 class _Timings(dict[str, float]):
@@ -67,18 +56,67 @@ class _Timings(dict[str, float]):
         self[stage] = max(self.get(stage, 0.0), round((time.perf_counter() - begun) * 1000, 2))
 
 
+class _Rows(TypedDict):
+    collection_ids: Sequence[str]
+    filters: SearchFilters
+    limit: int
+    level: Level
+    document_ids: Sequence[str]
+
+
+@dataclass(slots=True)
+class _Looked:
+    """What the legs gave, and under which filters at last."""
+
+    variants: Sequence[Variant]
+    filters: SearchFilters
+    timings: _Timings
+    spaces: list[_SpaceResult] = field(default_factory=list)
+    relaxed: list[str] = field(default_factory=list)
+
+    @property
+    def found(self) -> int:
+        return sum(len(space.ranking) for space in self.spaces)
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(space.degraded for space in self.spaces if space.degraded))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRanking:
+    """Documents, best first. filters: those that were left after relaxing."""
+
+    document_ids: tuple[str, ...]
+    filters: SearchFilters
+    relaxed: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ask:
     """What one embedding space is asked. limit: the window, per leg and variant."""
 
+    level: Level
+    document_ids: Sequence[str]
     space: EmbeddingSpace
     collection_ids: Sequence[str]
-    variants: Sequence[_Variant]
+    variants: Sequence[Variant]
     stages: Sequence[str]
     filters: SearchFilters
     limit: int
     scope: SearchScope
     timings: _Timings
+
+    @property
+    def rows(self) -> _Rows:
+        return {
+            "collection_ids": self.collection_ids,
+            "filters": self.filters,
+            "limit": self.limit,
+            "level": self.level,
+            "document_ids": self.document_ids,
+        }
 
     @property
     def nothing(self) -> list[list[LegHit]]:
@@ -99,59 +137,78 @@ class HybridSearcher:
 
         Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only if dense alone was asked for.
         """
-        begun, timings = time.perf_counter(), _Timings()
-        top_k = min(max(request.top_k, 1), self._settings.max_top_k)
-        variants = await asyncio.to_thread(_variants, request.queries)
-        timings.add("analyse", begun)
-        filters, relaxed = request.filters, []
-        results = await self._search_spaces(request, variants, filters, top_k, timings)
-        while filters and _found(results) < self._settings.min_filtered_candidates:
-            filters, name = _relax(filters)
-            relaxed.append(name)
-            results = await self._search_spaces(request, variants, filters, top_k, timings)
-        candidates = await self._candidates(results, request.scope, request.depth or top_k, timings)
-        timings.add("total", begun)
+        begun = time.perf_counter()
+        looked = await self._look(request, "chunks")
+        depth = request.depth or self._top_k(request)
+        candidates = await self._candidates(looked.spaces, request.scope, depth, looked.timings)
+        looked.timings.add("total", begun)
         return SearchResult(
             candidates=tuple(candidates),
-            timings_ms=dict(timings),
-            relaxed=tuple(relaxed),
-            degraded=tuple(dict.fromkeys(result.degraded for result in results if result.degraded)),
-            notes=self._notes(variants, results, top_k),
+            timings_ms=dict(looked.timings),
+            relaxed=tuple(looked.relaxed),
+            degraded=looked.degraded,
+            notes=self._notes(looked, self._top_k(request)),
         )
 
-    def _notes(self, variants: Sequence[_Variant], results: Sequence[_SpaceResult], top_k: int) -> dict[str, object]:
-        notes: dict[str, object] = {"formula": self._settings.formula, "window": self._window(variants[0], top_k)}
-        for result in results:
-            notes.update(result.notes)
-        return notes | {"terms": list(variants[0].terms), "found": _found(results), "spaces": len(results)}
+    async def find_documents(self, request: SearchRequest) -> DocumentRanking:
+        """The documents whose summary or first chunk fits best, best first. Raises as `search`."""
+        begun = time.perf_counter()
+        looked = await self._look(request, "documents")
+        ranking, _ = _merge(looked.spaces, self._settings.rrf_k)
+        document_of = {row: document for space in looked.spaces for row, document in space.document_of.items()}
+        looked.timings.add("documents", begun)
+        return DocumentRanking(
+            document_ids=tuple(dict.fromkeys(document_of[row] for row in ranking)),
+            filters=looked.filters,
+            relaxed=tuple(looked.relaxed),
+            timings_ms=dict(looked.timings),
+        )
 
-    def _window(self, variant: _Variant, top_k: int) -> int:
+    async def _look(self, request: SearchRequest, level: Level) -> _Looked:
+        """All legs in all spaces; a filter that leaves too little is dropped, one after the other."""
+        begun, timings = time.perf_counter(), _Timings()
+        variants = await asyncio.to_thread(make_variants, request.queries)
+        timings.add("analyse", begun)
+        looked = _Looked(variants, request.filters, timings)
+        looked.spaces = await self._search_spaces(request, looked, level)
+        while looked.filters and looked.found < self._settings.min_filtered_candidates:
+            looked.filters, name = relaxed_filters(looked.filters)
+            looked.relaxed.append(name)
+            looked.spaces = await self._search_spaces(request, looked, level)
+        return looked
+
+    def _notes(self, looked: _Looked, top_k: int) -> dict[str, object]:
+        first = looked.variants[0]
+        notes: dict[str, object] = {"formula": self._settings.formula, "window": self._window(first, top_k)}
+        for space in looked.spaces:
+            notes.update(space.notes)
+        return notes | {"terms": list(first.terms), "found": looked.found, "spaces": len(looked.spaces)}
+
+    def _top_k(self, request: SearchRequest) -> int:
+        return min(max(request.top_k, 1), self._settings.max_top_k)
+
+    def _window(self, variant: Variant, top_k: int) -> int:
         short = len(variant.terms) <= self._settings.short_query_terms
         return top_k * (self._settings.short_window_multiplier if short else self._settings.window_multiplier)
 
     # -------------------------------------------------------------------------------------------- one space
-    async def _search_spaces(
-        self,
-        request: SearchRequest,
-        variants: Sequence[_Variant],
-        filters: SearchFilters,
-        top_k: int,
-        timings: _Timings,
-    ) -> list[_SpaceResult]:
+    async def _search_spaces(self, request: SearchRequest, looked: _Looked, level: Level) -> list[_SpaceResult]:
         spaces: dict[EmbeddingSpace, list[str]] = {}
         for ref in request.scope.collections:
             if ref.space is not None:
                 spaces.setdefault(ref.space, []).append(ref.id)
         asks = [
             _Ask(
+                level=level,
+                document_ids=request.document_ids,
                 space=space,
                 collection_ids=collection_ids,
-                variants=variants,
+                variants=looked.variants,
                 stages=request.stages,
-                filters=filters,
-                limit=self._window(variants[0], top_k),
+                filters=looked.filters,
+                limit=self._window(looked.variants[0], self._top_k(request)),
                 scope=request.scope,
-                timings=timings,
+                timings=looked.timings,
             )
             for space, collection_ids in spaces.items()
         ]
@@ -179,9 +236,7 @@ class HybridSearcher:
             return ask.nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
-        hits = await self._index.search_dense(
-            ask.space, vectors, collection_ids=ask.collection_ids, filters=ask.filters, limit=ask.limit
-        )
+        hits = await self._index.search_dense(ask.space, vectors, **ask.rows)
         ask.timings.add("dense", begun)
         return hits
 
@@ -200,9 +255,7 @@ class HybridSearcher:
             return ask.nothing
         begun = time.perf_counter()
         texts = ["" if variant.query.vector_only else " ".join(variant.terms) for variant in ask.variants]
-        hits = await self._index.search_bm25(
-            ask.space, texts, collection_ids=ask.collection_ids, filters=ask.filters, limit=ask.limit
-        )
+        hits = await self._index.search_bm25(ask.space, texts, **ask.rows)
         ask.timings.add("bm25", begun)
         return hits
 
@@ -218,6 +271,7 @@ class HybridSearcher:
         per_variant: list[dict[str, float]] = []
         for variant, dense_hits, bm25_hits in zip(ask.variants, dense_legs, bm25_legs, strict=True):
             dense, bm25 = _scores(dense_hits), _scores(bm25_hits)
+            result.document_of.update((hit.chunk_id, hit.document_id) for hit in (*dense_hits, *bm25_hits))
             _remember(result, f"{variant.label}:dense", dense, result.dense)
             _remember(result, f"{variant.label}:bm25", bm25, result.bm25)
             if self._settings.formula == "seed":
@@ -245,7 +299,7 @@ class HybridSearcher:
     async def _seed(
         self,
         result: _SpaceResult,
-        variant: _Variant,
+        variant: Variant,
         dense: Mapping[str, float],
         bm25: Mapping[str, float],
         scope: SearchScope,
@@ -258,10 +312,10 @@ class HybridSearcher:
         scores = seed_sum(dense, bm25, dense_weight=weights[0], bm25_weight=weights[1])
         return {chunk_id: scores[chunk_id] for chunk_id in window}
 
-    async def _matching(self, variant: _Variant, window: list[str], scope: SearchScope) -> tuple[list[str], float]:
+    async def _matching(self, variant: Variant, window: list[str], scope: SearchScope) -> tuple[list[str], float]:
         """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""
         chunks = await self._store.fetch(window, scope=scope)
-        shares = await asyncio.to_thread(_term_shares, variant.terms, list(chunks.values()))
+        shares = await asyncio.to_thread(term_shares, variant.terms, list(chunks.values()))
         any_term = 1.0 / len(variant.terms)
         short = len(variant.terms) <= self._settings.short_query_terms
         for level in (any_term,) if short else (*MATCH_LEVELS, any_term):
@@ -296,41 +350,6 @@ class HybridSearcher:
         return candidates
 
 
-# ------------------------------------------------------------------------------------------------ queries
-def _variants(queries: Iterable[Query]) -> list[_Variant]:
-    """The queries that say something, each once. Raises InvalidQueryError when none does."""
-    variants: list[_Variant] = []
-    seen: set[tuple[str, bool]] = set()
-    counts: dict[str, int] = {}
-    for query in queries:
-        text = _SPACE.sub(" ", _CONTROL.sub(" ", query.text)).strip()[:MAX_QUERY_CHARS]
-        if not text or (text, query.vector_only) in seen:
-            continue
-        seen.add((text, query.vector_only))
-        counts[query.kind] = counts.get(query.kind, 0) + 1
-        label = query.kind if counts[query.kind] == 1 else f"{query.kind}{counts[query.kind]}"
-        terms = tuple(dict.fromkeys(query_terms(text)))[:MAX_QUERY_TERMS]
-        variants.append(_Variant(label, replace(query, text=text), terms))
-    if not variants:
-        raise InvalidQueryError()
-    return variants
-
-
-def _term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str, float]:
-    wanted = set(terms)
-    return {
-        chunk.chunk_id: len(wanted & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(wanted)
-        for chunk in chunks
-    }
-
-
-def _relax(filters: SearchFilters) -> tuple[SearchFilters, str]:
-    """The filters without the next one of RELAX_ORDER, and its name."""
-    name = next(name for name in RELAX_ORDER if getattr(filters, name) not in (None, "", ()))
-    empty: dict[str, tuple[()] | None] = {name: () if name == "tags" else None}
-    return replace(filters, **empty), name  # type: ignore[arg-type]
-
-
 # ------------------------------------------------------------------------------------------------ results
 def _scores(hits: Sequence[LegHit]) -> dict[str, float]:
     return {hit.chunk_id: hit.score for hit in hits}
@@ -341,10 +360,6 @@ def _remember(result: _SpaceResult, leg: str, scores: Mapping[str, float], best:
     for rank, (chunk_id, score) in enumerate(scores.items(), start=1):
         result.ranks.setdefault(chunk_id, {})[leg] = rank
         best[chunk_id] = max(score, best.get(chunk_id, score))
-
-
-def _found(results: Sequence[_SpaceResult]) -> int:
-    return sum(len(result.ranking) for result in results)
 
 
 def _merge(results: Sequence[_SpaceResult], k: int) -> tuple[list[str], Mapping[str, float]]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
+Level = Literal["chunks", "documents"]  # which rows of the index are searched
+SUMMARY_SEQ = -1  # of a document's summary among its chunks' rows
 QueryKind = Literal["original", "condensed", "rewrite", "step_back", "sub_query", "hyde"]
 
 
@@ -93,9 +95,16 @@ class Scores:
         return {name: round(value, 6) for name, value in pairs if value is not None}
 
 
+SourceKind = Literal["document", "web"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunk:
-    """A chunk as the database holds it. text: characters char_start … char_end of the document's extracted text."""
+    """A chunk as the database holds it. text: characters char_start … char_end of the document's extracted text.
+
+    A result of a web search has the kind "web": its text is the search engine's snippet, its `document_id` the page's
+    address, and it belongs to no collection.
+    """
 
     chunk_id: str
     document_id: str
@@ -113,6 +122,9 @@ class StoredChunk:
     tags: tuple[str, ...] = ()
     char_start: int = 0
     char_end: int = 0  # 0: unknown
+    kind: SourceKind = "document"
+    url: str = ""  # http(s), of a web result; never fetched
+    published: str = ""  # of a web result: YYYY-MM-DD, where the search engine says so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,3 +240,32 @@ class Answer:
     reason: str = ""
     model: str = ""
     partial: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedFact:
+    """What an earlier answer said to this user. score: how near it is to what was asked, unit of the store."""
+
+    id: str
+    question: str
+    text: str
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """What the memory holds for a question. `enabled`: the user lets answers be remembered. `degraded`: the reason
+    why only words, not meaning, were looked for."""
+
+    facts: tuple[RememberedFact, ...] = ()
+    enabled: bool = True
+    degraded: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A question and the answer that it got. fact: what to remember of it, made without a model."""
+
+    question: str
+    answer: str
+    fact: str

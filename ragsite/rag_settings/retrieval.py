@@ -55,12 +55,14 @@ class SearchSettings:
     bm25_k1: float = 0.9  # saturation of a term's frequency
     bm25_b: float = 0.4  # weight of a chunk's length
     min_filtered_candidates: int = 3  # a filter that leaves fewer is relaxed
+    hierarchical_documents: int = 10  # documents that hierarchical search looks into
     timeout_s: float = 10.0  # one search, all legs
     cache_ttl_s: int = 3600  # how long results are kept; 0: not at all
 
     def __post_init__(self) -> None:
         check(1 <= self.top_k <= self.max_top_k, f"top_k={self.top_k} is not in 1..{self.max_top_k}")
         check(self.window_multiplier >= 1, "window_multiplier must be at least 1")
+        check(self.hierarchical_documents >= 1, "hierarchical_documents must be at least 1")
         check(self.rrf_k >= 1, "rrf_k must be at least 1")
         check(self.dense_weight >= 0 and self.bm25_weight >= 0, "weights must not be negative")
         check(0 <= self.least_dense_trust <= 1, f"least_dense_trust={self.least_dense_trust} is not in 0..1")
@@ -141,3 +143,35 @@ class GradeSettings:
         check(100 <= self.snippet_length <= 8000, f"snippet_length={self.snippet_length} is not in 100..8000")
         check(0 < self.relevant_score < 1, f"relevant_score={self.relevant_score} is not between 0 and 1")
         check(self.timeout_s > 0, "timeout_s must be positive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompressSettings:
+    """Sentences that have nothing to do with the question are left out of the prompt (seed 002, after retrieval)."""
+
+    enabled: bool = True  # off: passages are given whole
+    threshold: float = 0.2  # strips below this share of their passage's best strip are left out; 0: none
+    min_strips: int = 3  # of a passage that stay in any case
+    neighbours: int = 1  # strips on each side of the best one that stay in any case
+    token_target: int = 0  # of all passages together; 0: what the model's context leaves for them
+
+    def __post_init__(self) -> None:
+        check(0 <= self.threshold <= 1, f"threshold={self.threshold} is not in 0..1")
+        check(self.min_strips >= 1, "min_strips must be at least 1")
+        check(0 <= self.neighbours <= 10, f"neighbours={self.neighbours} is not in 0..10")
+        check(self.token_target >= 0, "token_target must not be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifySettings:
+    """Each sentence of an answer is held against the passages that it cites (docs/decisions/0005-grounding.md)."""
+
+    enabled: bool = True  # off: nothing is checked or marked
+    by_model: bool = False  # the fast model checks, after the last token; else, and where it fails, words are compared
+    supported_score: float = 0.5  # a sentence below it is marked as weakly supported, 0-1
+    max_sentences: int = 40  # of one answer that are checked
+    prompt: str = "verify"  # its file in retrieval/prompts
+
+    def __post_init__(self) -> None:
+        check(0 <= self.supported_score <= 1, f"supported_score={self.supported_score} is not in 0..1")
+        check(self.max_sentences >= 1, "max_sentences must be at least 1")

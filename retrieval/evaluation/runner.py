@@ -17,6 +17,7 @@ from retrieval.evaluation.dataset import Dataset
 from retrieval.evaluation.embeddings import EmbeddingCache
 from retrieval.evaluation.metrics import RECALL_DEPTH, by_best_chunk, latency, measure
 from retrieval.evaluation.stages import Stage, make_stages
+from retrieval.hierarchical import HierarchicalSearcher
 from retrieval.index import MilvusIndex
 from retrieval.ports import BoostSource
 from retrieval.providers.registry import ModelRegistry
@@ -100,7 +101,7 @@ async def _only_writer(space_key: str) -> AsyncIterator[None]:
 
 
 def _engine(collection: ThrowAwayCollection, settings: RagSettings, boosts: BoostSource | None) -> Engine:
-    searcher = HybridSearcher(
+    hybrid = HybridSearcher(
         index=collection.index, store=collection.store, models=collection.models, settings=settings.search
     )
     return Engine(
@@ -108,7 +109,7 @@ def _engine(collection: ThrowAwayCollection, settings: RagSettings, boosts: Boos
         models=collection.models,
         index=collection.index,
         store=collection.store,
-        searcher=searcher,
+        searcher=HierarchicalSearcher(hybrid, settings.search),
         boosts=boosts,
     )
 

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragsite.rag_settings import MilvusSettings
-from retrieval.filter_expression import any_of, identifier, in_collections
+from retrieval.filter_expression import any_of, identifier, in_collections, rows_of
 from retrieval.index.connection import MilvusConnection, MissingCollectionError
 from retrieval.index.schema import MAX_RESULTS, create_collection, entity
 from retrieval.ports import LegHit, Vectors
-from retrieval.values import EmbeddingSpace, IndexRow, SearchFilters
+from retrieval.values import EmbeddingSpace, IndexRow, Level, SearchFilters
 
 WriterLock = Callable[[str], AbstractAsyncContextManager[None]]
 DELETE_BATCH = 1_000
@@ -135,11 +135,14 @@ class MilvusIndex:
         collection_ids: Sequence[str],
         filters: SearchFilters,
         limit: int,
+        level: Level = "chunks",
+        document_ids: Sequence[str] = (),
     ) -> list[list[LegHit]]:
         """One list per vector, best first; score is the cosine. All vectors in one call."""
         ef = max(self._settings.hnsw_ef, limit)
         params = {"metric_type": "COSINE", "params": {"ef": ef}}
-        return await self._search(space, list(vectors), "vector", params, collection_ids, filters, limit)
+        rows = _row_filter(collection_ids, filters, level, document_ids)
+        return await self._search(space, list(vectors), "vector", params, rows, limit)
 
     async def search_bm25(
         self,
@@ -149,10 +152,13 @@ class MilvusIndex:
         collection_ids: Sequence[str],
         filters: SearchFilters,
         limit: int,
+        level: Level = "chunks",
+        document_ids: Sequence[str] = (),
     ) -> list[list[LegHit]]:
         """One list per analysed query, best first; score is BM25, positive. A text without terms finds nothing."""
         asked = [text for text in texts if text.strip()]
-        found = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, collection_ids, filters, limit)
+        rows = _row_filter(collection_ids, filters, level, document_ids)
+        found = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, rows, limit)
         # Milvus Lite gives BM25 as a negative distance, a server as a positive score.
         hits = iter([[LegHit(hit.chunk_id, hit.document_id, abs(hit.score)) for hit in leg] for leg in found])
         return [next(hits) if text.strip() else [] for text in texts]
@@ -163,15 +169,14 @@ class MilvusIndex:
         data: Sequence[Any],
         field: str,
         params: Mapping[str, Any],
-        collection_ids: Sequence[str],
-        filters: SearchFilters,
+        rows: str,
         limit: int,
     ) -> list[list[LegHit]]:
-        if not data or not collection_ids:
+        if not data or not rows:
             return [[] for _ in data]
         options: dict[str, Any] = {
             "anns_field": field,
-            "filter": in_collections(collection_ids, filters),
+            "filter": rows,
             "limit": min(limit, MAX_RESULTS),
             "search_params": dict(params),
             "output_fields": ["document_id"],
@@ -298,6 +303,13 @@ class MilvusIndex:
 
     async def close(self) -> None:
         await self._connection.close()
+
+
+def _row_filter(
+    collection_ids: Sequence[str], filters: SearchFilters, level: Level, document_ids: Sequence[str]
+) -> str:
+    """Empty where nothing may be seen."""
+    return f"{in_collections(collection_ids, filters)} and {rows_of(level, document_ids)}" if collection_ids else ""
 
 
 def _batches_of(chunk_ids: Sequence[str]) -> list[str]:

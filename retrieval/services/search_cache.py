@@ -20,7 +20,7 @@ from retrieval.ports import Searcher, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 CACHE_FAILURES = (RedisError, OSError)
-KEY_PREFIX = "search:1:"
+KEY_PREFIX = "search:2:"
 
 
 class CachedSearcher:
@@ -54,6 +54,7 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
         sorted(request.filters.as_dict().items()),
         request.top_k,
         sorted(request.stages),
+        (request.depth, request.strategy, sorted(request.document_ids)),
         repr(settings),
     )
     return KEY_PREFIX + hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
