@@ -33,6 +33,14 @@ class ModelCutError(ModelInterruptedError):
     """The answer reached its length limit (`done_reason: length`); the text is whole up to there."""
 
 
+class WebSearchError(Exception):
+    """The web could not be searched; never the same as having found nothing. `reason` is for the decision path."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
 class EmbeddingUnavailableError(UnavailableError, ModelError):
     """The embedding model of a collection can't be had right now; search goes on with text alone."""
 

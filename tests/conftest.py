@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
-pytest_plugins = ["tests.milvus", "tests.ollama_server"]
+pytest_plugins = ["tests.milvus", "tests.ollama_server", "tests.search_engine"]
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "")
 

@@ -68,12 +68,28 @@ class MilvusSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSearchSettings:
-    """Off unless `RAG_WEB_SEARCH` is `searxng=URL` or `google`."""
+    """Off unless `RAG_WEB_SEARCH` is `searxng=URL` or `google`; then a request may ask for it. Only that server is
+    called, with words of the user's question; the pages that it finds are never fetched."""
 
     provider: str = field(default="", metadata=env("RAG_WEB_SEARCH"))  # searxng=URL or google; empty: off
     google_api_key: str = field(default="", metadata=env("GOOGLE_API_KEY"))  # with google
     google_cse_id: str = field(default="", metadata=env("GOOGLE_CSE_ID"))  # with google: the search engine's id
+    google_url: str = "https://www.googleapis.com/customsearch/v1"  # with google: another address of the same API
+    by_default: bool = False  # also for requests that do not say whether they want it
+    max_results: int = 5  # taken from one search
+    snippet_chars: int = 600  # of one result's text
+    max_answer_kib: int = 1024  # of the search engine; a longer one is refused
+    timeout_s: float = 8.0  # one search
+    safe_search: bool = True  # leave out explicit results
+    prompt: str = "web_query"  # its file in retrieval/prompts
 
     def __post_init__(self) -> None:
         known = self.provider in ("", "google") or self.provider.startswith(("searxng=http://", "searxng=https://"))
         check(known, f"provider={self.provider!r} is neither searxng=URL nor google")
+        if self.provider == "google":
+            check(bool(self.google_api_key), "google_api_key must be set where RAG_WEB_SEARCH is google")
+            check(bool(self.google_cse_id), "google_cse_id must be set where RAG_WEB_SEARCH is google")
+        check(self.google_url.startswith(("http://", "https://")), "google_url must start with http:// or https://")
+        check(1 <= self.max_results <= 10, f"max_results={self.max_results} is not in 1..10")
+        check(50 <= self.snippet_chars <= 4000, f"snippet_chars={self.snippet_chars} is not in 50..4000")
+        check(self.max_answer_kib >= 1 and self.timeout_s > 0, "max_answer_kib and timeout_s must be positive")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from retrieval.steps.answer_language import Language, in_script_of
 from retrieval.tokens import estimate_tokens
@@ -41,9 +42,16 @@ def label(chunk: StoredChunk) -> str:
     place = [chunk.file_name] if chunk.file_name and chunk.file_name != chunk.title else []
     if chunk.page is not None:
         place.append(f"p. {chunk.page}")
-    facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value]
+    facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value] + web_facts(chunk)
     note = ", ".join(place + facts)
     return one_line(" — ".join(parts) + (f" ({note})" if note else ""))
+
+
+def web_facts(chunk: StoredChunk) -> list[str]:
+    """Site and date of a web result; nothing for a document."""
+    if chunk.kind != "web":
+        return []
+    return [fact for fact in (urlsplit(chunk.url).hostname or "web", chunk.published) if fact]
 
 
 def quote_passage(number: int, chunk: StoredChunk, text: str, language: Language = "other") -> str:
@@ -62,6 +70,7 @@ def quote_source(number: int, chunk: StoredChunk, language: Language = "other") 
         "file": chunk.file_name if chunk.file_name != chunk.title else "",
         "page": "" if chunk.page is None else str(chunk.page),
         "about": ", ".join(facts),
+        "from_the_web": ", ".join(web_facts(chunk)),
     }
     attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in named.items() if value)
     return in_script_of(f'<passage id="{number}"{attributes}>\n{neutralise(chunk.text)}\n</passage>', language)

@@ -29,6 +29,10 @@ class SubQueries(BaseModel):
     sub_queries: list[str] = Field(description="Simpler search queries that together answer the question")
 
 
+class WebQuery(BaseModel):
+    query: str = Field(description="A query for a search engine on the web")
+
+
 class PassageScore(BaseModel):
     passage: int = Field(description="The number of the passage")
     score: float = Field(description="How well this passage answers the question, from 0 to 1")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ragsite.rag_settings import RagSettings
-from retrieval.ports import BoostSource, ChunkStore, Models, Prompt, Reranker, Schema, Searcher
+from retrieval.ports import BoostSource, ChunkStore, Models, Prompt, Reranker, Schema, Searcher, WebSearcher
 from retrieval.steps.answer_language import Language
 from retrieval.steps.step import Deadline, FirstSearch
 from retrieval.trace import Trace
@@ -29,6 +29,7 @@ class Toolbox:
     store: ChunkStore
     boosts: BoostSource | None = None
     reranker: Reranker | None = None
+    web: WebSearcher | None = None  # None: no web search is configured
 
     async def complete(
         self,
@@ -37,11 +38,15 @@ class Toolbox:
         schema: type[Schema],
         *,
         language: Language,
+        model_name: str = "",
         **variables: object,
     ) -> Schema:
-        """One structured call with the prompt of this name. Raises ModelError."""
+        """One structured call with the prompt of this name; `model_name`: by this model in place of the role's.
+
+        Raises ModelError.
+        """
         prompt = self.prompts.render(name, language=language, **variables)
-        model = await self.models.chat(role)
+        model = await self.models.chat(role, name=model_name)
         return await model.complete_json(prompt, schema)
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ragsite.errors import InvalidInputError
 from ragsite.rag_settings import RagSettings
-from retrieval.ports import BoostSource, ChunkStore, Models, Reranker, Searcher, Workflow
+from retrieval.ports import BoostSource, ChunkStore, Models, Reranker, Searcher, WebSearcher, Workflow
 from retrieval.prompting import PromptLibrary
 from retrieval.steps.toolbox import Toolbox
 from retrieval.workflows.corrective import CorrectiveWorkflow
@@ -32,6 +32,8 @@ class EngineParts(Protocol):
     def boosts(self) -> BoostSource | None: ...
     @property
     def reranker(self) -> Reranker | None: ...
+    @property
+    def web(self) -> WebSearcher | None: ...
 
 
 def available_workflows() -> tuple[str, ...]:
@@ -59,6 +61,7 @@ def make_toolbox(engine: EngineParts) -> Toolbox:
         store=engine.store,
         boosts=engine.boosts,
         reranker=engine.reranker,
+        web=engine.web,
     )
 
 

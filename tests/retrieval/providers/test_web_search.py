@@ -1,0 +1,212 @@
+"""Against a small HTTP server in the place of SearXNG and of Google."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from ragsite.rag_settings import RagSettings, SettingsError
+from retrieval.errors import WebSearchError
+from retrieval.ports import WebResult, WebSearcher
+from retrieval.providers.web_search import GoogleSearcher, SearxngSearcher, make_web_searcher
+from tests.search_engine import SearchEngineServer, entry
+
+GOOGLE = {"provider": "google", "google_api_key": "secret-key", "google_cse_id": "engine-id"}
+
+
+def searxng(server: SearchEngineServer, **fields: Any) -> WebSearcher:
+    searcher = make_web_searcher(replace(settings.RAG.web_search, provider=f"searxng={server.url}", **fields))
+    assert searcher is not None
+    return searcher
+
+
+def google(server: SearchEngineServer, **fields: Any) -> WebSearcher:
+    numbers = replace(settings.RAG.web_search, **GOOGLE, google_url=f"{server.url}/customsearch/v1", **fields)
+    return GoogleSearcher(numbers)
+
+
+# ------------------------------------------------------------------------------------------------ configuration
+def test_without_configuration_there_is_no_web_search() -> None:
+    assert make_web_searcher(replace(settings.RAG.web_search, provider="")) is None
+
+
+@pytest.mark.parametrize("missing", ["GOOGLE_API_KEY", "GOOGLE_CSE_ID"])
+def test_google_without_its_key_is_refused_at_start_by_the_variables_name(missing: str) -> None:
+    environ = {"RAG_WEB_SEARCH": "google", "GOOGLE_API_KEY": "k", "GOOGLE_CSE_ID": "c"}
+    environ.pop(missing)
+    with pytest.raises(SettingsError, match=missing):
+        RagSettings.from_env(environ)
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [("http://127.0.0.1:1", "/search"), ("http://127.0.0.1:1/", "/search"), ("http://127.0.0.1:1/sx", "/sx/search"),
+     ("http://127.0.0.1:1/sx/search", "/sx/search")],
+)  # fmt: skip
+def test_searxng_is_found_under_the_address_given(address: str, path: str) -> None:
+    searcher = SearxngSearcher(replace(settings.RAG.web_search, provider=f"searxng={address}"))
+    assert searcher._url.path == path
+
+
+def test_the_name_for_people_never_holds_the_servers_password() -> None:
+    searcher = SearxngSearcher(replace(settings.RAG.web_search, provider="searxng=http://me:pw@127.0.0.1:1"))
+    assert searcher.name == "SearXNG at 127.0.0.1:1"
+
+
+# ------------------------------------------------------------------------------------------------ what is found
+async def test_searxng_gives_title_link_snippet_and_date(search_engine: SearchEngineServer) -> None:
+    search_engine.answer = {"results": [entry(1, publishedDate="2024-03-05T10:00:00"), entry(2, publishedDate=None)]}
+    found = await searxng(search_engine).search("tuition  fees\n2025", limit=5)
+    assert found == (
+        WebResult(title="Page 1", url="https://example.org/1", snippet="Text of page 1.", published="2024-03-05"),
+        WebResult(title="Page 2", url="https://example.org/2", snippet="Text of page 2.", published=""),
+    )
+    assert search_engine.asked == [("/search", {"q": "tuition fees 2025", "format": "json", "safesearch": "1"})]
+
+
+async def test_google_gives_title_link_snippet_and_date(search_engine: SearchEngineServer) -> None:
+    search_engine.answer = {
+        "items": [
+            {"title": "A", "link": "https://example.org/a", "snippet": "Mar 3, 2024 ... Text of A."},
+            {
+                "title": "B", "link": "https://example.org/b", "snippet": "Text of B.",
+                "pagemap": {"metatags": [{"article:published_time": "2025-01-02T00:00:00Z"}]},
+            },
+        ]
+    }  # fmt: skip
+    found = await google(search_engine).search("fees", limit=3)
+    assert [(one.title, one.snippet, one.published) for one in found] == [
+        ("A", "Text of A.", "2024-03-03"), ("B", "Text of B.", "2025-01-02"),
+    ]  # fmt: skip
+    wanted = {"key": "secret-key", "cx": "engine-id", "q": "fees", "num": "3", "safe": "active"}
+    assert search_engine.asked == [("/customsearch/v1", wanted)]
+
+
+async def test_nothing_found_is_an_empty_result_with_either_engine(search_engine: SearchEngineServer) -> None:
+    search_engine.answer = {"results": [], "searchInformation": {"totalResults": "0"}}
+    assert await searxng(search_engine).search("fees", limit=5) == ()
+    assert await google(search_engine).search("fees", limit=5) == ()
+
+
+async def test_an_empty_query_asks_nobody(search_engine: SearchEngineServer) -> None:
+    assert await searxng(search_engine).search("  ", limit=5) == ()
+    assert not search_engine.asked
+
+
+async def test_results_are_limited_and_each_page_comes_once(search_engine: SearchEngineServer) -> None:
+    twice = entry(1, url="https://example.org/1#part")
+    search_engine.answer = {"results": [entry(1), twice, *(entry(number) for number in range(2, 30))]}
+    found = await searxng(search_engine).search("fees", limit=3)
+    assert [one.url for one in found] == [f"https://example.org/{number}" for number in (1, 2, 3)]
+
+
+async def test_titles_and_snippets_are_plain_text_of_bounded_length(search_engine: SearchEngineServer) -> None:
+    search_engine.answer = {
+        "results": [
+            entry(
+                1, title="<b>Fees</b> &amp; more<script>alert(1)</script>\u202e",
+                content="<p>one</p><p onclick=x()>two &lt; three</p>" + "long " * 400,
+            )
+        ]
+    }  # fmt: skip
+    (found,) = await searxng(search_engine, snippet_chars=100).search("fees", limit=5)
+    assert found.title == "Fees & more"
+    assert found.snippet.startswith("one two < three long")
+    assert len(found.snippet) <= 100
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//example.org/x", "example.org", "", None, 7,
+     "https://", "https://user:pw@example.org/", "https://exa mple.org/", "https://example.org/\n", "http://[::1",
+     "https://example.org/\u202e", "https://example.org/" + "x" * 3000, "https://example.org:99999/"],
+)  # fmt: skip
+async def test_only_links_that_lead_to_a_web_page_are_kept(search_engine: SearchEngineServer, url: Any) -> None:
+    search_engine.answer = {"results": [entry(1, url=url), entry(2)]}
+    found = await searxng(search_engine).search("fees", limit=5)
+    assert [one.url for one in found] == ["https://example.org/2"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [None, "text", 5, [], {}, entry(1, content=None), entry(1, content={"a": 1}), entry(1, content="<br>")],
+)
+async def test_entries_without_a_text_are_left_out(search_engine: SearchEngineServer, odd: Any) -> None:
+    search_engine.answer = {"results": [odd, entry(2)]}
+    assert len(await searxng(search_engine).search("fees", limit=5)) == 1
+
+
+async def test_an_entry_without_a_title_is_named_by_its_site(search_engine: SearchEngineServer) -> None:
+    search_engine.answer = {"results": [entry(1, title="<i></i>", url="https://www.example.org/fees")]}
+    (found,) = await searxng(search_engine).search("fees", limit=5)
+    assert found.title == "example.org"
+
+
+@pytest.mark.parametrize("given", ["yesterday", "2024-13-40", 20240305, {"a": 1}, ""])
+async def test_a_date_that_is_none_is_left_out(search_engine: SearchEngineServer, given: Any) -> None:
+    search_engine.answer = {"results": [entry(1, publishedDate=given)]}
+    (found,) = await searxng(search_engine).search("fees", limit=5)
+    assert found.published == ""
+
+
+# ------------------------------------------------------------------------------------------------ when it fails
+@pytest.mark.parametrize(
+    ("status", "answer", "headers", "reason"),
+    [
+        (500, {}, {}, "HTTP 500"),
+        (429, {}, {}, "no more searches"),
+        (403, {}, {}, "json format"),
+        (302, {}, {"Location": "http://169.254.169.254/"}, "redirect"),
+        (301, {}, {"Location": "/search/"}, "redirect"),
+        (200, b"<html>", {}, "could not be read"),
+        (200, b"[1]", {}, "could not be read"),
+        (200, b"[" * 100_000, {}, "could not be read"),
+        (200, b"\xff\xfe\x00", {}, "could not be read"),
+        (200, {"results": {"a": 1}}, {}, "could not be read"),
+        (200, {}, {}, "could not be read"),
+        (200, b" " * 3000, {}, "too large"),
+        (200, b"x", {"Content-Encoding": "gzip"}, "compressed"),
+        (200, {"results": [], "unresponsive_engines": [["duckduckgo", "timeout"]]}, {}, "duckduckgo"),
+    ],
+)  # fmt: skip
+async def test_a_bad_answer_says_why_nothing_could_be_looked_up(
+    search_engine: SearchEngineServer, status: int, answer: Any, headers: dict[str, str], reason: str
+) -> None:
+    search_engine.status, search_engine.answer, search_engine.headers = status, answer, headers
+    size = 2 if reason == "too large" else 1024
+    with pytest.raises(WebSearchError, match=reason):
+        await searxng(search_engine, max_answer_kib=size).search("fees", limit=5)
+    assert len(search_engine.asked) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 429, 500])
+async def test_an_error_of_google_never_tells_the_key(search_engine: SearchEngineServer, status: int) -> None:
+    search_engine.status, search_engine.answer = status, {"error": {"code": status, "message": "key secret-key"}}
+    with pytest.raises(WebSearchError) as caught:
+        await google(search_engine).search("fees", limit=5)
+    assert "secret-key" not in str(caught.value)
+
+
+async def test_a_redirect_is_not_followed(search_engine: SearchEngineServer) -> None:
+    other = {"Location": f"{search_engine.url}/elsewhere"}
+    search_engine.status, search_engine.headers = 302, other
+    with pytest.raises(WebSearchError):
+        await searxng(search_engine).search("fees", limit=5)
+    assert [path for path, _ in search_engine.asked] == ["/search"]
+
+
+async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> None:
+    search_engine.hold = True
+    with pytest.raises(WebSearchError, match="timed out"):
+        await searxng(search_engine, timeout_s=0.1).search("fees", limit=5)
+
+
+async def test_an_engine_that_keeps_failing_is_left_alone_for_a_while() -> None:
+    numbers = replace(settings.RAG.web_search, provider="searxng=http://127.0.0.1:9")
+    dead = SearxngSearcher(numbers, failures=1)
+    for reason in ("not reachable", "trying again"):
+        with pytest.raises(WebSearchError, match=reason):
+            await dead.search("fees", limit=5)
