@@ -34,6 +34,9 @@ class Rating(models.Model):
     comment = models.TextField(blank=True, max_length=2000)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
+    attributed_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="The `updated_at` that its evidence was drawn from."
+    )
 
     class Meta:
         ordering = ["-updated_at"]

@@ -1,0 +1,112 @@
+"""What staff say themselves: questions whose right passages are known, and boosts by hand."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from chat.models import Message
+from retrieval.models import Collection, Document
+
+
+class GoldenQuestion(models.Model):
+    """A question with its relevant documents or chunks: what the guard measures a revision on."""
+
+    class Origin(models.TextChoices):
+        REVIEWED = "reviewed", "a reviewed conversation"
+        IMPORTED = "imported"
+        MANUAL = "manual", "entered by hand"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    text = models.TextField(max_length=4000)
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="golden_questions")
+    source = models.CharField(max_length=10, choices=Origin, default=Origin.MANUAL)
+    message = models.ForeignKey(
+        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="golden_questions",
+        help_text="The reviewed answer that it was made from.",
+    )  # fmt: skip
+    enabled = models.BooleanField(default=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-created_at", "pk"]
+        indexes = [models.Index(fields=["enabled", "collection"])]
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+
+class GoldenRelevance(models.Model):
+    """What is relevant to a golden question: a document, or, with `chunk_id`, one chunk of it. grade: 1 partly … 3
+    fully."""
+
+    id = models.BigAutoField(primary_key=True)
+    question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="relevant")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="golden_relevances")
+    chunk_id = models.UUIDField(null=True, blank=True)
+    grade = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1), MaxValueValidator(3)])
+
+    class Meta:
+        ordering = ["-grade", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["question", "document"], condition=Q(chunk_id=None), name="golden_document_once"
+            ),
+            models.UniqueConstraint(
+                fields=["question", "chunk_id"], condition=Q(chunk_id__isnull=False), name="golden_chunk_once"
+            ),
+            models.CheckConstraint(condition=Q(grade__gte=1, grade__lte=3), name="golden_grade_1_to_3"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id} ({self.grade})"
+
+
+class ManualBoost(models.Model):
+    """Lifts, lowers or hides a document or one chunk of it, whatever ratings say. It takes effect at once.
+
+    A row is never changed but to end it: the next one replaces it, so that what was in force when stays known.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="manual_boosts")
+    chunk_id = models.UUIDField(null=True, blank=True, help_text="Empty: the whole document.")
+    multiplier = models.FloatField(default=1.0, validators=[MinValueValidator(0.5), MaxValueValidator(2.0)])
+    hide = models.BooleanField(default=False, help_text="Never shown as a source.")
+    why = models.CharField(max_length=500)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(multiplier__gte=0.5, multiplier__lte=2.0), name="manual_boost_within_bounds"
+            ),
+            models.UniqueConstraint(
+                fields=["document"], condition=Q(ended_at=None, chunk_id=None), name="one_manual_boost_per_document"
+            ),
+            models.UniqueConstraint(
+                fields=["chunk_id"],
+                condition=Q(ended_at=None, chunk_id__isnull=False),
+                name="one_manual_boost_per_chunk",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}: {'hidden' if self.hide else f'×{self.multiplier:g}'}"

@@ -1,0 +1,144 @@
+"""Evidence: what a rating says for or against a passage.
+
+Rows come in the hundreds of thousands and every round reads them all, so they hold numbers and have whole-number keys;
+nothing outside the admin names them.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from feedback.models.ratings import Rating
+from retrieval.models import Document
+
+
+class RatedQuestion(models.Model):
+    """A question that was rated, once for all who put it in the same words.
+
+    `signature` is made of the analysed terms in order, so that case, punctuation, stop words and endings don't count.
+    This is the cluster within which a user has one voice for each passage.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    signature = models.CharField(max_length=32, unique=True)
+    text = models.TextField(help_text="As it was put first.")
+    terms = models.TextField(blank=True, help_text="Its distinct analysed terms, separated by spaces.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.text[:80]
+
+
+class QuestionVector(models.Model):
+    """A rated question in an embedding space: `dim` little-endian float16 numbers of a unit vector."""
+
+    id = models.BigAutoField(primary_key=True)
+    question = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="vectors")
+    embedding_model = models.CharField(max_length=200)
+    embedding_dim = models.PositiveIntegerField()
+    vector = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["question", "embedding_model", "embedding_dim"], name="question_vector_per_space"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.question_id} in {self.embedding_model}"
+
+
+class RatedPassage(models.Model):
+    """A chunk by what it says. Chunk ids follow a chunk's place, so a document that is read anew may give a passage
+    another id; a round then finds it by its text, and evidence on a text that is gone is left out."""
+
+    id = models.BigAutoField(primary_key=True)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="rated_passages")
+    content_hash = models.CharField(max_length=32, help_text="Of the text without white space.")
+    chunk_id = models.UUIDField(db_index=True, help_text="Where it was found last.")
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["document", "content_hash"], name="rated_passage_text_per_document")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.content_hash[:8]}"
+
+
+class Burst(models.Model):
+    """Many votes on one document on one day from very few accounts: left out until a person decides."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        ACCEPTED = "accepted"
+        REJECTED = "rejected"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="rating_bursts")
+    day = models.DateField()
+    votes = models.PositiveIntegerField()
+    accounts = models.PositiveIntegerField()
+    status = models.CharField(max_length=10, choices=Status, default=Status.OPEN)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    why = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["document", "day"], condition=Q(status="open"), name="one_open_burst_per_document_and_day"
+            )
+        ]
+        indexes = [models.Index(fields=["status"])]
+
+    def __str__(self) -> str:
+        return f"{self.votes} votes of {self.accounts} accounts on {self.document_id}, {self.day}"
+
+
+class Evidence(models.Model):
+    """What one rating says of one passage. It goes when its rating, its voter or its document goes.
+
+    weight: -1..1, for this question; document_weight: -1..1, for the document whatever is asked; voter_weight: how much
+    the voter counted when the rating was given. day: of the rating, days since 1970-01-01.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    rating = models.ForeignKey(Rating, on_delete=models.CASCADE, related_name="evidence")
+    question = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="evidence")
+    passage = models.ForeignKey(RatedPassage, on_delete=models.CASCADE, related_name="evidence")
+    voter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evidence")
+    weight = models.FloatField()
+    document_weight = models.FloatField()
+    voter_weight = models.FloatField(default=1.0)
+    day = models.PositiveIntegerField()
+    burst = models.ForeignKey(Burst, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence")
+    discarded_by = models.ForeignKey(
+        "feedback.RevisionEvent", null=True, blank=True, on_delete=models.SET_NULL, related_name="discarded"
+    )
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"),
+            models.CheckConstraint(
+                condition=Q(weight__gte=-1, weight__lte=1, document_weight__gte=-1, document_weight__lte=1),
+                name="evidence_weights_within_1",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.weight:+.2f} for passage {self.passage_id}"
