@@ -100,11 +100,15 @@ def source_data(source: values.Source) -> dict[str, Any]:
     chunk = source.chunk
     return {
         "marker": source.marker,
-        "document_id": chunk.document_id,
+        "kind": chunk.kind,
+        "document_id": None if chunk.kind == "web" else chunk.document_id,
         "chunk_id": chunk.chunk_id,
         "title": clean_text(chunk.title),
         "page": chunk.page,
         "heading": clean_text(chunk.heading),
+        "file_name": clean_text(chunk.file_name),
+        "url": clean_text(chunk.url),
+        "published": chunk.published,
         "text": clean_text(chunk.text),
         "scores": clean_json(source.scores.as_dict()),
         "cited": source.cited,
@@ -114,11 +118,15 @@ def source_data(source: values.Source) -> dict[str, Any]:
 def _source_row(source: Source) -> dict[str, Any]:
     return {
         "marker": source.marker,
-        "document_id": str(source.document_id),
+        "kind": source.kind,
+        "document_id": str(source.document_id) if source.document_id else None,
         "chunk_id": source.chunk_id,
         "title": source.title,
         "page": source.page,
         "heading": source.heading,
+        "file_name": source.file_name,
+        "url": source.url,
+        "published": source.published,
         "text": source.text,
         "scores": source.scores,
         "cited": source.cited,

@@ -66,6 +66,7 @@ class Message(models.Model):
     request = models.JSONField(default=dict, blank=True, help_text="Collections, filters and options asked with.")
     usage = models.JSONField(default=dict, blank=True)
     degraded = models.JSONField(default=list, blank=True)
+    grounding = models.JSONField(null=True, blank=True, help_text="How well its sentences are borne out by sources.")
     error = models.JSONField(null=True, blank=True, help_text="{code, content} of a failed answer.")
     superseded = models.BooleanField(default=False, help_text="A regenerated answer took its place.")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -90,22 +91,39 @@ class Message(models.Model):
 
 
 class Source(models.Model):
-    """A passage given to the model for one answer, as it was then: later edits of the document don't change it."""
+    """A passage given to the model for one answer, as it was then: later edits of the document don't change it.
+
+    A result of a web search has no document; it has the address of its page, which the site never opens by itself.
+    """
+
+    class Kind(models.TextChoices):
+        DOCUMENT = "document"
+        WEB = "web"
 
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources")
     marker = models.PositiveSmallIntegerField()
-    document_id = models.UUIDField(db_index=True)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.DOCUMENT)
+    document_id = models.UUIDField(null=True, blank=True, db_index=True, help_text="Empty for a web page.")
     chunk_id = models.CharField(max_length=100, db_index=True)
     title = models.CharField(max_length=300)
     page = models.PositiveIntegerField(null=True, blank=True)
     heading = models.CharField(max_length=500, blank=True)
+    file_name = models.CharField(max_length=300, blank=True)
+    url = models.CharField(max_length=2000, blank=True, help_text="Of a web page.")
+    published = models.CharField(max_length=10, blank=True, help_text="Of a web page: YYYY-MM-DD, where known.")
     text = models.TextField()
     scores = models.JSONField(default=dict)
     cited = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["message", "marker"]
-        constraints = [models.UniqueConstraint(fields=["message", "marker"], name="source_marker_per_message")]
+        constraints = [
+            models.UniqueConstraint(fields=["message", "marker"], name="source_marker_per_message"),
+            models.CheckConstraint(
+                condition=Q(kind="document", document_id__isnull=False) | Q(kind="web", document_id__isnull=True),
+                name="source_has_document_unless_web",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"[{self.marker}] {self.title}"

@@ -58,7 +58,7 @@ def conversation_page(*, session: Session, page: str | int | None = 1) -> Page[M
 def reviewed_messages(messages: Iterable[Message]) -> list[ReviewedMessage]:
     """The messages with everything that belongs to them; which documents still exist is asked once."""
     messages = list(messages)
-    wanted = {source.document_id for message in messages for source in message.sources.all()}
+    wanted = {source.document_id for message in messages for source in message.sources.all() if source.document_id}
     existing: set[UUID] = set(Document.objects.filter(pk__in=wanted).values_list("pk", flat=True))
     return [_reviewed(message, existing) for message in messages]
 

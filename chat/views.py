@@ -33,5 +33,6 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
             for suggestion in suggested_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
         ],
         "workflows": list(available_workflows()),
+        "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
     }
     return render(request, "chat/chat.html", {"boot": boot, "session": session, "section": "chat"})

@@ -123,8 +123,16 @@ class MessageFactory(DjangoModelFactory):
 
 
 class SourceFactory(DjangoModelFactory):
+    """A document's passage; `web=True` makes a web page's snippet instead."""
+
     class Meta:
         model = Source
+
+    class Params:
+        web = factory.Trait(
+            kind=Source.Kind.WEB, document_id=None, chunk_id="web:0123456789abcdef", title="Fees of 2025", page=None,
+            heading="", url="https://example.org/fees", published="2025-02-03", text="It is 5.", scores={"rerank": 0.7},
+        )  # fmt: skip
 
     message = factory.SubFactory(MessageFactory)
     marker = factory.Sequence(lambda n: n % 30_000 + 1)

@@ -135,11 +135,15 @@ class OwnRatingSerializer(serializers.Serializer[Any]):
 
 class SourceSerializer(serializers.Serializer[Any]):
     marker = serializers.IntegerField(help_text="[1] in the answer.")
-    document_id = serializers.UUIDField()
+    kind = serializers.CharField(help_text="document, or web: a result of a web search.")
+    document_id = serializers.UUIDField(allow_null=True, help_text="Null for a web page.")
     chunk_id = serializers.CharField()
     title = serializers.CharField()
     page = serializers.IntegerField(allow_null=True)
     heading = serializers.CharField()
+    file_name = serializers.CharField()
+    url = serializers.CharField(help_text="Of a web page; empty for a document.")
+    published = serializers.CharField(help_text="Of a web page: YYYY-MM-DD, or empty.")
     text = serializers.CharField()
     scores = ScoresSerializer()
     cited = serializers.BooleanField()

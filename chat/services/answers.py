@@ -71,11 +71,15 @@ def _source_row(message: Message, source: values.Source) -> Source:
     return Source(
         message=message,
         marker=source.marker,
-        document_id=_document_id(chunk.document_id),
+        kind=chunk.kind,
+        document_id=None if chunk.kind == "web" else _document_id(chunk.document_id),
         chunk_id=chunk.chunk_id[:100],
         title=clean_text(chunk.title)[:300],
         page=chunk.page,
         heading=clean_text(chunk.heading)[:500],
+        file_name=clean_text(chunk.file_name)[:300],
+        url=clean_text(chunk.url)[:2000],
+        published=chunk.published[:10],
         text=clean_text(chunk.text),
         scores=clean_json(source.scores.as_dict()),
         cited=source.cited,
@@ -83,7 +87,7 @@ def _source_row(message: Message, source: values.Source) -> Source:
 
 
 def _document_id(text: str) -> uuid.UUID:
-    """Pages from the web have addresses, not ids; each gets the id that belongs to its address."""
+    """Documents of throw-away collections may have names in place of ids; each name has one id."""
     try:
         return uuid.UUID(text)
     except ValueError:

@@ -39,5 +39,7 @@ def _markdown(session: Session, messages: list[Message]) -> str:
 
 
 def _place(source: Any) -> str:
+    if source.kind == source.Kind.WEB:
+        return f", <{source.url}>{f', {source.published}' if source.published else ''}"
     page = f", page {source.page}" if source.page else ""
     return f"{page}, {source.heading}" if source.heading else page

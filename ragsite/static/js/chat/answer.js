@@ -3,7 +3,7 @@ import { append, h, icon, iconButton, plural, replace, seconds } from "../dom.js
 import { menuButton, toast } from "../ui.js";
 import { decisionPath, stepLabel } from "./path.js";
 import { answerRating } from "./rating.js";
-import { firstLine, placeIn } from "./source_panel.js";
+import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
 import { StreamText } from "./stream_text.js";
 
 const ENDINGS = {
@@ -173,10 +173,11 @@ export class Answer {
   }
 
   card(source) {
-    const place = [source.page ? `p. ${source.page}` : null, placeIn(source).split(" › ").at(-1) || firstLine(source)].filter(Boolean).join(" · ");
+    const place = isWeb(source) ? webPlace(source)
+      : [source.page ? `p. ${source.page}` : null, placeIn(source).split(" › ").at(-1) || firstLine(source)].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
-      h("span", { class: "source-text" }, h("span", { class: "source-title" }, source.title), place ? h("span", { class: "source-place" }, place) : null));
+      h("span", { class: "source-text" }, h("span", { class: "source-title" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
   }
 
   openSource(marker, opener) {
@@ -205,7 +206,7 @@ export class Answer {
 
   copy(button, withSources = false) {
     const list = this.sources.filter((source) => source.cited)
-      .map((source) => `[${source.marker}] ${[source.title, source.page ? `p. ${source.page}` : null, source.heading].filter(Boolean).join(", ")}`);
+      .map((source) => `[${source.marker}] ${[source.title, source.page ? `p. ${source.page}` : null, source.heading, isWeb(source) ? source.url : null].filter(Boolean).join(", ")}`);
     return this.write(withSources && list.length ? `${this.message.answer}\n\n${list.join("\n")}` : this.message.answer, button);
   }
 

@@ -8,18 +8,19 @@ const WORKFLOWS = {
   self_corrective: ["Self-corrective", "Grades every passage before answering"],
   dual_loop: ["Dual loop", "Checks its own answer against the sources"],
   planned: ["Planned", "Splits a question into steps"],
-  react: ["Agent", "Chooses its tools by itself"],
+  react: ["ReAct", "Rewrites the query until what it finds is enough"],
 };
 const TALLEST_PX = 220;
 
 export class Composer {
-  constructor(form, { workflows, limit, onSend, onStop }) {
-    Object.assign(this, { form, limit, onSend, onStop });
+  constructor(form, { workflows, limit, web, onSend, onStop }) {
+    Object.assign(this, { form, limit, web, onSend, onStop });
     this.input = form.querySelector("textarea");
     this.button = form.querySelector("[data-send]");
     this.counter = form.querySelector("[data-counter]");
     this.collections = new Set(JSON.parse(store.get("collections") || "[]"));
     this.workflow = workflows.includes(store.get("workflow")) ? store.get("workflow") : workflows[0];
+    this.searchWeb = store.get("web_search") ? store.get("web_search") === "1" : Boolean(web?.by_default);
     this.busy = false;
     this.listen();
     this.pickWorkflow(form.querySelector("[data-workflow]"), workflows);
@@ -83,7 +84,11 @@ export class Composer {
 
   /** The fields of a question besides its words. */
   settings() {
-    return { workflow: this.workflow, ...(this.collections.size ? { collections: [...this.collections] } : {}) };
+    return {
+      workflow: this.workflow,
+      ...(this.collections.size ? { collections: [...this.collections] } : {}),
+      ...(this.web ? { options: { web_search: this.searchWeb } } : {}),
+    };
   }
 
   pickWorkflow(button, workflows) {
@@ -103,7 +108,12 @@ export class Composer {
     const show = () => {
       const names = [...this.collections];
       const label = names.length === 0 ? "All collections" : names.length === 1 ? names[0] : plural(names.length, "collection");
-      replace(button, icon("folder"), label, icon("chevron"));
+      replace(button, icon("folder"), this.web && this.searchWeb ? `${label} + web` : label, icon("chevron"));
+    };
+    const toggleWeb = () => {
+      this.searchWeb = !this.searchWeb;
+      store.set("web_search", this.searchWeb ? "1" : "0");
+      show();
     };
     const choose = (name) => {
       if (name === null) this.collections.clear();
@@ -119,6 +129,10 @@ export class Composer {
         label: name, hint: document_count === undefined ? "" : plural(document_count, "document"),
         checked: this.collections.has(name), run: () => choose(name),
       })),
+      ...(this.web ? [{
+        label: "The web, too", hint: "Where the documents are not enough; words of your question go to the search engine",
+        checked: this.searchWeb, run: toggleWeb,
+      }] : []),
     ], { align: "start", title: "Where to look", keepOpen: true });
     try {
       known = (await api.get("/api/collections")).results ?? [];

@@ -45,9 +45,9 @@ export class SourcePanel {
       h("div", { class: "panel-body" },
         meta(source),
         h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": "The passage", dir: "auto" }, drawPassage(source.text)),
-        h("div", { class: "panel-links" },
+        h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : [
           h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), "Open in document"),
-          h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), "Original file")),
+          h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), "Original file")]),
         scores(source.scores || {}),
         answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
       sources.length > 1 ? h("div", { class: "panel-nav" },
@@ -67,6 +67,20 @@ export class SourcePanel {
   }
 }
 
+export function isWeb({ kind, url }) {
+  return kind === "web" && /^https?:\/\//.test(url || "");
+}
+
+/** Site and date of a web page. */
+export function webPlace({ url, published }) {
+  return [new URL(url).hostname.replace(/^www\./, ""), published].filter(Boolean).join(" · ");
+}
+
+/** The page opens beside ours, and is told neither where the reader came from nor given a handle on our window. */
+function webLink({ url }) {
+  return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), "Open the web page");
+}
+
 /** The path of headings, without the title that stands above it. */
 export function placeIn({ title, heading }) {
   return (heading || "").split(" › ").filter((part) => part && part !== title).join(" › ");
@@ -79,7 +93,7 @@ export function firstLine({ title, text }) {
 }
 
 function meta(source) {
-  const parts = [source.page ? `Page ${source.page}` : null, placeIn(source)].filter(Boolean);
+  const parts = isWeb(source) ? [`From the web: ${webPlace(source)}`] : [source.page ? `Page ${source.page}` : null, placeIn(source)].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 
