@@ -70,7 +70,7 @@ async def test_before_the_first_token_a_fault_gives_the_extractive_answer(online
 
 @pytest.mark.parametrize("fault", ["disconnect_after", "error_after", "stall_after", "malformed_after"])
 async def test_a_stream_that_breaks_leaves_what_came(online, rag_settings, fault) -> None:
-    rag_settings(ollama={"between_tokens_timeout_s": 0.15})
+    rag_settings(ollama={"between_tokens_timeout_s": 1.0})
     online.reply(text="It is EUR 55 for every single resit [1].", **{fault: 3})
     answer, events, trace = await generate()
     assert answer.partial

@@ -275,7 +275,7 @@ async def test_at_the_deadline_every_step_falls_back(online, rag_settings) -> No
     online.reply(delay_s=30)
     result, trace, _ = await answer(VAGUE + " room Lakeside hall deposit")
     assert result.text
-    assert trace.usage().total_ms < 5000
+    assert trace.usage().total_ms < 25_000  # long before the model would answer
     assert trace.degraded
 
 
