@@ -177,13 +177,16 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """Per-request switches of the contract. None: the setting's default."""
+    """Per-request switches of the contract. None: the setting's default. The last three belong to `self_corrective`."""
 
     top_k: int | None = None
     rewrite: bool | None = None
     hyde: bool | None = None
     rerank: bool | None = None
     web_search: bool | None = None
+    min_similarity: float | None = None  # cosine, 0..1
+    max_rewrites: int | None = None
+    pass_rate: float | None = None  # share of relevant documents, 0..1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

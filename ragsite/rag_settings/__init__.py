@@ -27,7 +27,7 @@ from ragsite.rag_settings.retrieval import (
 )
 from ragsite.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
 from ragsite.rag_settings.site import LimitSettings
-from ragsite.rag_settings.workflows import CorrectiveSettings
+from ragsite.rag_settings.workflows import CorrectiveSettings, SelfCorrectiveSettings
 
 __all__ = [
     "SECTIONS",
@@ -44,6 +44,7 @@ __all__ = [
     "RerankSettings",
     "RewriteSettings",
     "SearchSettings",
+    "SelfCorrectiveSettings",
     "SettingsError",
     "StepBackSettings",
     "WebSearchSettings",
@@ -67,6 +68,7 @@ class RagSettings:
     rerank: RerankSettings = field(default_factory=RerankSettings)
     grade: GradeSettings = field(default_factory=GradeSettings)
     corrective: CorrectiveSettings = field(default_factory=CorrectiveSettings)
+    self_corrective: SelfCorrectiveSettings = field(default_factory=SelfCorrectiveSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     web_search: WebSearchSettings = field(default_factory=WebSearchSettings)
     data_dir: str = "var"
@@ -92,6 +94,7 @@ SECTIONS: dict[str, tuple[type, str]] = {
     "rerank": (RerankSettings, "RAG_RERANK_"),
     "grade": (GradeSettings, "RAG_GRADE_"),
     "corrective": (CorrectiveSettings, "RAG_CORRECTIVE_"),
+    "self_corrective": (SelfCorrectiveSettings, "RAG_SELF_CORRECTIVE_"),
     "limits": (LimitSettings, "RAG_LIMIT_"),
     "web_search": (WebSearchSettings, "RAG_WEB_SEARCH_"),
 }

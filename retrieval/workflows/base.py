@@ -11,6 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ragsite.errors import UnavailableError
 from retrieval.errors import ModelError
+from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.steps.generate import AnswerWriter
 from retrieval.steps.small_talk import small_talk_kind
 from retrieval.steps.toolbox import Run, Toolbox
@@ -18,6 +19,18 @@ from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question
 
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """Model rounds before an answer's first token: calls that wait for each other; those side by side are one.
+
+    best: enough is found at once. worst: every way of improving is used up. notes: what makes the difference.
+    """
+
+    best: int
+    worst: int
+    notes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +81,11 @@ def is_small_talk(question: Question) -> bool:
 
 def has_documents(question: Question) -> bool:
     return any(ref.space is not None for ref in question.scope.collections)
+
+
+def has_embeddings(question: Question) -> bool:
+    """Whether dense scores tell of meaning: those of the lexical embedder tell of words again."""
+    return any(ref.space is not None and ref.space != LEXICAL_SPACE for ref in question.scope.collections)
 
 
 def reranking_is_on(question: Question, tools: Toolbox) -> bool:

@@ -49,6 +49,7 @@ from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
     Context,
+    Rounds,
     distinct_queries,
     has_documents,
     is_small_talk,
@@ -285,9 +286,15 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
 
 
 class CorrectiveWorkflow:
-    """The default workflow. `graph` feeds the picture on the page."""
+    """The default workflow. `graph` feeds the picture on the page, `rounds` the table in docs/workflows.md."""
 
     graph = build_graph()
+    rounds = Rounds(
+        best=2,
+        worst=3,
+        notes="judge and generate when the search with the user's own words is clearly good; else the calls that "
+        "improve on them come first, side by side. A greeting takes one.",
+    )
 
     def __init__(self, tools: Toolbox) -> None:
         self._tools = tools

@@ -7,7 +7,7 @@ from retrieval.prompting import BUILT_IN, PromptLibrary
 
 VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
-    "sub_queries": 4,
+    "sub_queries": 4, "query": "fee amount", "attempts": "1. fees",
     "language_name": "English",
 }  # fmt: skip
 FILES = sorted(BUILT_IN.glob("*.md"))

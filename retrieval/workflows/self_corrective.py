@@ -1,0 +1,300 @@
+"""Self-corrective RAG (seed 000): grade every document by itself, and search in other words while too few pass.
+
+    START → condense ─┬─ small talk ───────────► greet ─────► END
+                      ├─ nothing to search in ─► no_answer ─► END
+                      └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
+                             ▲               ├─ the same, and nothing has passed ──────────► no_answer ► END
+                             │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
+                             └───────────────────────────────────────────────────┘
+
+The grader judges each document against the question as it was asked, whatever was searched for, so a grade stands for
+the whole answer; what has passed in any round is what the answer is written from. Searching on stops early when the
+words run out, and when something has passed but searches in a row bring nothing new that passes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from retrieval.ports import SearchRequest
+from retrieval.steps.answer_language import Language, answer_language
+from retrieval.steps.condense import Condense, condense_without_model
+from retrieval.steps.dedupe import Dedupe
+from retrieval.steps.generate import Generate
+from retrieval.steps.grade import DocumentGrade, Grade, Graded, grade_key
+from retrieval.steps.judge import Assessment
+from retrieval.steps.no_answer import no_answer_text
+from retrieval.steps.retrieve import Retrieve
+from retrieval.steps.retry_rewrite import QueryRewrite, RetryRewrite
+from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.trace import Trace
+from retrieval.values import Answer, Query, Question, ScoredChunk
+from retrieval.workflows.base import (
+    Context,
+    Rounds,
+    has_documents,
+    has_embeddings,
+    is_small_talk,
+    reranking_is_on,
+    run_graph,
+    say,
+)
+
+LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
+
+Verdict = Literal["generate", "rewrite", "no_answer"]
+
+
+class State(TypedDict, total=False):
+    question: Question  # the user's words: never rewritten, this is what is answered
+    language: Language
+    standalone: str  # self-contained: what every document is graded against
+    history: tuple[QueryRewrite, ...]
+    found: tuple[ScoredChunk, ...]  # by the last search
+    graded: Graded  # of the last search
+    grades: Mapping[str, DocumentGrade]  # of every search
+    documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
+    stagnant: int  # searches in a row that brought nothing new that passes
+    verdict: Verdict
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The seed's four numbers, of the request or of the settings."""
+
+    top_k: int
+    min_similarity: float
+    pass_rate: float
+    max_rewrites: int
+
+    @classmethod
+    def of(cls, question: Question, tools: Toolbox) -> Limits:
+        asked, numbers = question.options, tools.settings.self_corrective
+        return cls(
+            top_k=asked.top_k or numbers.top_k,
+            min_similarity=numbers.min_similarity if asked.min_similarity is None else asked.min_similarity,
+            pass_rate=numbers.pass_rate if asked.pass_rate is None else asked.pass_rate,
+            max_rewrites=numbers.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
+        )
+
+
+# ------------------------------------------------------------------------------------------------ retrieval
+async def condense(state: State, runtime: Runtime[Context]) -> State:
+    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
+    draft = await asyncio.to_thread(condense_without_model, question)
+    language = answer_language(draft if question.open_clarification else question.text)
+    if is_small_talk(question) or not has_documents(question):
+        return {"language": language, "standalone": draft}
+    standalone = await Condense(tools).condense(question, draft, run=run, language=language)
+    return {"language": language, "standalone": standalone}
+
+
+def after_condensing(state: State) -> Literal["greet", "no_answer", "retrieve"]:
+    if is_small_talk(state["question"]):
+        return "greet"
+    return "retrieve" if has_documents(state["question"]) else "no_answer"
+
+
+async def retrieve(state: State, runtime: Runtime[Context]) -> State:
+    """The current query alone: a rewritten one takes the place of the one before."""
+    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    limits, history = Limits.of(question, tools), state.get("history", ())
+    query = Query(history[-1].rewritten, kind="rewrite") if history else Query(state["standalone"])
+    request = SearchRequest(queries=(query,), scope=question.scope, filters=question.filters, top_k=limits.top_k)
+    result = await Retrieve(tools).retrieve(request, run=run, purpose=f"attempt {len(history)}: " if history else "")
+    near = result.candidates
+    if has_embeddings(question):
+        near = tuple(one for one in near if is_similar(one, limits.min_similarity))
+    found = await Dedupe(tools).dedupe(near, run=run)
+    return {"found": found}
+
+
+async def grade(state: State, runtime: Runtime[Context]) -> State:
+    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    graded = await Grade(tools).grade(
+        state["standalone"],
+        state["found"],
+        run=run,
+        language=state["language"],
+        known=state.get("grades"),
+        use_model=reranking_is_on(question, tools),
+        semantic=has_embeddings(question),
+    )
+    before = state.get("documents", ())
+    documents = joined(before, graded.documents, graded.grades)
+    gained = len(passing(documents, graded.grades)) > len(passing(before, graded.grades))
+    weighed: State = {
+        "graded": graded,
+        "grades": graded.grades,
+        "documents": documents,
+        "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
+    }
+    verdict = await decide({**state, **weighed}, tools=tools, run=run)
+    return {**weighed, "verdict": verdict}
+
+
+async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
+    """The seed's rule, with its reason in the decision path."""
+    limits, graded = Limits.of(state["question"], tools), state["graded"]
+    passed = passing(state["documents"], state["grades"])
+    async with run.trace.step("assess") as step:
+        stop = "" if graded.documents and graded.pass_rate >= limits.pass_rate else reason_to_stop(state, tools, run)
+        share = f"pass rate {graded.pass_rate:.2f}, {limits.pass_rate:.2f} wanted"
+        verdict: Verdict = "generate" if passed else "no_answer"
+        if not graded.documents or graded.pass_rate < limits.pass_rate:
+            verdict = verdict if stop else "rewrite"
+        step.summary = f"{share}: {verdict.replace('_', ' ')}" + (f" ({stop})" if stop else "")
+        step.detail |= {
+            "pass_rate": round(graded.pass_rate, 3),
+            "pass_count": len(graded.passed),
+            "total_count": len(graded.documents),
+            "pass_threshold": limits.pass_rate,
+            "passed_in_all": len(passed),
+            "verdict": verdict,
+            "stop": stop,
+        }
+    return verdict
+
+
+def reason_to_stop(state: State, tools: Toolbox, run: Run) -> str:
+    """Why no other search follows although too few documents passed; empty: one follows."""
+    numbers, question = tools.settings.self_corrective, state["question"]
+    rewrites, limits = len(state.get("history", ())), Limits.of(question, tools)
+    if question.options.rewrite is False:
+        return "rewriting is switched off"
+    if rewrites >= limits.max_rewrites:
+        return f"{rewrites} of {limits.max_rewrites} rewrites are used up"
+    if run.deadline.remaining() < numbers.timeout_s * LEAST_TIME_LEFT:
+        return "too little time is left to search again"
+    if passing(state["documents"], state["grades"]) and state["stagnant"] >= numbers.stagnant_rewrites:
+        return f"{state['stagnant']} searches in a row brought nothing new that passes"
+    return ""
+
+
+def after_grading(state: State) -> Verdict:
+    return state["verdict"]
+
+
+async def rewrite(state: State, runtime: Runtime[Context]) -> State:
+    history, graded = state.get("history", ()), state["graded"]
+    failed = [(one, graded.of(one)) for one in graded.documents if not graded.of(one).relevant]
+    made = await RetryRewrite(runtime.context.tools).rewrite(
+        state["standalone"], history, failed, run=runtime.context.run, language=state["language"]
+    )
+    if made is None:
+        return {"verdict": "generate" if passing(state["documents"], state["grades"]) else "no_answer"}
+    return {"history": (*history, made)}
+
+
+def after_rewriting(state: State) -> Literal["retrieve", "generate", "no_answer"]:
+    return "retrieve" if state["verdict"] == "rewrite" else state["verdict"]
+
+
+# ------------------------------------------------------------------------------------------------ answers
+async def generate(state: State, runtime: Runtime[Context]) -> State:
+    """From the documents that passed, of whichever search, and no others."""
+    graded = state["graded"]
+    answer = await Generate(runtime.context.tools).generate(
+        state["question"],
+        state["standalone"],
+        passing(state["documents"], state["grades"]),
+        run=runtime.context.run,
+        language=state["language"],
+    )
+    reason = f"{len(graded.passed)} of {len(graded.documents)} documents passed"
+    return {"answer": replace(answer, reason=answer.reason or reason)}
+
+
+async def greet(state: State, runtime: Runtime[Context]) -> State:
+    run, question = runtime.context.run, state["question"]
+    async with run.trace.step("retrieve") as step:
+        step.skip("a greeting needs no documents")
+    kind = small_talk_kind(question.text) or "small_talk"
+    writer = Generate(runtime.context.tools)
+    return {"answer": await writer.greet(question, kind, run=run, language=state["language"])}
+
+
+async def no_answer(state: State, runtime: Runtime[Context]) -> State:
+    run = runtime.context.run
+    if "documents" not in state:
+        async with run.trace.step("retrieve") as step:
+            step.skip("there are no documents to search in")
+        text = await say(no_answer_text(None, state["language"]), run)
+        return {"answer": Answer(decision="NO_ANSWER", text=text, reason="there are no documents to search in")}
+    count = len(state["documents"])
+    reason = f"none of {count} documents is relevant" if count else "nothing was found"
+    nearest = Assessment(verdict="NO_ANSWER", candidates=state["documents"], reason=reason)
+    text = await say(no_answer_text(nearest, state["language"]), run)
+    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Context, State, State]:
+    graph = StateGraph(State, context_schema=Context)
+    for node in (condense, retrieve, grade, rewrite, generate, greet, no_answer):
+        graph.add_node(node.__name__, node)
+    graph.add_edge(START, "condense")
+    graph.add_conditional_edges("condense", after_condensing)
+    graph.add_edge("retrieve", "grade")
+    graph.add_conditional_edges("grade", after_grading, ["generate", "rewrite", "no_answer"])
+    graph.add_conditional_edges("rewrite", after_rewriting)
+    for last in ("generate", "greet", "no_answer"):
+        graph.add_edge(last, END)
+    return graph.compile(name="self_corrective")
+
+
+class SelfCorrectiveWorkflow:
+    """`graph` feeds the picture on the page, `rounds` the table in docs/workflows.md."""
+
+    graph = build_graph()
+    rounds = Rounds(
+        best=2,
+        worst=9,
+        notes="grade and generate when enough documents pass at once; a follow-up is condensed first (+1), and each of "
+        "at most 3 rewrites adds two: rewrite and grade. All documents are graded side by side: one round.",
+    )
+
+    def __init__(self, tools: Toolbox) -> None:
+        self._tools = tools
+
+    async def answer(self, question: Question, *, trace: Trace) -> Answer:
+        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
+        when there is no model and the site may not answer without one (RAG_OFFLINE=0).
+
+        """
+        limit_s = self._tools.settings.self_corrective.timeout_s
+        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+
+
+# ------------------------------------------------------------------------------------------------ small decisions
+def is_similar(one: ScoredChunk, least: float) -> bool:
+    """Words found it, or it is near enough; without a dense score there is nothing to hold against it."""
+    return bool(one.scores.bm25) or one.scores.dense is None or one.scores.dense >= least
+
+
+def joined(
+    before: tuple[ScoredChunk, ...], found: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
+) -> tuple[ScoredChunk, ...]:
+    """Every document once, best first; of one that came with other neighbours, the relevant or else the longer text."""
+
+    def worth(one: ScoredChunk) -> tuple[bool, int]:
+        return grades[grade_key(one)].relevant, len(one.chunk.text)
+
+    kept = {one.chunk_id: one for one in before}
+    for one in found:
+        if one.chunk_id not in kept or worth(one) > worth(kept[one.chunk_id]):
+            kept[one.chunk_id] = one
+    return tuple(sorted(kept.values(), key=lambda one: -(one.scores.rerank or 0.0)))
+
+
+def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
+    return tuple(one for one in documents if grades[grade_key(one)].relevant)
