@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -40,6 +41,17 @@ class Engine:
 
 
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
+_make_boosts: list[Callable[[Models, RagSettings], BoostSource]] = []  # one at most; filled in at start-up
+
+
+def use_boosts(make: Callable[[Models, RagSettings], BoostSource]) -> None:
+    """Say where engines made from now on get their boosts from: `feedback` does, which nothing here may import."""
+    _make_boosts[:] = [make]
+
+
+def has_engine() -> bool:
+    """Whether the running loop has one already, so that it is not yours to close."""
+    return asyncio.get_running_loop() in _engines
 
 
 def get_engine() -> Engine:
@@ -87,6 +99,7 @@ def _build(rag: RagSettings) -> Engine:
         index=index,
         store=store,
         searcher=cached,
+        boosts=_make_boosts[0](models, rag) if _make_boosts else None,
         reranker=reranker,
         web=make_web_searcher(rag.web_search),
     )

@@ -13,6 +13,8 @@ from pydantic import BaseModel
 from retrieval.trace import Trace
 from retrieval.values import (
     Answer,
+    Boosts,
+    Contender,
     EmbeddingSpace,
     Exchange,
     IndexRow,
@@ -251,9 +253,11 @@ class SearchRequest:
 class SearchResult:
     """Candidates, best first. `relaxed`: names of filters that were dropped because they left too little.
 
+    `contenders`: what was found below them, best first, without texts.
     `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""
 
     candidates: tuple[ScoredChunk, ...] = ()
+    contenders: tuple[Contender, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     relaxed: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -267,10 +271,10 @@ class Searcher(Protocol):
 
 
 class BoostSource(Protocol):
-    """Multipliers from users' ratings; filled in by `feedback`."""
+    """Multipliers from users' ratings (`feedback.boost_source`)."""
 
-    async def boosts(self, query: str, candidates: Sequence[ScoredChunk]) -> Mapping[str, float]:
-        """chunk_id → multiplier, bounded; missing means 1."""
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+        """For those of the candidates that ratings lift or lower; all of one revision. Raises UnavailableError."""
         ...
 
 

@@ -22,6 +22,7 @@ from retrieval.fusion import best_first, dense_trust, rrf_scores, seed_sum, zsco
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
 from retrieval.search_queries import Variant, make_variants, relaxed_filters, term_shares
 from retrieval.values import (
+    Contender,
     EmbeddingSpace,
     Level,
     ScoredChunk,
@@ -144,6 +145,7 @@ class HybridSearcher:
         looked.timings.add("total", begun)
         return SearchResult(
             candidates=tuple(candidates),
+            contenders=self._contenders(looked.spaces, candidates),
             timings_ms=dict(looked.timings),
             relaxed=tuple(looked.relaxed),
             degraded=looked.degraded,
@@ -349,6 +351,16 @@ class HybridSearcher:
         timings.add("fetch", begun)
         return candidates
 
+    def _contenders(
+        self, results: Sequence[_SpaceResult], candidates: Sequence[ScoredChunk]
+    ) -> tuple[Contender, ...]:
+        """What follows the last candidate, down to the place from which ratings may lift."""
+        if not candidates:
+            return ()
+        ranking, fused = _merge(results, self._settings.rrf_k)
+        begin = ranking.index(candidates[-1].chunk_id) + 1
+        return tuple(_contender(row, fused[row], results) for row in ranking[begin : self._settings.boost_window])
+
 
 # ------------------------------------------------------------------------------------------------ results
 def _scores(hits: Sequence[LegHit]) -> dict[str, float]:
@@ -371,10 +383,19 @@ def _merge(results: Sequence[_SpaceResult], k: int) -> tuple[list[str], Mapping[
 
 
 def _scored(chunk: StoredChunk, fused: float, results: Sequence[_SpaceResult]) -> ScoredChunk:
-    chunk_id = chunk.chunk_id
+    found = _contender(chunk.chunk_id, fused, results)
+    return ScoredChunk(chunk=chunk, scores=found.scores, ranks=found.ranks)
+
+
+def _contender(chunk_id: str, fused: float, results: Sequence[_SpaceResult]) -> Contender:
     home = next(result for result in results if chunk_id in result.fused)
     scores = Scores(dense=home.dense.get(chunk_id), bm25=home.bm25.get(chunk_id), fused=fused, final=fused)
-    return ScoredChunk(chunk=chunk, scores=scores, ranks=home.ranks.get(chunk_id, {}))
+    return Contender(
+        chunk_id=chunk_id,
+        document_id=home.document_of[chunk_id],
+        scores=scores,
+        ranks=home.ranks.get(chunk_id, {}),
+    )
 
 
 def _comparable(text: str) -> str:

@@ -139,6 +139,39 @@ class ScoredChunk:
     def chunk_id(self) -> str:
         return self.chunk.chunk_id
 
+    @property
+    def document_id(self) -> str:
+        return self.chunk.document_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A hit below the candidates, whose text has not been read: ratings may lift it among them."""
+
+    chunk_id: str
+    document_id: str
+    scores: Scores
+    ranks: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boost:
+    """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown."""
+
+    multiplier: float
+    origin: str = ""
+    hide: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boosts:
+    """by_chunk: what is not there is not boosted. revision: of the boosts. degraded: the reason why only a part of
+    them could be used."""
+
+    by_chunk: Mapping[str, Boost] = field(default_factory=dict)
+    revision: str = ""
+    degraded: str = ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRow:

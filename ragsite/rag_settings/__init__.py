@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from ragsite.rag_settings.feedback import FeedbackSettings
 from ragsite.rag_settings.fields import SettingsError
 from ragsite.rag_settings.retrieval import (
     DecomposeSettings,
@@ -35,6 +36,7 @@ __all__ = [
     "DecomposeSettings",
     "DedupeSettings",
     "GradeSettings",
+    "FeedbackSettings",
     "HydeSettings",
     "IngestSettings",
     "LimitSettings",
@@ -69,6 +71,7 @@ class RagSettings:
     grade: GradeSettings = field(default_factory=GradeSettings)
     corrective: CorrectiveSettings = field(default_factory=CorrectiveSettings)
     self_corrective: SelfCorrectiveSettings = field(default_factory=SelfCorrectiveSettings)
+    feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     web_search: WebSearchSettings = field(default_factory=WebSearchSettings)
     data_dir: str = "var"
@@ -95,6 +98,7 @@ SECTIONS: dict[str, tuple[type, str]] = {
     "grade": (GradeSettings, "RAG_GRADE_"),
     "corrective": (CorrectiveSettings, "RAG_CORRECTIVE_"),
     "self_corrective": (SelfCorrectiveSettings, "RAG_SELF_CORRECTIVE_"),
+    "feedback": (FeedbackSettings, "RAG_FEEDBACK_"),
     "limits": (LimitSettings, "RAG_LIMIT_"),
     "web_search": (WebSearchSettings, "RAG_WEB_SEARCH_"),
 }

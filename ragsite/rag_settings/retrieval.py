@@ -54,6 +54,7 @@ class SearchSettings:
     rrf_k: int = 60  # rank fusion of the variants: 1 / (k + rank)
     bm25_k1: float = 0.9  # saturation of a term's frequency
     bm25_b: float = 0.4  # weight of a chunk's length
+    boost_window: int = 100  # the best so many of what was found can be lifted or lowered by ratings
     min_filtered_candidates: int = 3  # a filter that leaves fewer is relaxed
     hierarchical_documents: int = 10  # documents that hierarchical search looks into
     timeout_s: float = 10.0  # one search, all legs
@@ -122,6 +123,7 @@ class RerankSettings:
     model: str = ""  # named to that server, where it asks for one
     timeout_s: float = 10.0  # one call of that server
     min_score: float = 0.0  # candidates below it are dropped
+    boost_share: float = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking
 
     def __post_init__(self) -> None:
         check(1 <= self.max_candidates <= 50, f"max_candidates={self.max_candidates} is not in 1..50")

@@ -20,7 +20,7 @@ from retrieval.ports import Searcher, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 CACHE_FAILURES = (RedisError, OSError)
-KEY_PREFIX = "search:2:"
+KEY_PREFIX = "search:3:"
 
 
 class CachedSearcher:

@@ -69,7 +69,8 @@ class Judge:
             judgement = None
             if crossed is None:
                 judgement = await self._judgement(question, pool, rerank_step, run, language, use_model=use_model)
-            ranked = rerank(pool, crossed or (scale(judgement, lexical) if judgement else lexical))
+            scores = crossed or (scale(judgement, lexical) if judgement else lexical)
+            ranked = rerank(pool, scores, boost_share=self.tools.settings.rerank.boost_share)
             ranked = at_least(ranked, self.tools.settings.rerank.min_score)
             _describe(rerank_step, ranked, lexical)
         async with run.trace.step("assess") as step:
@@ -183,13 +184,22 @@ def scale(judgement: RetrievalJudgement, lexical: Sequence[float]) -> list[float
     ]
 
 
-def rerank(pool: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
-    """By score; equal ones stay in the order that retrieval and ratings gave them."""
+def rerank(
+    pool: Sequence[ScoredChunk], scores: Sequence[float], *, boost_share: float = 0.5
+) -> tuple[ScoredChunk, ...]:
+    """By score × boost^boost_share; equal ones stay in the order that retrieval and ratings gave them.
+
+    A judge reads the text anew and knows nothing of what users found, so a part of their word counts on. It moves
+    passages, not verdicts: `rerank` stays the judge's own score.
+    """
     scored = [
-        replace(candidate, scores=replace(candidate.scores, rerank=score, final=score))
+        replace(
+            candidate,
+            scores=replace(candidate.scores, rerank=score, final=score * (candidate.scores.boost or 1.0) ** boost_share),
+        )
         for candidate, score in zip(pool, scores, strict=True)
     ]
-    return tuple(sorted(scored, key=lambda candidate: -round(candidate.scores.rerank or 0.0, 2)))
+    return tuple(sorted(scored, key=lambda candidate: -round(candidate.scores.final or 0.0, 2)))
 
 
 def at_least(ranked: tuple[ScoredChunk, ...], min_score: float) -> tuple[ScoredChunk, ...]:
@@ -200,7 +210,7 @@ def at_least(ranked: tuple[ScoredChunk, ...], min_score: float) -> tuple[ScoredC
 def combine(before: Assessment, newly: Assessment) -> Assessment:
     """The verdict on what was newly found, over all candidates: scores that were given stay."""
     candidates = sorted(
-        (*newly.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.rerank or 0.0)
+        (*newly.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0)
     )
     lexical_best = max(before.lexical_best, newly.lexical_best)
     return replace(

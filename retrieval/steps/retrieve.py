@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsite.errors import AppError
+from retrieval.boosting import Boosted, put_boosts
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import StepRecord
-from retrieval.values import Query, ScoredChunk
-
-FLOOR = 0.1  # of the worst candidate's share, so that its boost counts too
+from retrieval.values import Boosts, Contender, Query, ScoredChunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Retrieve:
             describe_search(step, request, result, purpose=purpose)
             await run.trace.sink.tool_called("search", f"{purpose}{' | '.join(q.text for q in request.queries)}", step)
         await self._note_fusion(request.queries, result, run=run)
-        return replace(result, candidates=await self._boost(request.queries[0].text, result.candidates, run=run))
+        return replace(result, candidates=await self._boost(request, result, run=run))
 
     async def _note_fusion(self, queries: Sequence[Query], result: SearchResult, *, run: Run) -> None:
         """The search has joined its legs by reciprocal rank; the path shows which leg found what."""
@@ -39,35 +38,39 @@ class Retrieve:
             ]
             step.summary = f"{len(queries)} queries, {len(legs)} ranked lists → {len(result.candidates)} candidates"
 
-    async def _boost(self, query: str, candidates: tuple[ScoredChunk, ...], *, run: Run) -> tuple[ScoredChunk, ...]:
-        if self.tools.boosts is None or not candidates:
-            return candidates
+    async def _boost(self, request: SearchRequest, result: SearchResult, *, run: Run) -> tuple[ScoredChunk, ...]:
+        if self.tools.boosts is None or not result.candidates:
+            return result.candidates
         limit = run.deadline.limit(self.tools.settings.corrective.boost_timeout_s)
         async with run.trace.step("boost") as step:
             try:
                 async with asyncio.timeout(limit):
-                    boosts = await self.tools.boosts.boosts(query, candidates)
+                    found: tuple[ScoredChunk | Contender, ...] = (*result.candidates, *result.contenders)
+                    boosts = await self.tools.boosts.boosts(request.queries[0].text, found)
+                    boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
             except (AppError, TimeoutError) as error:
                 step.degrade(f"ratings could not be used: {error or type(error).__name__}")
-                return candidates
-            step.detail["boosts"] = dict(boosts)
-            step.summary = f"{len(boosts)} of {len(candidates)} candidates lifted or lowered by ratings"
-            return boosted(candidates, boosts)
+                return result.candidates
+            describe_boosts(step, boosts, boosted)
+            return boosted.candidates
 
 
-def boosted(candidates: Sequence[ScoredChunk], boosts: Mapping[str, float]) -> tuple[ScoredChunk, ...]:
-    """Fused scores, brought to FLOOR..1, times their multipliers, best first; ties keep their order.
-
-    A fused score may be a sum of z-scores: as it stands, a multiplier would turn a negative one the wrong way.
-    """
-    fused = [candidate.scores.fused or 0.0 for candidate in candidates]
-    low, width = min(fused, default=0.0), (max(fused, default=0.0) - min(fused, default=0.0)) or 1.0
-    changed = []
-    for candidate, score in zip(candidates, fused, strict=True):
-        factor = float(boosts.get(candidate.chunk_id, 1.0))
-        final = (FLOOR + (1.0 - FLOOR) * (score - low) / width) * factor
-        changed.append(replace(candidate, scores=replace(candidate.scores, boost=factor, final=final)))
-    return tuple(sorted(changed, key=lambda candidate: -(candidate.scores.final or 0.0)))
+def describe_boosts(step: StepRecord, boosts: Boosts, boosted: Boosted) -> None:
+    """What was lifted or lowered, by how much and why; of what was not shown before or after, nothing is told."""
+    shown = {candidate.chunk_id for candidate in boosted.candidates}
+    step.detail["boosts"] = {
+        chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
+        for chunk_id, boost in boosts.by_chunk.items()
+        if chunk_id in shown
+    }
+    step.detail["revision"] = boosts.revision
+    step.detail["lifted"] = list(boosted.lifted)
+    told = step.detail["boosts"]
+    step.summary = f"{len(told)} of {len(shown)} candidates lifted or lowered by ratings"
+    if boosted.lifted:
+        step.summary += f", {len(boosted.lifted)} of them from further down"
+    if boosts.degraded:
+        step.degrade(boosts.degraded)
 
 
 def describe_search(step: StepRecord, request: SearchRequest, result: SearchResult, *, purpose: str) -> None:

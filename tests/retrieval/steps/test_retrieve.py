@@ -1,24 +1,88 @@
+"""What ratings do to the order of a search's result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from retrieval.steps.retrieve import boosted
-from tests.retrieval.steps.fakes import scored
+from retrieval.boosting import put_boosts, ranked_with
+from retrieval.ports import SearchResult
+from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope, StoredChunk
+from tests.retrieval.steps.fakes import SCOPE, chunk, scored
 
 
-def with_fused(number: int, fused: float):
+class Store:
+    """The chunks whose text may be read."""
+
+    def __init__(self, *chunks: StoredChunk) -> None:
+        self.chunks = {one.chunk_id: one for one in chunks}
+        self.asked: list[str] = []
+
+    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+        self.asked.extend(chunk_ids)
+        return {one: self.chunks[one] for one in chunk_ids if one in self.chunks}
+
+
+def with_fused(number: int, fused: float) -> ScoredChunk:
     candidate = scored(number, f"text {number}")
     return replace(candidate, scores=replace(candidate.scores, fused=fused))
 
 
+def below(number: int, fused: float) -> Contender:
+    return Contender(chunk_id=f"k{number}", document_id=f"d{number}", scores=Scores(fused=fused, final=fused))
+
+
+def times(**multipliers: float) -> Boosts:
+    return Boosts(by_chunk={chunk_id: Boost(multiplier=value) for chunk_id, value in multipliers.items()})
+
+
+def ids(found: Sequence[ScoredChunk | Contender]) -> list[str]:
+    return [one.chunk_id for one in found]
+
+
 def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None:
     candidates = [with_fused(1, 1.0), with_fused(2, -0.9), with_fused(3, -1.0)]
-    lifted = boosted(candidates, {"k3": 2.0})
-    lowered = boosted(candidates, {"k1": 0.1})
-    assert [candidate.chunk_id for candidate in lifted] == ["k1", "k3", "k2"]
+    lifted = ranked_with(candidates, times(k3=2.0))
+    lowered = ranked_with(candidates, times(k1=0.1))
+    assert ids(lifted) == ["k1", "k3", "k2"]
     assert [candidate.scores.final for candidate in lowered if candidate.chunk_id == "k1"] == [0.1]
     assert lifted[0].scores.boost == 1.0
 
 
 def test_without_boosts_the_order_stays() -> None:
     candidates = [with_fused(1, 0.5), with_fused(2, 0.5), with_fused(3, 0.1)]
-    assert [candidate.chunk_id for candidate in boosted(candidates, {})] == ["k1", "k2", "k3"]
-    assert boosted([], {}) == ()
+    assert ids(ranked_with(candidates, Boosts())) == ["k1", "k2", "k3"]
+    assert ranked_with([], Boosts()) == []
+
+
+async def test_what_was_found_further_down_comes_up_with_its_text() -> None:
+    result = SearchResult(
+        candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.9), below(4, 0.0))
+    )
+    store = Store(chunk(3, "text 3"), chunk(4, "text 4"))
+    boosted = await put_boosts(result, times(k3=2.0), store=store, scope=SCOPE)
+    assert ids(boosted.candidates) == ["k3", "k1"]
+    assert boosted.candidates[0].chunk.text == "text 3"
+    assert boosted.lifted == ("k3",)
+    assert store.asked == ["k3"]
+
+
+async def test_a_boost_shows_nothing_that_may_not_be_read() -> None:
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.9),))
+    boosted = await put_boosts(result, times(k3=2.0), store=Store(), scope=SCOPE)
+    assert ids(boosted.candidates) == ["k1", "k2"]
+    assert boosted.lifted == ()
+
+
+async def test_what_staff_hide_gives_its_place_to_the_next() -> None:
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.0),))
+    hidden = Boosts(by_chunk={"k1": Boost(multiplier=1.0, hide=True)})
+    boosted = await put_boosts(result, hidden, store=Store(chunk(3, "text 3")), scope=SCOPE)
+    assert ids(boosted.candidates) == ["k2", "k3"]
+    assert boosted.hidden == ("k1",)
+
+
+async def test_a_text_that_stands_there_already_does_not_come_up_again() -> None:
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.9),))
+    boosted = await put_boosts(result, times(k3=1.2), store=Store(chunk(3, "Text  1")), scope=SCOPE)
+    assert ids(boosted.candidates) == ["k1", "k2"]

@@ -12,6 +12,8 @@ from ragsite.errors import UnavailableError
 from retrieval.errors import IndexUnavailableError
 from retrieval.trace import Trace
 from retrieval.values import (
+    Boost,
+    Boosts,
     Answer,
     AnswerOptions,
     Clarification,
@@ -303,24 +305,24 @@ async def test_instructions_in_a_document_change_neither_verdict_nor_answer(onli
     assert "You answer questions from numbered passages" not in attacked.text
 
 
-class Boosts:
+class RatingBoosts:
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
 
-    async def boosts(self, query: str, candidates: Any) -> dict[str, float]:
+    async def boosts(self, query: str, candidates: Any) -> Boosts:
         if self.error:
             raise self.error
-        return {candidates[-1].chunk_id: 2.0}
+        return Boosts(by_chunk={candidates[-1].chunk_id: Boost(multiplier=2.0)})
 
 
 async def test_ratings_lift_candidates_and_stand_in_the_path(offline) -> None:
-    result, trace, _ = await answer(CLEAR, boosts=Boosts())
+    result, trace, _ = await answer(CLEAR, boosts=RatingBoosts())
     assert any(step.name == "boost" and step.status == "ok" for step in trace.steps)
     assert result.decision == "ANSWER"
 
 
 async def test_ratings_that_can_not_be_read_are_done_without(offline) -> None:
-    result, trace, _ = await answer(CLEAR, boosts=Boosts(UnavailableError()))
+    result, trace, _ = await answer(CLEAR, boosts=RatingBoosts(UnavailableError()))
     assert result.decision == "ANSWER"
     assert "boost" in {entry["step"] for entry in trace.degraded}
 

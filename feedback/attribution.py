@@ -1,0 +1,128 @@
+"""From a rating to evidence: which passages earned it, and how much of it. Pure: values in, values out.
+
+- A good answer credits the passages that it cites, in proportion to how often it leans on them. A bad one debits them
+  by its reason: `wrong_source` and `outdated` are about the sources, `style`, `wrong_reasoning` and `incomplete` are
+  not; without a reason it may be either, and counts half.
+- `outdated` is a fault of the document, `wrong_source` one for this question: it hardly says anything of the document.
+- A source that was rated by itself gets its evidence from that, and none from the rating of the whole answer.
+- Answers that are none (NO_ANSWER, CLARIFY, failed) say nothing of sources.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STRENGTH: Mapping[int, float] = {1: -1.0, 2: -0.5, 3: 0.0, 4: 0.5, 5: 1.0}
+# By the tags that are about sources: share of a vote for this question, and for the document whatever is asked.
+PRAISE: Mapping[str, tuple[float, float]] = {"helpful": (1.0, 1.0), "accurate": (1.0, 1.0)}
+BLAME: Mapping[str, tuple[float, float]] = {
+    "wrong_source": (1.0, 0.25), "outdated": (1.0, 1.0), "not_helpful": (0.5, 0.25),
+}  # fmt: skip
+NOT_ABOUT_SOURCES = frozenset({"style", "wrong_reasoning", "incomplete"})
+NO_REASON_PRAISE, NO_REASON_BLAME = (1.0, 1.0), (0.5, 0.25)
+SOURCE_NO_REASON_BLAME = (1.0, 0.5)  # of one source: it was pointed at
+_MARKERS = re.compile(r"(?:\[\d{1,3}\]\s*)+")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSource:
+    marker: int
+    cited: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedAnswer:
+    """decision, status: as stored with the message."""
+
+    text: str
+    decision: str
+    status: str
+    sources: Sequence[CitedSource] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenRating:
+    """One user's. marker: None for the whole answer. score: 1–5."""
+
+    id: Any
+    marker: int | None
+    score: int
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credit:
+    """What a rating gives to the source under `marker`: -1..1, never 0 in both."""
+
+    rating_id: Any
+    marker: int
+    weight: float
+    document_weight: float
+
+
+def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credit]:
+    """The evidence of one user's ratings of one answer and of its sources."""
+    if answer.decision != "ANSWER" or answer.status == "failed":
+        return []
+    given = list(ratings)
+    known = {source.marker for source in answer.sources}
+    rated_apart = {rating.marker for rating in given if rating.marker is not None}
+    credits: list[Credit] = []
+    for rating in given:
+        weight, document_weight = vote(rating.score, rating.tags, single_source=rating.marker is not None)
+        if weight == document_weight == 0.0:
+            continue
+        shares = use_of(answer) if rating.marker is None else {rating.marker: 1.0}
+        for marker, share in shares.items():
+            if marker not in known or (rating.marker is None and marker in rated_apart):
+                continue
+            credit = Credit(
+                rating_id=rating.id, marker=marker, weight=weight * share, document_weight=document_weight * share
+            )
+            credits.append(credit)
+    return credits
+
+
+def vote(score: int, tags: Sequence[str], *, single_source: bool = False) -> tuple[float, float]:
+    """What a rating says of its sources for this question and of their documents, each -1..1; (0, 0): nothing.
+
+    Tags that point the other way than the score are not counted; when all that are left are not about the sources,
+    neither is the rating.
+    """
+    strength = STRENGTH[score]
+    if strength == 0.0:
+        return 0.0, 0.0
+    reasons = PRAISE if strength > 0 else BLAME
+    named = [reasons[tag] for tag in tags if tag in reasons]
+    if named:
+        share = (max(one for one, _ in named), max(other for _, other in named))
+    elif NOT_ABOUT_SOURCES.intersection(tags):
+        return 0.0, 0.0
+    elif strength > 0:
+        if "wrong_source" in tags or "outdated" in tags:
+            return 0.0, 0.0  # a good answer in spite of a source, and which one is not known
+        share = NO_REASON_PRAISE
+    else:
+        share = SOURCE_NO_REASON_BLAME if single_source else NO_REASON_BLAME
+    return strength * share[0], strength * share[1]
+
+
+def use_of(answer: RatedAnswer) -> dict[int, float]:
+    """How much of the answer leans on each cited source: shares that add up to 1; empty when it cites none.
+
+    Each place with markers counts once, divided among the markers that stand there.
+    """
+    cited = [source.marker for source in answer.sources if source.cited]
+    used = dict.fromkeys(cited, 0.0)
+    for place in _MARKERS.findall(answer.text):
+        markers = {int(number) for number in _NUMBER.findall(place)}.intersection(used)
+        for marker in markers:
+            used[marker] += 1.0 / len(markers)
+    total = sum(used.values())
+    if not total:
+        return dict.fromkeys(cited, 1.0 / len(cited)) if cited else {}
+    return {marker: part / total for marker, part in used.items() if part}

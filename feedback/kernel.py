@@ -1,0 +1,89 @@
+"""How near a new question is to rated ones: 1 is as good as the same, 0 is another question.
+
+Meaning (cosine of the embeddings) and words (weighted Jaccard of the analysed terms) are each brought to 0..1 between
+two thresholds by a smooth step; the nearer of the two counts, but a question that has none of the other's rarer words,
+or another number, year or code, is held back: embeddings hardly tell those apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """Thresholds of cosine and term overlap."""
+
+    cosine_from: float
+    cosine_full: float
+    overlap_from: float
+    overlap_full: float
+
+    def nearness(self, cosine: Floats | None, overlap: Floats, same_numbers: NDArray[np.bool_]) -> Floats:
+        """0..1 for each rated question. cosine: None where there are no vectors; NaN where one has none."""
+        words = smooth_step(overlap, self.overlap_from, self.overlap_full)
+        near = words
+        if cosine is not None:
+            meaning = smooth_step(np.nan_to_num(cosine, nan=-1.0), self.cosine_from, self.cosine_full)
+            near = np.maximum(words, meaning)
+        return np.where(same_numbers, near, 0.0).astype(np.float32)
+
+
+def smooth_step(values: Floats, begin: float, full: float) -> Floats:
+    """0 below `begin`, 1 from `full` on, without a corner between them."""
+    part = np.clip((values - begin) / (full - begin), 0.0, 1.0)
+    return np.asarray(part * part * (3.0 - 2.0 * part), dtype=np.float32)
+
+
+def is_number(term: str) -> bool:
+    return any(character.isdigit() for character in term)
+
+
+class TermIndex:
+    """The rated questions' terms, so that one question's overlap with all of them is a few array operations."""
+
+    def __init__(self, terms_of: Sequence[Sequence[str]]) -> None:
+        """terms_of: the distinct terms of each rated question."""
+        rows: dict[str, list[int]] = {}
+        for row, terms in enumerate(terms_of):
+            for term in dict.fromkeys(terms):
+                rows.setdefault(term, []).append(row)
+        self._count = len(terms_of)
+        self._rows = {term: np.asarray(found, dtype=np.int64) for term, found in rows.items()}
+        self._sum = np.zeros(self._count, dtype=np.float32)
+        self._numbers = np.zeros(self._count, dtype=np.int32)
+        for term, found in self._rows.items():
+            self._sum[found] += self.rarity(term)
+            if is_number(term):
+                self._numbers[found] += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rarity(self, term: str) -> float:
+        """ln(1 + N/n): what nearly every question holds says little."""
+        return float(np.log1p((self._count + 1) / (len(self._rows.get(term, ())) + 1)))
+
+    def compare(self, terms: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Weighted Jaccard with every rated question, 0..1, and whether both hold the same numbers and codes."""
+        shared = np.zeros(self._count, dtype=np.float32)
+        numbers = np.zeros(self._count, dtype=np.int32)
+        own, own_numbers = 0.0, 0
+        for term in dict.fromkeys(terms):
+            weight, found = self.rarity(term), self._rows.get(term)
+            own += weight
+            own_numbers += is_number(term)
+            if found is not None:
+                shared[found] += weight
+                if is_number(term):
+                    numbers[found] += 1
+        union = self._sum + np.float32(own) - shared
+        overlap = np.divide(shared, union, out=np.zeros_like(shared), where=union > 1e-9)
+        return overlap, (numbers == self._numbers) & (numbers == own_numbers)
