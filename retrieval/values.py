@@ -273,11 +273,35 @@ class Answer:
     text: str
     sources: tuple[Source, ...] = ()
     clarification: Clarification | None = None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroundedSentence:
+    """A sentence of an answer, held against the passages that it cites. start, end: its characters in the answer.
+
+    markers: what it was held against; empty: nothing was cited, so all passages. score: 0..1. supported, score None:
+    it could not be checked. reason: why it is weak or unchecked.
+    """
+
+    sentence: str
+    start: int
+    end: int
+    markers: tuple[int, ...] = ()
+    score: float | None = None
+    supported: bool | None = None
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence, "start": self.start, "end": self.end, "markers": list(self.markers),
+            "score": self.score, "supported": self.supported, "reason": self.reason,
+        }  # fmt: skip
+
+
     reason: str = ""
     model: str = ""
     partial: bool = False
 
 
+    grounding: its sentences, checked; empty where no model wrote them.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberedFact:
     """What an earlier answer said to this user. score: how near it is to what was asked, unit of the store."""
@@ -287,6 +311,7 @@ class RememberedFact:
     text: str
     score: float = 0.0
 
+    grounding: tuple[GroundedSentence, ...] = ()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:

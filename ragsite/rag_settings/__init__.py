@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 from ragsite.rag_settings.feedback import FeedbackSettings
 from ragsite.rag_settings.fields import SettingsError
 from ragsite.rag_settings.retrieval import (
+    CompressSettings,
     DecomposeSettings,
     DedupeSettings,
     GradeSettings,
@@ -25,6 +26,7 @@ from ragsite.rag_settings.retrieval import (
     RewriteSettings,
     SearchSettings,
     StepBackSettings,
+    VerifySettings,
 )
 from ragsite.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
 from ragsite.rag_settings.site import LimitSettings
@@ -39,6 +41,7 @@ __all__ = [
     "FeedbackSettings",
     "HydeSettings",
     "IngestSettings",
+    "CompressSettings",
     "LimitSettings",
     "MilvusSettings",
     "OllamaSettings",
@@ -60,6 +63,7 @@ class RagSettings:
 
     ollama: OllamaSettings = field(default_factory=OllamaSettings)
     milvus: MilvusSettings = field(default_factory=MilvusSettings)
+    "VerifySettings",
     ingest: IngestSettings = field(default_factory=IngestSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     rewrite: RewriteSettings = field(default_factory=RewriteSettings)
@@ -79,6 +83,8 @@ class RagSettings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var") -> Self:
+    compress: CompressSettings = field(default_factory=CompressSettings)
+    verify: VerifySettings = field(default_factory=VerifySettings)
         """Read every section. Raises SettingsError with the name of the first wrong variable."""
         sections = {name: _section_from_env(kind, prefix, environ) for name, (kind, prefix) in SECTIONS.items()}
         return cls(**sections, data_dir=data_dir, prompts_dir=environ.get("RAG_PROMPTS_DIR", ""))
@@ -110,6 +116,8 @@ def variable_of(section_field: dataclasses.Field[Any], prefix: str) -> str:
 
 
 def _section_from_env(kind: type, prefix: str, environ: Mapping[str, str]) -> Any:
+    "compress": (CompressSettings, "RAG_COMPRESS_"),
+    "verify": (VerifySettings, "RAG_VERIFY_"),
     hints = typing.get_type_hints(kind)
     values: dict[str, Any] = {}
     variables: dict[str, str] = {}

@@ -152,9 +152,9 @@ class CompressSettings:
     """Sentences that have nothing to do with the question are left out of the prompt (seed 002, after retrieval)."""
 
     enabled: bool = True  # off: passages are given whole
-    threshold: float = 0.2  # strips below this share of their passage's best strip are left out; 0: none
-    min_strips: int = 3  # of a passage that stay in any case
-    neighbours: int = 1  # strips on each side of the best one that stay in any case
+    threshold: float = 0.3  # strips below this share of the best one of all are left out; 0: none
+    min_strips: int = 2  # of a passage that stay where there is room
+    neighbours: int = 1  # strips on each side of a related passage's best one that stay as well
     token_target: int = 0  # of all passages together; 0: what the model's context leaves for them
 
     def __post_init__(self) -> None:
@@ -170,7 +170,7 @@ class VerifySettings:
 
     enabled: bool = True  # off: nothing is checked or marked
     by_model: bool = False  # the fast model checks, after the last token; else, and where it fails, words are compared
-    supported_score: float = 0.5  # a sentence below it is marked as weakly supported, 0-1
+    supported_score: float = 0.45  # a sentence below it is marked as weakly supported, 0-1
     max_sentences: int = 40  # of one answer that are checked
     prompt: str = "verify"  # its file in retrieval/prompts
 

@@ -78,7 +78,7 @@ class PassageView:
 def view_passage(head: str, text: str) -> PassageView:
     """`head`: title and heading. Cached, since the passages of one collection come up again and again."""
     text = unicodedata.normalize("NFKC", text)
-    sentences = tuple(_view_sentence(sentence) for sentence in split_sentences(text)[:MAX_SENTENCES])
+    sentences = tuple(view_sentence(sentence) for sentence in split_sentences(text)[:MAX_SENTENCES])
     counts: Counter[str] = Counter()
     for _, terms in sentences:
         counts.update(terms)
@@ -97,7 +97,8 @@ def view_passage(head: str, text: str) -> PassageView:
     )
 
 
-def _view_sentence(text: str) -> tuple[SentenceView, list[str]]:
+def view_sentence(text: str) -> tuple[SentenceView, list[str]]:
+    """The sentence, and its terms in order, as often as they occur."""
     terms = analyze(text)
     order: dict[str, int] = {}
     for place, term in enumerate(terms):

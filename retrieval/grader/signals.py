@@ -114,8 +114,8 @@ def _own_signals(pool: Pool, passage: PassageView) -> dict[str, float]:
         "missing": len(missing) / (len(weights) or 1),
         "names_missing": sum(weights[term] for term in question.names if term not in covered) / names,
         "numbers_missing": len(question.numbers - passage.numbers) / (len(question.numbers) or 1),
-        "unfit_near": float(not any(_fits(question, view) for view in best)),
-        "unfit": float(not any(_fits(question, view) for view in passage.sentences)),
+        "unfit_near": float(not any(fits(question, view) for view in best)),
+        "unfit": float(not any(fits(question, view) for view in passage.sentences)),
         "negation": float(question.negated and not any(view.negated for view in best)),
         "best_sentence_share": alone / (sum(weights[term] for term in covered) or 1.0),
         "question_terms": math.log1p(len(weights)),
@@ -164,7 +164,7 @@ def _nearness(question: QuestionView, best: Sequence[SentenceView], weights: Map
     return near / total if total else 0.0
 
 
-def _fits(question: QuestionView, view: SentenceView) -> bool:
+def fits(question: QuestionView, view: SentenceView) -> bool:
     """Could the sentence hold the kind of thing that is asked for, beyond what the question says itself?"""
     if question.kind in ("date", "number", "reason"):
         return question.kind in view.kinds

@@ -14,6 +14,7 @@ from retrieval.errors import ModelError
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps import order
 from retrieval.steps.answer_language import NAMES, Language
+from retrieval.steps.compress import Compress
 from retrieval.steps.extractive import extractive_answer
 from retrieval.steps.markers import MarkerFilter, cited_markers
 from retrieval.steps.no_answer import reads_as_refusal
@@ -21,6 +22,7 @@ from retrieval.steps.phrases import phrase
 from retrieval.steps.quoting import one_line, quote_history, quote_source
 from retrieval.steps.small_talk import Kind
 from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.verify import Verify
 from retrieval.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
@@ -47,6 +49,15 @@ class AnswerWriter:
             await self._trace.emit_chunk(content)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Author:
+    """Who writes. room: tokens that the passages may have; None: no model reads them, for the reason in `failure`."""
+
+    model: ChatModel | None = None
+    room: int | None = None
+    failure: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Generate:
     tools: Toolbox
@@ -54,29 +65,23 @@ class Generate:
     async def generate(
         self, question: Question, standalone: str, candidates: Sequence[ScoredChunk], *, run: Run, language: Language
     ) -> Answer:
-        """`candidates`: reranked, best first; `standalone`: the self-contained question. Never raises a ModelError."""
-        chosen = await self._order(question, candidates, run=run)
+        """`candidates`: reranked, best first; `standalone`: the self-contained question. Never raises a ModelError.
+
+        Steps: compress, order, generate, verify. Sources hold their whole text, whatever of it the model was given.
+        """
+        numbers = self.tools.settings.corrective
+        most = question.options.top_k or numbers.context_passages
+        chosen = order.choose(candidates, most=most, weak_score=numbers.weak_score)
+        author = await self._author(question, standalone, run=run, language=language)
+        given = await Compress(self.tools).compress(standalone, chosen, run=run, tokens=author.room)
+        given = await self._order(given, of=len(candidates), room=author.room, run=run)
+        sources = as_sources(given, chosen)
         async with run.trace.step("generate") as step:
-            model, prompt, failure = await self._prepare(question, standalone, chosen, run=run, language=language)
-            sources = as_sources(chosen)
             await run.trace.sink.sources_chosen(sources)
-            writer = AnswerWriter(run.trace, passages=len(sources))
-            if model and prompt:
-                failure = await stream_answer(model, prompt, writer, run=run)
-            if failure:
-                step.degrade(failure)
-            if not writer.text:
-                pieces = extractive_answer(
-                    standalone,
-                    sources,
-                    language=language,
-                    sentences=self.tools.settings.corrective.extractive_sentences,
-                )
-                for piece in pieces:
-                    await writer.write(piece)
-                await writer.finish()
-                model, failure = None, ""
-            return self._answer(step, writer.text, sources, model=model, broke=failure)
+            answer = await self._write(
+                question, standalone, given, sources, author=author, step=step, run=run, language=language
+            )
+        return await Verify(self.tools).verify(answer, standalone, run=run, language=language)
 
     async def greet(self, question: Question, kind: Kind, *, run: Run, language: Language) -> Answer:
         """A reply to a greeting or to thanks, without passages."""
@@ -100,31 +105,49 @@ class Generate:
             step.summary = "a greeting"
             return Answer(decision="ANSWER", text=writer.text, reason="small talk", partial=bool(failure))
 
-    async def _order(self, question: Question, candidates: Sequence[ScoredChunk], *, run: Run) -> list[ScoredChunk]:
-        numbers = self.tools.settings.corrective
-        async with run.trace.step("order") as step:
-            most = question.options.top_k or numbers.context_passages
-            chosen = order.choose(candidates, most=most, weak_score=numbers.weak_score)
-            placed = order.place(chosen, numbers.position)
-            step.summary = f"{len(placed)} of {len(candidates)} passages, {numbers.position}"
-            step.detail["chunk_ids"] = [candidate.chunk_id for candidate in placed]
-            return placed
-
-    async def _prepare(
-        self, question: Question, standalone: str, chosen: list[ScoredChunk], *, run: Run, language: Language
-    ) -> tuple[ChatModel | None, Prompt | None, str]:
-        """The model and the prompt that fits it (`chosen` is shortened to what fits), or why there is none."""
+    async def _author(self, question: Question, standalone: str, *, run: Run, language: Language) -> _Author:
+        """The model, and how long the passages may be for it, or why there is none."""
         try:
             async with asyncio.timeout(run.deadline.remaining()):
                 model = await self.tools.models.chat("answer")
             frame = self._render(question, standalone, (), language)
-            left = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
-            chosen[:] = order.fit(chosen, tokens=left)
-            return model, self._render(question, standalone, chosen, language), ""
         except ModelError as error:
-            return None, None, error.reason
+            return _Author(failure=error.reason)
         except TimeoutError:
-            return None, None, "no time was left for the model"
+            return _Author(failure="no time was left for the model")
+        room = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
+        return _Author(model=model, room=max(0, room))
+
+    async def _order(self, ranked: Sequence[ScoredChunk], *, of: int, room: int | None, run: Run) -> list[ScoredChunk]:
+        position = self.tools.settings.corrective.position
+        async with run.trace.step("order") as step:
+            fitting = list(ranked) if room is None else order.fit(ranked, tokens=room)
+            placed = order.place(fitting, position)
+            step.summary = f"{len(placed)} of {of} passages, {position}"
+            step.detail["chunk_ids"] = [candidate.chunk_id for candidate in placed]
+            return placed
+
+    async def _write(
+        self, question: Question, standalone: str, given: Sequence[ScoredChunk], sources: tuple[Source, ...], *,
+        author: _Author, step: StepRecord, run: Run, language: Language,
+    ) -> Answer:  # fmt: skip
+        """By the model; where it is away or fails before its first word, the best sentences of the passages."""
+        writer, model, failure = AnswerWriter(run.trace, passages=len(sources)), author.model, author.failure
+        if model:
+            try:
+                prompt = self._render(question, standalone, given, language)
+                failure = await stream_answer(model, prompt, writer, run=run)
+            except ModelError as error:
+                failure = error.reason
+        if failure:
+            step.degrade(failure)
+        if not writer.text:
+            most = self.tools.settings.corrective.extractive_sentences
+            for piece in extractive_answer(standalone, sources, language=language, sentences=most):
+                await writer.write(piece)
+            await writer.finish()
+            model, failure = None, ""
+        return self._answer(step, writer.text, sources, model=model, broke=failure)
 
     def _render(self, question: Question, standalone: str, chosen: Sequence[ScoredChunk], language: Language) -> Prompt:
         numbers = self.tools.settings.corrective
@@ -183,9 +206,10 @@ async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, 
     return failure
 
 
-def as_sources(chosen: Sequence[ScoredChunk]) -> tuple[Source, ...]:
-    """Numbered from 1 in the order of the prompt."""
+def as_sources(given: Sequence[ScoredChunk], whole: Sequence[ScoredChunk]) -> tuple[Source, ...]:
+    """Numbered from 1 in the order of the prompt. `whole`: the same passages, uncut."""
+    uncut = {candidate.chunk_id: candidate.chunk for candidate in whole}
     return tuple(
-        Source(marker=number, chunk=candidate.chunk, scores=candidate.scores)
-        for number, candidate in enumerate(chosen, start=1)
+        Source(marker=number, chunk=uncut[candidate.chunk_id], scores=candidate.scores)
+        for number, candidate in enumerate(given, start=1)
     )

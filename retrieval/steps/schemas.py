@@ -55,3 +55,44 @@ class DocumentVerdict(BaseModel):
     reasoning: str = Field(default="", description="Why, in one short sentence")
     is_relevant: bool = Field(description="Whether the document holds information that the answer needs")
     confidence: float = Field(default=0.5, description="How sure this judgement is, from 0 to 1")
+
+
+class ConsolidatedFact(BaseModel):
+    remember: bool = Field(description="Whether the answer holds a fact worth remembering")
+    fact: str = Field(default="", description="The fact in one short sentence that needs no context")
+
+
+StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
+
+
+class ChosenRoute(BaseModel):
+    """Route and words of the search in one call."""
+
+    route: StrategyName
+    reason: str = Field(default="", description="Why this route, in a few words")
+    standalone_question: str = Field(default="", description="The question as one that needs no conversation")
+    queries: list[str] = Field(default_factory=list, description="Search queries, each worded differently")
+
+
+class CorrectedQueries(BaseModel):
+    queries: list[str] = Field(description="Search queries that look for what the rejected answer lacked")
+
+
+class AnswerGrade(BaseModel):
+    """Does the answer solve the question?"""
+
+    score: float = Field(description="How well the answer solves the question, from 0 to 1")
+    solves: bool = Field(description="Whether the answer solves the question")
+    missing: str = Field(default="", description="What is missing or wrong, in a few search words")
+    reason: str = Field(default="", description="Why, in one short sentence")
+
+
+class CheckedStatement(BaseModel):
+    statement: int = Field(description="The number of the statement")
+    supported: bool = Field(description="Whether the passages say so")
+
+
+class CheckedStatements(BaseModel):
+    """Grounding of an answer's sentences in one call."""
+
+    statements: list[CheckedStatement] = Field(description="One entry for every statement")

@@ -126,3 +126,33 @@ async def test_the_extractive_answer_is_in_the_questions_script(offline, languag
     assert answer.text.startswith(lead)
     assert quote in answer.text
     assert "[1]" in answer.text
+
+
+async def test_the_model_reads_an_excerpt_and_the_source_keeps_the_whole_passage(online) -> None:
+    padding = "Bicycles are kept in the cellar. The gate is shut at night. The bus runs every ten minutes. "
+    text = padding + "What the resit fee is: a resit costs EUR 55. It is due in July. " + padding
+    run = start_run(settings.RAG)
+    step = Generate(make_tools(settings.RAG))
+    asked = "How much is the resit fee?"
+    answer = await step.generate(ask(asked), asked, [scored(1, text, rerank=0.9)], run=run, language="en")
+    assert answer.sources[0].chunk.text == text
+    assert "EUR 55" in online.chats[0].prompt
+    assert padding not in online.chats[0].prompt
+
+
+async def test_the_path_tells_compressing_ordering_writing_and_checking(online) -> None:
+    online.reply(text="A resit costs EUR 55 [1].")
+    answer, _, trace = await generate()
+    assert [step.name for step in trace.steps] == ["compress", "order", "generate", "verify"]
+    assert [one.supported for one in answer.grounding] == [True]
+
+
+async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(online, rag_settings) -> None:
+    rag_settings(ollama={"num_ctx": 1600, "max_answer_tokens": 200}, compress={"enabled": False})
+    long = tuple(
+        scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
+    )
+    rag = with_corrective(settings.RAG, position="sandwich")
+    answer = await Generate(make_tools(rag)).generate(ask(QUESTION), QUESTION, long, run=start_run(rag), language="en")
+    assert 1 < len(answer.sources) < 5
+    assert {source.chunk.chunk_id for source in answer.sources} == {f"k{n}" for n in range(1, len(answer.sources) + 1)}

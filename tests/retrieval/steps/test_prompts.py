@@ -7,8 +7,12 @@ from retrieval.prompting import BUILT_IN, PromptLibrary
 
 VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
-    "sub_queries": 4, "query": "fee amount", "attempts": "1. fees",
-    "language_name": "English",
+    "sub_queries": 4, "query": "fee amount", "attempts": "1. fees", "tried": "fees", "missing": "amount",
+    "max_tasks": 8,
+    "web": "no",
+    "parts": "- the fee",
+    "language_name": "English", "statements": "1. It is 5. [1]",
+    "memories": "- What is the fee? → It is 4.", "answer": "It is 5 (1).", "routes": "direct_chunk_search, direct",
 }  # fmt: skip
 FILES = sorted(BUILT_IN.glob("*.md"))
 

@@ -1,0 +1,98 @@
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+
+from ragsite.rag_settings import CompressSettings
+from retrieval.steps.compress import Compress, compress
+from retrieval.steps.quoting import quote_source
+from retrieval.tokens import estimate_tokens
+from tests.retrieval.steps.fakes import make_tools, scored, start_run
+
+DEPOSIT = "How much is the deposit for a room in Lakeside hall?"
+LONG = (
+    "The halls were opened in 1970 by the mayor. They stand near the lake. The deposit for a room in Lakeside hall is "
+    "EUR 300. It is paid back within 30 days. The bus runs every ten minutes. The kitchen is shared by six people. "
+    "Bicycles are kept in the cellar. The gate is shut at night."
+)
+OFF_TOPIC = "The library opens at eight. It closes at ten. Coffee is sold at the gate. Dogs may not come in."
+NUMBERS = CompressSettings()
+
+
+def excerpts(question: str, *texts: str, numbers: CompressSettings = NUMBERS, tokens: int | None = None) -> list[str]:
+    chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
+    return [one.candidate.chunk.text for one in compress(question, chosen, numbers, tokens=tokens)]
+
+
+def test_the_sentence_that_answers_stays_with_its_neighbours() -> None:
+    (kept,) = excerpts(DEPOSIT, LONG)
+    assert "EUR 300" in kept
+    assert "paid back within 30 days" in kept
+    assert "Bicycles" not in kept
+    assert " … " in kept or len(kept) < len(LONG)
+
+
+def test_a_passage_beside_the_topic_is_cut_to_its_best_strips() -> None:
+    _, beside = excerpts(DEPOSIT, LONG, OFF_TOPIC)
+    assert len(beside) < len(OFF_TOPIC)
+
+
+def test_a_question_for_more_than_a_fact_leaves_related_passages_whole() -> None:
+    steps = "To apply for a room, log in to the portal. Choose a hall. Upload your passport. Sign. Pay. Wait for mail."
+    assert excerpts("How do I apply for a room?", steps) == [steps]
+
+
+def test_chinese_in_either_script_is_cut_alike() -> None:
+    text = "学校建于1950年。校长奖学金每学年5000欧元。食堂在东门。图书馆八点开门。操场很大。宿舍有六层。"
+    simplified = excerpts("校长奖学金每学年多少欧元？", text)
+    assert simplified == excerpts("校長獎學金每學年多少歐元？", text)
+    assert "5000欧元" in simplified[0]
+    assert "操场很大" not in simplified[0]
+
+
+def test_where_room_is_short_the_best_strips_of_all_passages_fill_it() -> None:
+    second = "The deposit for a room in Hilltop hall is EUR 250. " + "Nothing else is of interest here. " * 20
+    texts = (LONG + " " + LONG.replace("300", "310"), second)
+    chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
+    found = compress(DEPOSIT, chosen, NUMBERS, tokens=110)
+    length = sum(estimate_tokens(quote_source(at, one.candidate.chunk)) for at, one in enumerate(found, start=1))
+    assert length <= 110
+    assert "EUR 300" in found[0].candidate.chunk.text
+    assert "EUR 250" in found[1].candidate.chunk.text
+
+
+def test_the_best_strip_stays_however_little_room_there_is() -> None:
+    (kept,) = excerpts(DEPOSIT, LONG, OFF_TOPIC, tokens=1)
+    assert kept == "The deposit for a room in Lakeside hall is EUR 300."
+
+
+def test_threshold_zero_keeps_everything() -> None:
+    numbers = replace(NUMBERS, threshold=0)
+    assert excerpts(DEPOSIT, LONG, OFF_TOPIC, numbers=numbers) == [LONG, OFF_TOPIC]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "😀", "One sentence only", "\n\n", "|", "```"])
+def test_odd_passages_come_through_whole(text: str) -> None:
+    assert excerpts("?", text) == [text]
+    assert excerpts(DEPOSIT, text, tokens=5)
+
+
+async def test_the_path_tells_the_places_that_were_read() -> None:
+    run = start_run(settings.RAG)
+    candidate = scored(1, LONG, rerank=0.9)
+    given = await Compress(make_tools(settings.RAG)).compress(DEPOSIT, [candidate], run=run, tokens=4000)
+    step = run.trace.steps[0]
+    places = step.detail["kept"][candidate.chunk_id]
+    assert (step.name, step.status) == ("compress", "ok")
+    assert any("EUR 300" in LONG[start:end] for start, end in places)
+    assert given[0].chunk_id == candidate.chunk_id
+    assert given[0].scores == candidate.scores
+
+
+@pytest.mark.parametrize(("enabled", "tokens"), [(False, 4000), (True, None)])
+async def test_switched_off_or_without_a_model_passages_stay_whole(enabled: bool, tokens: int | None) -> None:
+    rag = replace(settings.RAG, compress=replace(NUMBERS, enabled=enabled))
+    run = start_run(rag)
+    candidate = scored(1, LONG, rerank=0.9)
+    assert await Compress(make_tools(rag)).compress(DEPOSIT, [candidate], run=run, tokens=tokens) == [candidate]
+    assert run.trace.steps[0].status == "skipped"

@@ -1,0 +1,77 @@
+import pytest
+
+from retrieval.language import detect_language
+from retrieval.steps.support import missing_numbers, support
+from tests.retrieval.steps.fakes import chunk
+
+LOANS = (
+    "An undergraduate may borrow twelve books at once. The loan period is four weeks. Overdue books cost EUR 1 a day. "
+    "Reference works may not be borrowed."
+)
+QUESTION = "How many books may I borrow?"
+
+
+def score(statement: str, text: str = LOANS, question: str = QUESTION, **facts) -> float | None:
+    passage = chunk(1, text, title="Library Regulations", **facts)
+    return support(statement, [passage], question=question, language=detect_language(statement)).score
+
+
+def test_a_quoted_sentence_is_fully_supported() -> None:
+    assert score("The loan period is four weeks.") == 1.0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "Undergraduates can borrow up to 12 books.",
+        "Books are lent for 4 weeks.",
+        "Borrowing reference works is not allowed.",
+    ],
+)
+def test_a_sentence_in_other_words_is_supported(statement: str) -> None:
+    assert score(statement) >= 0.5
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["Undergraduates can borrow up to 15 books.", "The canteen serves lunch until three.", "Professors pay a deposit.",
+     "The loan period is not four weeks."],
+)  # fmt: skip
+def test_what_the_passage_does_not_say_is_weak(statement: str) -> None:
+    assert score(statement) < 0.5
+
+
+def test_words_of_the_question_support_little() -> None:
+    text = "Books may be borrowed by members. The opening hours are posted at the door."
+    assert score("You may borrow books with a purple giraffe.", text) < 0.5
+
+
+def test_simplified_and_traditional_are_compared_as_one() -> None:
+    text = "校长奖学金每学年5000欧元，每年九月申请。"
+    assert score("校長獎學金每學年5000歐元。", text, "獎學金多少？") >= 0.9
+    assert score("校長獎學金每學年8000歐元。", text, "獎學金多少？") < 0.5
+
+
+def test_another_language_can_not_be_checked() -> None:
+    assert score("校长奖学金每学年5000欧元。", "The rector's scholarship is EUR 5000 a year.") is None
+    assert score("The scholarship is EUR 5000.", "校长奖学金每学年5000欧元。") is None
+
+
+def test_what_stands_beside_the_text_counts_as_said() -> None:
+    assert score("The Library Regulations of 2025 set four weeks.", policy_year=2025) >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("statement", "known", "missing"),
+    [
+        ("12 books", "twelve books", []),
+        ("1,000 euros", "1000 euros", []),
+        ("on 2025-03-01", "on 1 March 2025", []),
+        ("50人，5000元", "五十人，五千元", []),
+        ("2025年", "二〇二五年", []),
+        ("１２本", "12 books", []),
+        ("13 books by 2026", "12 books by 2025", ["13", "2026"]),
+    ],
+)
+def test_numbers_are_found_in_figures_and_in_words(statement: str, known: str, missing: list[str]) -> None:
+    assert missing_numbers(statement, known) == missing

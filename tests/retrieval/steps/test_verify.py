@@ -1,0 +1,113 @@
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+
+from retrieval.steps.verify import Verify
+from retrieval.values import Answer, Scores, Source
+from tests.retrieval.steps.fakes import chunk, make_tools, start_run
+
+QUESTION = "What does a resit cost?"
+FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
+HALLS = chunk(2, "The deposit for a room in Lakeside hall is EUR 300.", title="Student Housing")
+
+
+def written(text: str, *, model: str = "m", partial: bool = False, passages=(FEES, HALLS)) -> Answer:
+    sources = tuple(
+        Source(marker=number, chunk=one, scores=Scores(), cited=f"[{number}]" in text)
+        for number, one in enumerate(passages, start=1)
+    )
+    return Answer(decision="ANSWER", text=text, sources=sources, model=model, partial=partial)
+
+
+async def verify(answer: Answer, *, language="en", **numbers):
+    rag = replace(settings.RAG, verify=replace(settings.RAG.verify, **numbers))
+    run = start_run(rag)
+    checked = await Verify(make_tools(rag)).verify(answer, QUESTION, run=run, language=language)
+    return checked, run.trace.steps[-1], run.trace
+
+
+def verdicts(answer: Answer) -> list[bool | None]:
+    return [one.supported for one in answer.grounding]
+
+
+async def test_weak_sentences_are_told_with_their_places_and_the_text_stays(offline) -> None:
+    text = "A late resit costs EUR 55 [1]. The canteen serves lunch all day [1]."
+    answer, step, _ = await verify(written(text))
+    assert verdicts(answer) == [True, False]
+    weak = answer.grounding[1]
+    assert text[weak.start : weak.end] == weak.sentence == "The canteen serves lunch all day [1]."
+    assert weak.markers == (1,)
+    assert (answer.text, answer.decision) == (text, "ANSWER")
+    assert step.detail["grounding"] == [one.as_dict() for one in answer.grounding]
+    assert "1 weakly supported" in step.summary
+
+
+async def test_a_sentence_is_held_against_what_it_cites_and_nothing_else(offline) -> None:
+    answer, _, _ = await verify(written("The deposit for a room in Lakeside hall is EUR 300 [1]."))
+    assert verdicts(answer) == [False]
+
+
+async def test_a_sentence_without_markers_is_held_against_all_passages(offline) -> None:
+    answer, _, _ = await verify(written("The deposit for a room in Lakeside hall is EUR 300."))
+    assert verdicts(answer) == [True]
+    assert answer.decision == "ANSWER"
+
+
+async def test_an_answer_without_markers_of_which_nothing_is_supported_is_no_answer(offline) -> None:
+    answer, _, _ = await verify(written("The canteen serves lunch all day. Dogs may enter."))
+    assert answer.decision == "NO_ANSWER"
+    assert "no passage" in answer.reason
+
+
+async def test_a_cited_answer_stays_one_however_weak_it_is(offline) -> None:
+    answer, _, _ = await verify(written("The canteen serves lunch all day [1]."))
+    assert (answer.decision, verdicts(answer)) == ("ANSWER", [False])
+
+
+async def test_in_another_language_than_its_passages_an_answer_is_neither_weak_nor_refused(offline) -> None:
+    answer, step, _ = await verify(written("补考需要交五十五欧元，七月一日截止。"), language="zh-hans")
+    assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])
+    assert "can't be checked" in step.summary
+
+
+@pytest.mark.parametrize(
+    ("answer", "numbers"),
+    [
+        (written("A late resit costs EUR 55 [1].", model=""), {}),
+        (replace(written("They do not say."), decision="NO_ANSWER"), {}),
+        (written("Hello!", passages=()), {}),
+        (written("A late resit costs EUR 55 [1]."), {"enabled": False}),
+    ],
+)
+async def test_what_needs_no_check_is_skipped(answer: Answer, numbers: dict) -> None:
+    same, step, _ = await verify(answer, **numbers)
+    assert same == answer
+    assert step.status == "skipped"
+
+
+# ------------------------------------------------------------------------------------------------ by the model
+async def test_the_model_is_asked_once_about_all_sentences_where_so_configured(online) -> None:
+    online.reply(match='"statements"', json={"statements": [{"statement": 1, "supported": False}]})
+    answer, step, trace = await verify(
+        written("A late resit costs EUR 55 [1]. The canteen serves lunch [2]."), by_model=True
+    )
+    assert verdicts(answer) == [False, False]
+    assert trace.usage().llm_calls == 1
+    prompt = online.chats[0].prompt
+    assert "1. A late resit costs EUR 55. [1]" in prompt
+    assert '<passage id="2"' in prompt
+    assert step.status == "ok"
+
+
+async def test_by_default_no_model_is_asked(online) -> None:
+    _, _, trace = await verify(written("A late resit costs EUR 55 [1]."))
+    assert trace.usage().llm_calls == 0
+
+
+@pytest.mark.parametrize("fault", [{"status": 500}, {"text": "no json"}, {"json": {"statements": []}}])
+async def test_where_the_model_fails_words_are_compared_and_the_path_says_so(online, fault) -> None:
+    online.reply(**fault)
+    answer, step, _ = await verify(written("A late resit costs EUR 55 [1]."), by_model=True)
+    assert verdicts(answer) == [True]
+    assert step.status == "degraded"
