@@ -22,6 +22,7 @@ TITLES = {
     "milvus": "Milvus",
     "hyde": "HyDE",
     "web_search": "Web search",
+    "react": "ReAct",
 }
 
 

@@ -30,28 +30,40 @@ from ragsite.rag_settings.retrieval import (
 )
 from ragsite.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
 from ragsite.rag_settings.site import LimitSettings
-from ragsite.rag_settings.workflows import CorrectiveSettings, SelfCorrectiveSettings
+from ragsite.rag_settings.workflows import (
+    CorrectiveSettings,
+    DualLoopSettings,
+    MemorySettings,
+    PlannedSettings,
+    ReactSettings,
+    SelfCorrectiveSettings,
+)
 
 __all__ = [
     "SECTIONS",
+    "CompressSettings",
     "CorrectiveSettings",
     "DecomposeSettings",
     "DedupeSettings",
-    "GradeSettings",
+    "DualLoopSettings",
     "FeedbackSettings",
+    "GradeSettings",
     "HydeSettings",
     "IngestSettings",
-    "CompressSettings",
     "LimitSettings",
+    "MemorySettings",
     "MilvusSettings",
     "OllamaSettings",
+    "PlannedSettings",
     "RagSettings",
+    "ReactSettings",
     "RerankSettings",
     "RewriteSettings",
     "SearchSettings",
     "SelfCorrectiveSettings",
     "SettingsError",
     "StepBackSettings",
+    "VerifySettings",
     "WebSearchSettings",
     "variable_of",
 ]
@@ -63,7 +75,6 @@ class RagSettings:
 
     ollama: OllamaSettings = field(default_factory=OllamaSettings)
     milvus: MilvusSettings = field(default_factory=MilvusSettings)
-    "VerifySettings",
     ingest: IngestSettings = field(default_factory=IngestSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     rewrite: RewriteSettings = field(default_factory=RewriteSettings)
@@ -72,9 +83,15 @@ class RagSettings:
     decompose: DecomposeSettings = field(default_factory=DecomposeSettings)
     dedupe: DedupeSettings = field(default_factory=DedupeSettings)
     rerank: RerankSettings = field(default_factory=RerankSettings)
+    compress: CompressSettings = field(default_factory=CompressSettings)
+    verify: VerifySettings = field(default_factory=VerifySettings)
     grade: GradeSettings = field(default_factory=GradeSettings)
     corrective: CorrectiveSettings = field(default_factory=CorrectiveSettings)
     self_corrective: SelfCorrectiveSettings = field(default_factory=SelfCorrectiveSettings)
+    dual_loop: DualLoopSettings = field(default_factory=DualLoopSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    planned: PlannedSettings = field(default_factory=PlannedSettings)
+    react: ReactSettings = field(default_factory=ReactSettings)
     feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     web_search: WebSearchSettings = field(default_factory=WebSearchSettings)
@@ -83,8 +100,6 @@ class RagSettings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var") -> Self:
-    compress: CompressSettings = field(default_factory=CompressSettings)
-    verify: VerifySettings = field(default_factory=VerifySettings)
         """Read every section. Raises SettingsError with the name of the first wrong variable."""
         sections = {name: _section_from_env(kind, prefix, environ) for name, (kind, prefix) in SECTIONS.items()}
         return cls(**sections, data_dir=data_dir, prompts_dir=environ.get("RAG_PROMPTS_DIR", ""))
@@ -101,9 +116,15 @@ SECTIONS: dict[str, tuple[type, str]] = {
     "decompose": (DecomposeSettings, "RAG_DECOMPOSE_"),
     "dedupe": (DedupeSettings, "RAG_DEDUPE_"),
     "rerank": (RerankSettings, "RAG_RERANK_"),
+    "compress": (CompressSettings, "RAG_COMPRESS_"),
+    "verify": (VerifySettings, "RAG_VERIFY_"),
     "grade": (GradeSettings, "RAG_GRADE_"),
     "corrective": (CorrectiveSettings, "RAG_CORRECTIVE_"),
     "self_corrective": (SelfCorrectiveSettings, "RAG_SELF_CORRECTIVE_"),
+    "dual_loop": (DualLoopSettings, "RAG_DUAL_LOOP_"),
+    "memory": (MemorySettings, "RAG_MEMORY_"),
+    "planned": (PlannedSettings, "RAG_PLANNED_"),
+    "react": (ReactSettings, "RAG_REACT_"),
     "feedback": (FeedbackSettings, "RAG_FEEDBACK_"),
     "limits": (LimitSettings, "RAG_LIMIT_"),
     "web_search": (WebSearchSettings, "RAG_WEB_SEARCH_"),
@@ -116,8 +137,6 @@ def variable_of(section_field: dataclasses.Field[Any], prefix: str) -> str:
 
 
 def _section_from_env(kind: type, prefix: str, environ: Mapping[str, str]) -> Any:
-    "compress": (CompressSettings, "RAG_COMPRESS_"),
-    "verify": (VerifySettings, "RAG_VERIFY_"),
     hints = typing.get_type_hints(kind)
     values: dict[str, Any] = {}
     variables: dict[str, str] = {}

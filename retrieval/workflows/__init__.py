@@ -19,11 +19,14 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ragsite.errors import InvalidInputError
 from ragsite.rag_settings import RagSettings
-from retrieval.ports import BoostSource, ChunkStore, Models, Reranker, Searcher, WebSearcher, Workflow
+from retrieval.ports import BoostSource, ChunkStore, MemoryStore, Models, Reranker, Searcher, WebSearcher, Workflow
 from retrieval.prompting import PromptLibrary
 from retrieval.steps.toolbox import Toolbox
 from retrieval.workflows.base import Rounds
 from retrieval.workflows.corrective import CorrectiveWorkflow
+from retrieval.workflows.dual_loop import DualLoopWorkflow
+from retrieval.workflows.planned import PlannedWorkflow
+from retrieval.workflows.react import ReactWorkflow
 from retrieval.workflows.self_corrective import SelfCorrectiveWorkflow
 
 DEFAULT_WORKFLOW = "corrective"
@@ -43,6 +46,9 @@ class WorkflowClass(Protocol):
 _WORKFLOWS: Mapping[str, WorkflowClass] = {
     "corrective": CorrectiveWorkflow,
     "self_corrective": SelfCorrectiveWorkflow,
+    "dual_loop": DualLoopWorkflow,
+    "planned": PlannedWorkflow,
+    "react": ReactWorkflow,
 }
 
 
@@ -63,6 +69,8 @@ class EngineParts(Protocol):
     def reranker(self) -> Reranker | None: ...
     @property
     def web(self) -> WebSearcher | None: ...
+    @property
+    def memory(self) -> MemoryStore | None: ...
 
 
 def available_workflows() -> tuple[str, ...]:
@@ -106,6 +114,7 @@ def make_toolbox(engine: EngineParts) -> Toolbox:
         boosts=engine.boosts,
         reranker=engine.reranker,
         web=engine.web,
+        memory=engine.memory,
     )
 
 

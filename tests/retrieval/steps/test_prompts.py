@@ -34,8 +34,8 @@ def test_the_system_part_never_varies(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_quoted_material_is_declared_as_such(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    for tag in ("passages", "conversation"):
-        assert text.count(f"</{tag}>") == (f"${'history' if tag == 'conversation' else tag}" in text)
+    for tag in ("passages", "conversation", "memories", "answer"):
+        assert text.count(f"</{tag}>") == (f"${'history' if tag == 'conversation' else tag}\n" in text)
         if f"</{tag}>" in text:
             assert f"<{tag}>" in text.split("\n---\n")[0]
 

@@ -18,6 +18,8 @@ def engine() -> SimpleNamespace:
         searcher=tools.searcher,
         boosts=None,
         reranker=None,
+        web=None,
+        memory=None,
     )
 
 
@@ -27,7 +29,7 @@ async def test_a_workflow_is_made_from_the_engines_parts(offline) -> None:
     assert "EUR 300" in answer.text
 
 
-@pytest.mark.parametrize("name", ["dual_loop", "nonsense", ""])
+@pytest.mark.parametrize("name", ["nonsense", ""])
 def test_a_workflow_that_is_not_there_is_refused_with_those_that_are(name: str) -> None:
     with pytest.raises(InvalidInputError, match="corrective") as refused:
         get_workflow(name, engine=engine())

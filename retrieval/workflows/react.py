@@ -1,0 +1,251 @@
+"""ReAct (seed 004): rewrite a query that is short or chatty, search, evaluate, and answer with citations.
+
+    START → router ─┬─ small talk ────────► greet ──► END
+                    ├─ nothing to search in ► no_answer ──► END
+                    ├─ short or chatty ───► rewriter ─┬─ a query ──────────► retriever
+                    │                          ▲      └─ none left to try ─► evaluator's other ways out
+                    └─ clear ─► retriever      │
+                                    │          │
+                                    ▼          │
+                                evaluator ─────┼─ INSUFFICIENT, rewrites left ► rewriter
+                                 ▲     │       └─ SUFFICIENT ─────────────────► generator ──► END
+                    web_search ──┘     ├─ INSUFFICIENT, web not yet searched ► web_search
+                                       └─ INSUFFICIENT, nothing left ────────► generator or no_answer
+
+At most two rewrites, the router's included. What several searches found is evaluated together, so a rewrite can't make
+things worse. When everything is used up, the writing model, told to say so when the passages do not answer, has the
+last word where the trained grader sees a chance at all. The web is searched only where it is configured and asked for.
+Source: Yao et al., "ReAct", ICLR 2023; seed 004.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from retrieval.ports import SearchRequest
+from retrieval.steps.answer_language import Language, answer_language
+from retrieval.steps.condense import condense_without_model
+from retrieval.steps.dedupe import Dedupe
+from retrieval.steps.generate import Generate
+from retrieval.steps.judge import Assessment
+from retrieval.steps.no_answer import no_answer_text
+from retrieval.steps.query_rewriter import QueryRewriter, why_rewrite
+from retrieval.steps.retrieve import Retrieve
+from retrieval.steps.route import Route
+from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.sufficiency import Evaluation, RelevanceEvaluator
+from retrieval.steps.toolbox import Toolbox
+from retrieval.steps.web_search import WebSearch, may_search_web
+from retrieval.trace import Trace
+from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows.base import Context, Rounds, has_documents, is_small_talk, run_graph, say
+
+
+class State(TypedDict, total=False):
+    question: Question  # the user's words: never rewritten, this is what is answered
+    language: Language
+    draft: str  # made self-contained without a model
+    filters: SearchFilters
+    should_rewrite: bool
+    query: str  # what is searched for next; empty when no other words are left
+    tried: tuple[str, ...]
+    rewrites: int
+    found: tuple[ScoredChunk, ...]  # chunks of all searches, as they were found
+    passages: tuple[ScoredChunk, ...]  # the same, merged, each said once
+    evaluation: Evaluation
+    web_searched: bool
+    answer: Answer
+
+
+# ------------------------------------------------------------------------------------------------ before retrieval
+async def router(state: State, runtime: Runtime[Context]) -> State:
+    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
+    draft = await asyncio.to_thread(condense_without_model, question)
+    language = answer_language(draft if question.open_clarification else question.text)
+    prepared: State = {"language": language, "draft": draft, "query": draft, "filters": question.filters}
+    if is_small_talk(question) or not has_documents(question):
+        return prepared
+    filters = await Route(tools).route(question, draft, run=run)
+    async with run.trace.step("plan") as step:
+        reason = why_rewrite(question.text, draft, short_chars=tools.settings.react.short_query_chars)
+        rewrites = bool(reason) and rewriting_is_on(question, tools)
+        step.detail["rewrite"] = rewrites
+        switched_off = ", but rewriting is switched off" if reason and not rewrites else ""
+        step.summary = f"the query is rewritten first: {reason}" if rewrites else f"straight to search{switched_off}"
+    return {**prepared, "filters": filters, "should_rewrite": rewrites}
+
+
+def after_routing(state: State) -> Literal["greet", "no_answer", "rewriter", "retriever"]:
+    if is_small_talk(state["question"]):
+        return "greet"
+    if not has_documents(state["question"]):
+        return "no_answer"
+    return "rewriter" if state["should_rewrite"] else "retriever"
+
+
+async def rewriter(state: State, runtime: Runtime[Context]) -> State:
+    before = state.get("evaluation")
+    query = await QueryRewriter(runtime.context.tools).rewrite(
+        state["question"],
+        state["draft"],
+        tried=state.get("tried", ()),
+        missing=before.missing if before else "",
+        run=runtime.context.run,
+        language=state["language"],
+    )
+    if not query and before is None:
+        query = state["draft"]  # nothing was searched for yet
+    return {"query": query, "rewrites": state.get("rewrites", 0) + 1}
+
+
+def after_rewriting(
+    state: State, runtime: Runtime[Context]
+) -> Literal["retriever", "web_search", "generator", "no_answer"]:
+    return "retriever" if state["query"] else without_rewriting(state, runtime)
+
+
+# ------------------------------------------------------------------------------------------------ retrieval
+async def retriever(state: State, runtime: Runtime[Context]) -> State:
+    """Filters that were only read from the question serve the first search alone: they may have been the mistake."""
+    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    settings = tools.settings
+    wanted = question.options.top_k or settings.react.top_k
+    result = await Retrieve(tools).retrieve(
+        SearchRequest(
+            queries=(Query(state["query"], kind="rewrite" if state.get("rewrites") else "original"),),
+            scope=question.scope,
+            filters=question.filters if state.get("tried") else state["filters"],
+            top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
+        ),
+        run=run,
+    )
+    before = state.get("passages", ())
+    newly = await Dedupe(tools).dedupe(result.candidates, run=run, known=before)
+    return {
+        "found": (*state.get("found", ()), *result.candidates),
+        "passages": (*before, *newly),
+        "tried": (*state.get("tried", ()), state["query"]),
+    }
+
+
+async def web_search(state: State, runtime: Runtime[Context]) -> State:
+    tools, run = runtime.context.tools, runtime.context.run
+    result = await WebSearch(tools).search(state["question"], state["draft"], run=run, language=state["language"])
+    return {
+        "found": (*state.get("found", ()), *result.candidates),
+        "passages": (*state.get("passages", ()), *result.candidates),
+        "web_searched": True,
+    }
+
+
+async def evaluator(state: State, runtime: Runtime[Context]) -> State:
+    tools, question = runtime.context.tools, state["question"]
+    evaluation = await RelevanceEvaluator(tools).evaluate(
+        state["draft"],
+        state["passages"],
+        listed=state["found"],
+        semantic=question.scope.semantic,
+        most=question.options.top_k or tools.settings.react.top_k,
+        run=runtime.context.run,
+        language=state["language"],
+    )
+    return {"evaluation": evaluation}
+
+
+def after_evaluation(
+    state: State, runtime: Runtime[Context]
+) -> Literal["rewriter", "web_search", "generator", "no_answer"]:
+    tools, run = runtime.context.tools, runtime.context.run
+    if state["evaluation"].sufficient:
+        return "generator"
+    left = state.get("rewrites", 0) < tools.settings.react.max_rewrites and not state.get("web_searched")
+    if left and rewriting_is_on(state["question"], tools) and run.deadline.remaining() > 0:
+        return "rewriter"
+    return without_rewriting(state, runtime)
+
+
+def without_rewriting(state: State, runtime: Runtime[Context]) -> Literal["web_search", "generator", "no_answer"]:
+    """The ways on when what was found is not enough and no other words are to be tried."""
+    tools, run, evaluation = runtime.context.tools, runtime.context.run, state["evaluation"]
+    may_look = may_search_web(state["question"], tools) and not state.get("web_searched")
+    if may_look and run.deadline.remaining() > 0:
+        return "web_search"
+    worth_a_try = bool(evaluation.candidates) and evaluation.holds_answer >= tools.settings.corrective.weak_score
+    return "generator" if worth_a_try else "no_answer"
+
+
+# ------------------------------------------------------------------------------------------------ answers
+async def generator(state: State, runtime: Runtime[Context]) -> State:
+    tools, evaluation = runtime.context.tools, state["evaluation"]
+    answer = await Generate(tools).generate(
+        state["question"], state["draft"], evaluation.candidates, run=runtime.context.run, language=state["language"]
+    )
+    return {"answer": answer}
+
+
+async def greet(state: State, runtime: Runtime[Context]) -> State:
+    run, question = runtime.context.run, state["question"]
+    async with run.trace.step("retrieve") as step:
+        step.skip("a greeting needs no documents")
+    kind = small_talk_kind(question.text) or "small_talk"
+    return {"answer": await Generate(runtime.context.tools).greet(question, kind, run=run, language=state["language"])}
+
+
+async def no_answer(state: State, runtime: Runtime[Context]) -> State:
+    run, evaluation = runtime.context.run, state.get("evaluation")
+    if evaluation is None:
+        async with run.trace.step("retrieve") as step:
+            step.skip("there are no documents to search in")
+    found = Assessment(verdict="NO_ANSWER", candidates=evaluation.candidates) if evaluation else None
+    text = await say(no_answer_text(found, state["language"]), run)
+    reason = evaluation.reason if evaluation else "there are no documents to search in"
+    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+
+
+# ------------------------------------------------------------------------------------------------ the graph
+def build_graph() -> CompiledStateGraph[State, Context, State, State]:
+    graph = StateGraph(State, context_schema=Context)
+    for node in (router, greet, rewriter, retriever, evaluator, web_search, generator, no_answer):
+        graph.add_node(node.__name__, node)
+    graph.add_edge(START, "router")
+    graph.add_conditional_edges("router", after_routing)
+    graph.add_conditional_edges("rewriter", after_rewriting)
+    graph.add_edge("retriever", "evaluator")
+    graph.add_edge("web_search", "evaluator")
+    graph.add_conditional_edges("evaluator", after_evaluation)
+    for last in ("greet", "generator", "no_answer"):
+        graph.add_edge(last, END)
+    return graph.compile(name="react")
+
+
+class ReactWorkflow:
+    """Router, rewriter, retriever, evaluator, generator."""
+
+    graph = build_graph()
+    rounds = Rounds(
+        best=2,
+        worst=8,
+        notes="evaluate and generate for a clear query; a short or chatty one is rewritten first, which makes three. "
+        "Each of at most two rewrites adds a rewrite and an evaluation, a web search the same. A greeting takes one.",
+    )
+
+    def __init__(self, tools: Toolbox) -> None:
+        self._tools = tools
+
+    async def answer(self, question: Question, *, trace: Trace) -> Answer:
+        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
+        when there is no model and the site may not answer without one (RAG_OFFLINE=0).
+        """
+        limit_s = self._tools.settings.react.timeout_s
+        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+
+
+# ------------------------------------------------------------------------------------------------ small decisions
+def rewriting_is_on(question: Question, tools: Toolbox) -> bool:
+    asked = question.options.rewrite
+    return tools.settings.rewrite.enabled if asked is None else asked

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from retrieval.steps.query_rewriter import why_rewrite, without_chat
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["深度學習", "fees?", "請幫我找一下關於機器學習的各種資料", "Can you tell me the deposit for a room?",
+     "我想知道宿舍押金到底是多少钱"],
+)  # fmt: skip
+def test_short_and_chatty_messages_are_to_be_rewritten(message: str) -> None:
+    assert why_rewrite(message, message, short_chars=10)
+
+
+@pytest.mark.parametrize("message", ["機器學習中的梯度下降演算法", "What is the deposit for a room in Lakeside hall?"])
+def test_clear_messages_are_not(message: str) -> None:
+    assert why_rewrite(message, message, short_chars=10) == ""
+
+
+def test_a_message_that_points_back_is_to_be_rewritten() -> None:
+    assert "points back" in why_rewrite("And when does it close?", "Resit? And when does it close?", short_chars=10)
+
+
+@pytest.mark.parametrize(
+    ("message", "query"),
+    [
+        ("Can you help me find something about the deposit for a room?", "the deposit for a room"),
+        ("請幫我找一下關於機器學習的資料", "機器學習"),
+        ("請幫我找一下 ML 的東西", "ML"),
+        ("Please find me some information on Wi-Fi", "Wi-Fi"),
+        ("deposit for a room", "deposit for a room"),
+    ],
+)
+def test_without_a_model_the_chat_is_taken_away(message: str, query: str) -> None:
+    assert without_chat(message, ()) == query
+
+
+def test_without_a_model_no_query_comes_twice_and_in_the_end_none() -> None:
+    tried: list[str] = []
+    while query := without_chat("Can you tell me the deposit for a room?", tried):
+        assert query not in tried
+        tried.append(query)
+    assert len(tried) <= 4
