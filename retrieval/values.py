@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
+LEXICAL_MODEL = "lexical-"  # what the names of the model-free embedder's spaces begin with
 SUMMARY_SEQ = -1  # of a document's summary among its chunks' rows
 QueryKind = Literal["original", "condensed", "rewrite", "step_back", "sub_query", "hyde"]
 
@@ -21,6 +22,11 @@ class EmbeddingSpace:
 
     model: str
     dim: int
+
+    @property
+    def semantic(self) -> bool:
+        """False for the lexical embedder's: its cosines tell shared words, not meaning."""
+        return not self.model.startswith(LEXICAL_MODEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,11 @@ class SearchScope:
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(ref.id for ref in self.collections)
+
+    @property
+    def semantic(self) -> bool:
+        """Whether every dense score in it comes from an embedding model: what the trained grader needs to know."""
+        return all(ref.space.semantic for ref in self.collections if ref.space is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,17 +274,6 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a workflow gives back. `reason`: why this decision, for the decision path and for people.
-
-    partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
-    """
-
-    decision: Decision
-    text: str
-    sources: tuple[Source, ...] = ()
-    clarification: Clarification | None = None
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroundedSentence:
     """A sentence of an answer, held against the passages that it cites. start, end: its characters in the answer.
 
@@ -296,12 +296,24 @@ class GroundedSentence:
         }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a workflow gives back. `reason`: why this decision, for the decision path and for people.
+
+    partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
+    grounding: its sentences, checked; empty where no model wrote them.
+    """
+
+    decision: Decision
+    text: str
+    sources: tuple[Source, ...] = ()
+    clarification: Clarification | None = None
     reason: str = ""
     model: str = ""
     partial: bool = False
+    grounding: tuple[GroundedSentence, ...] = ()
 
 
-    grounding: its sentences, checked; empty where no model wrote them.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberedFact:
     """What an earlier answer said to this user. score: how near it is to what was asked, unit of the store."""
@@ -311,7 +323,6 @@ class RememberedFact:
     text: str
     score: float = 0.0
 
-    grounding: tuple[GroundedSentence, ...] = ()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:

@@ -45,6 +45,7 @@ class RetrievalJudgement(BaseModel):
     missing: str = Field(default="", description="What is still missing for a full answer, in a few words")
     reason: str = Field(default="", description="Why this verdict, in one short sentence")
     verdict: Verdict
+    contradictory: bool = Field(default=False, description="Only for NO_ANSWER: the passages contradict each other")
     clarifying_question: str = Field(default="", description="Only for CLARIFY: the question to ask back")
     clarifying_options: list[str] = Field(default_factory=list, description="Only for CLARIFY: two to five answers")
 
