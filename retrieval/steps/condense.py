@@ -16,6 +16,7 @@ from retrieval.values import OpenClarification, Question
 
 TOO_LITTLE = 1.5  # words; a message of so few can only be understood with what was said before
 POINTING_LENGTH = 6.0  # words; in a longer message "it" and "这" refer to something inside it
+TAKEN_UP = 0.7  # of a question's words, from which another one is the same question, said in more detail
 REPLY_LENGTH = 6.0  # words; a longer message that matches no option is a new question
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|they|them|their|that|those|this|these|there|then|the same|he|him|his|she|her|one|ones|both|either"
@@ -39,7 +40,7 @@ class Condense:
     async def condense(self, question: Question, draft: str, *, run: Run, language: Language) -> str:
         """The self-contained question. `draft`: what `condense_without_model` made of it, the fallback."""
         async with run.trace.step("condense") as step:
-            if draft != question.text and question.open_clarification:
+            if question.open_clarification and chooses(question.text, question.open_clarification):
                 step.summary = f"reply to a question asked back: {draft}"
                 return draft
             if not question.history:
@@ -79,6 +80,14 @@ def condense_without_model(question: Question) -> str:
     return f"{' '.join(last.split())} {question.text.strip()}"
 
 
+def takes_up(standalone: str, opened: OpenClarification | None) -> bool:
+    """Whether the self-contained question is the one that was asked back about: then it is not asked back again."""
+    if opened is None:
+        return False
+    asked, held = set(analyze(opened.question)), set(analyze(standalone))
+    return len(asked & held) >= TAKEN_UP * len(asked)
+
+
 def points_back(text: str) -> bool:
     """Whether a message can hardly be understood without what was said before."""
     length = content_length(text)
@@ -92,9 +101,18 @@ def content_length(text: str) -> float:
 
 
 def is_reply(text: str, opened: OpenClarification) -> bool:
-    """Whether the message answers the question that was asked back: one of its options, or a few words of one's own."""
-    terms = set(analyze(text))
-    if terms and any(terms == set(analyze(option)) for option in opened.clarification.options):
+    """Whether the message answers the question that was asked back, as far as can be told without a model: it chooses
+    an option, or is a few words of one's own that ask nothing."""
+    if chooses(text, opened):
         return True
     says_something = any(character.isalnum() for character in text)  # "both" and "any of them" hold no terms
     return says_something and content_length(text) <= REPLY_LENGTH and not _ASKS.search(text.strip())
+
+
+def chooses(text: str, opened: OpenClarification) -> bool:
+    """Whether the message is one of the options, or names one and asks nothing."""
+    terms = set(analyze(text))
+    options = [held for option in opened.clarification.options if (held := set(analyze(option)))]
+    if any(terms == option for option in options):
+        return True
+    return not _ASKS.search(text.strip()) and any(option <= terms for option in options)

@@ -95,7 +95,7 @@ class _Print:
         return cls(chunk, frozenset(analyze(text)), Counter(_NUMBER.findall(text)), len(_NEGATION.findall(text)))
 
     def is_like(self, other: _Print, least: float) -> bool:
-        if self.chunk.chunk_id == other.chunk.chunk_id or _covers(other.chunk, self.chunk):
+        if self.chunk.chunk_id == other.chunk.chunk_id or covers(other.chunk, self.chunk):
             return True
         if self.numbers != other.numbers or self.negations != other.negations:
             return False
@@ -105,7 +105,7 @@ class _Print:
         return shared / (len(self.terms) + len(other.terms) - shared) >= least
 
 
-def _covers(outer: StoredChunk, inner: StoredChunk) -> bool:
+def covers(outer: StoredChunk, inner: StoredChunk) -> bool:
     """Whether `inner` is a part of `outer`, which was merged of several chunks."""
     return (
         outer.document_id == inner.document_id

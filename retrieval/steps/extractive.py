@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from retrieval.analysis import analyze
 from retrieval.steps.answer_language import Language, in_script_of
-from retrieval.steps.lexical_grader import coverage, term_weights
 from retrieval.steps.phrases import phrase
 from retrieval.steps.quoting import neutralise
 from retrieval.steps.statements import statements_of
+from retrieval.steps.term_coverage import coverage, term_weights
 from retrieval.values import Source
 
 SENTENCE_CHARS = 400

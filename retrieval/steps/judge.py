@@ -1,4 +1,4 @@
-"""Rerank and assess in one structured call over numbered passages; without a model, by the lexical grader.
+"""Rerank and assess in one structured call over numbered passages; without a model, by the trained grader.
 
 Source: seed 003 §2.5 (scores 0–1 for the first N candidates) and §2.6 (CRAG: ANSWER, CLARIFY, REFINE, NO_ANSWER).
 """
@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from retrieval.errors import ModelOutputError
+from retrieval.grader import Grading
 from retrieval.steps.answer_language import Language
-from retrieval.steps.lexical_grader import grade
+from retrieval.steps.grading import grade_passages
 from retrieval.steps.quoting import label, one_line, quote_passage
 from retrieval.steps.schemas import RetrievalJudgement, Verdict
 from retrieval.steps.snippet import best_window
@@ -28,7 +29,10 @@ REASON_CHARS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """What retrieval is worth. `candidates`: reranked, best first; `best`: the best one's score, 0..1."""
+    """What retrieval is worth. `candidates`: reranked, best first; `best`: the best one's score, 0..1.
+
+    `scored_by_model`: the scores are a model's or a cross-encoder's, `by_model`: so is the verdict.
+    """
 
     verdict: Verdict
     candidates: tuple[ScoredChunk, ...] = ()
@@ -36,8 +40,11 @@ class Assessment:
     missing: str = ""
     clarification: Clarification | None = None
     by_model: bool = False
+    scored_by_model: bool = False
     refused: bool = False  # the model said NO_ANSWER, and nothing that answers was found after it
-    lexical_best: float = 0.0  # the model-free grader's best, whoever gave the verdict
+    contradictory: bool = False  # the model said that the passages contradict each other on what is asked
+    holds_answer: float = 0.0  # the trained grader's P(the documents hold the answer), whoever gave the verdict
+    worth: float = 0.0  # what the verdict rests on, 0..1: a model's best score, else `holds_answer`
 
     @property
     def best(self) -> float:
@@ -55,15 +62,22 @@ class Judge:
         *,
         run: Run,
         language: Language,
+        listed: Sequence[ScoredChunk] = (),
+        beside: Sequence[ScoredChunk] = (),
+        semantic: bool = True,
         use_model: bool = True,
         use_reranker: bool = True,
     ) -> Assessment:
         """Scores and a verdict. `use_model=False`: switched off, or no model round is left before the first token.
 
         Where there is a cross-encoder its scores serve in place of the model's; failing it, the model is asked.
+        `listed`, `beside`, `semantic`: what the trained grader looks at, see `grade_passages`.
         """
         pool = tuple(candidates[: self.tools.settings.rerank.max_candidates])
-        lexical = await asyncio.to_thread(grade, question, pool)
+        grading = await asyncio.to_thread(
+            grade_passages, question, pool, listed=listed, beside=beside, semantic=semantic
+        )
+        lexical = grading.passages
         async with run.trace.step("rerank") as rerank_step:
             crossed = await self._cross_encoded(question, pool, rerank_step, run) if pool and use_reranker else None
             judgement = None
@@ -75,13 +89,16 @@ class Judge:
             _describe(rerank_step, ranked, lexical)
         async with run.trace.step("assess") as step:
             by = self.tools.reranker.name if self.tools.reranker and crossed else "without a model"
-            assessment = self._from_model(judgement, ranked) if judgement else self._from_scores(ranked, by)
-            assessment = replace(assessment, lexical_best=max(lexical, default=0.0))
+            if judgement:
+                assessment = self._from_model(judgement, ranked, grading)
+            else:
+                assessment = self._from_scores(ranked, grading, by, scored_by_model=crossed is not None)
             if rerank_step.status == "degraded":
                 step.degrade(str(rerank_step.detail["reason"]))
             step.summary = f"{assessment.verdict}: {assessment.reason}"
             step.detail["verdict"] = assessment.verdict
             step.detail["best"] = round(assessment.best, 3)
+            step.detail["holds_answer"] = round(assessment.holds_answer, 3)
             step.detail["missing"] = assessment.missing
             step.detail["by_model"] = assessment.by_model
         return assessment
@@ -142,14 +159,17 @@ class Judge:
             raise ModelOutputError("the model scored none of the passages")
         return judgement
 
-    def _from_model(self, judgement: RetrievalJudgement, ranked: tuple[ScoredChunk, ...]) -> Assessment:
+    def _from_model(
+        self, judgement: RetrievalJudgement, ranked: tuple[ScoredChunk, ...], grading: Grading
+    ) -> Assessment:
         """The model's verdict, where its own scores bear it out."""
         numbers = self.tools.settings.corrective
         best = max(candidate.scores.rerank or 0.0 for candidate in ranked)
         verdict, reason = judgement.verdict, one_line(judgement.reason)[:REASON_CHARS]
+        contradictory = judgement.contradictory and verdict == "NO_ANSWER"
         if verdict == "ANSWER" and best < numbers.weak_score:
             verdict, reason = "REFINE", f"said ANSWER, but the best passage scores only {best:.2f}"
-        elif verdict in ("NO_ANSWER", "REFINE") and best >= max(numbers.good_score, 0.5):
+        elif verdict in ("NO_ANSWER", "REFINE") and best >= numbers.good_score and not contradictory:
             verdict, reason = "ANSWER", f"said {verdict}, but a passage scores {best:.2f}"
         return Assessment(
             verdict=verdict,
@@ -158,16 +178,30 @@ class Judge:
             missing=one_line(judgement.missing)[:REASON_CHARS],
             clarification=_clarification(judgement) if verdict == "CLARIFY" else None,
             by_model=True,
+            scored_by_model=True,
             refused=verdict == "NO_ANSWER",
+            contradictory=contradictory,
+            holds_answer=grading.holds_answer,
+            worth=best,
         )
 
-    def _from_scores(self, ranked: tuple[ScoredChunk, ...], by: str) -> Assessment:
+    def _from_scores(
+        self, ranked: tuple[ScoredChunk, ...], grading: Grading, by: str, *, scored_by_model: bool
+    ) -> Assessment:
+        """A cross-encoder's verdict is its best score; the trained grader's is its estimate for the whole list."""
         if not ranked:
             return Assessment(verdict="REFINE", reason="nothing was found")
-        numbers = self.tools.settings.corrective
-        best = ranked[0].scores.rerank or 0.0
-        verdict: Verdict = "ANSWER" if best >= numbers.good_score else "REFINE"
-        return Assessment(verdict=verdict, candidates=ranked, reason=f"{by}, the best passage scores {best:.2f}")
+        best, holds = ranked[0].scores.rerank or 0.0, grading.holds_answer
+        worth = best if scored_by_model else holds
+        reason = f"{by}, the best passage scores {best:.2f}"
+        return Assessment(
+            verdict="ANSWER" if worth >= self.tools.settings.corrective.good_score else "REFINE",
+            candidates=ranked,
+            reason=reason if scored_by_model else f"{reason}; P(the documents hold the answer) = {holds:.2f}",
+            scored_by_model=scored_by_model,
+            holds_answer=holds,
+            worth=worth,
+        )
 
 
 def scale(judgement: RetrievalJudgement, lexical: Sequence[float]) -> list[float]:
@@ -195,7 +229,9 @@ def rerank(
     scored = [
         replace(
             candidate,
-            scores=replace(candidate.scores, rerank=score, final=score * (candidate.scores.boost or 1.0) ** boost_share),
+            scores=replace(
+                candidate.scores, rerank=score, final=score * (candidate.scores.boost or 1.0) ** boost_share
+            ),
         )
         for candidate, score in zip(pool, scores, strict=True)
     ]
@@ -209,16 +245,15 @@ def at_least(ranked: tuple[ScoredChunk, ...], min_score: float) -> tuple[ScoredC
 
 def combine(before: Assessment, newly: Assessment) -> Assessment:
     """The verdict on what was newly found, over all candidates: scores that were given stay."""
-    candidates = sorted(
-        (*newly.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0)
-    )
-    lexical_best = max(before.lexical_best, newly.lexical_best)
+    candidates = sorted((*newly.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0))
     return replace(
         newly,
         candidates=tuple(candidates),
         missing=newly.missing or before.missing,
         refused=newly.refused if newly.by_model else before.refused and newly.verdict != "ANSWER",
-        lexical_best=lexical_best,
+        scored_by_model=newly.scored_by_model and before.scored_by_model,
+        holds_answer=max(before.holds_answer, newly.holds_answer),
+        worth=max(before.worth, newly.worth),
     )
 
 

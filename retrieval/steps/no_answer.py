@@ -1,13 +1,26 @@
-"""No answer: says so, says why, and names the nearest documents."""
+"""No answer: says so, says why, and names the nearest documents.
+
+What the asking user may not see counts as not found: permission is a part of every search.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from retrieval.steps.answer_language import Language
 from retrieval.steps.judge import Assessment
 from retrieval.steps.phrases import phrase
+from retrieval.values import ScoredChunk
 
+Why = Literal["no_documents", "nothing_found", "found_but_weak", "contradictory"]
+WHY: dict[Why, str] = {
+    "no_documents": "there are no documents to search in",
+    "nothing_found": "nothing was found",
+    "found_but_weak": "what was found does not answer the question",
+    "contradictory": "what was found contradicts itself",
+}
 NEAREST = 3
 REFUSAL_CHARS = 400  # a longer text says something beside "I don't know"
 _REFUSAL = re.compile(
@@ -21,16 +34,36 @@ _REFUSAL = re.compile(
 )
 
 
-def no_answer_text(assessment: Assessment | None, language: Language) -> str:
+def why_no_answer(assessment: Assessment | None) -> Why:
     """`assessment` None: there was nothing to search in."""
     if assessment is None:
-        return phrase("no_documents", language)
-    titles = list(dict.fromkeys(candidate.chunk.title for candidate in assessment.candidates if candidate.chunk.title))
+        return "no_documents"
+    if not assessment.candidates:
+        return "nothing_found"
+    return "contradictory" if assessment.contradictory else "found_but_weak"
+
+
+def no_answer_text(assessment: Assessment | None, language: Language) -> str:
+    nearest = nearest_text(assessment.candidates if assessment else (), language)
+    return "\n\n".join(part for part in (phrase(why_no_answer(assessment), language), nearest) if part)
+
+
+def nearest_text(candidates: Sequence[ScoredChunk], language: Language) -> str:
+    """One sentence that offers the nearest documents; empty when there are none."""
+    titles = [document["title"] for document in nearest_documents(candidates)]
     if not titles:
-        return phrase("nothing_found", language)
+        return ""
     separator, stop = ("、", "。") if language.startswith("zh") else ("; ", ".")
-    nearest = phrase("nearest", language) + separator.join(titles[:NEAREST]) + stop
-    return f"{phrase('found_but_weak', language)}\n\n{nearest}"
+    return phrase("nearest", language) + separator.join(titles) + stop
+
+
+def nearest_documents(candidates: Sequence[ScoredChunk]) -> list[dict[str, Any]]:
+    """The best few that have a title, each title once: `{"document_id", "title"}`."""
+    by_title: dict[str, str] = {}
+    for candidate in candidates:
+        if candidate.chunk.title:
+            by_title.setdefault(candidate.chunk.title, candidate.chunk.document_id)
+    return [{"document_id": document_id, "title": title} for title, document_id in by_title.items()][:NEAREST]
 
 
 def reads_as_refusal(text: str) -> bool:

@@ -36,6 +36,16 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hans": "我不知道：您可以查看的文档似乎没有回答这个问题。",
         "zh-hant": "我不知道：您可以查看的文件似乎沒有回答這個問題。",
     },
+    "not_accepted": {
+        "en": "This is the nearest I found; it may not answer the question fully.",
+        "zh-hans": "以下是我找到的最接近的内容，可能没有完全回答这个问题。",
+        "zh-hant": "以下是我找到的最接近的內容，可能沒有完全回答這個問題。",
+    },
+    "contradictory": {
+        "en": "I can't say: the documents that you can see contradict each other on this.",
+        "zh-hans": "我无法回答：您可以查看的文档在这个问题上相互矛盾。",
+        "zh-hant": "我無法回答：您可以查看的文件在這個問題上相互矛盾。",
+    },
     "nearest": {
         "en": "The nearest documents are: ",
         "zh-hans": "最接近的文档是：",

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from retrieval.language import HAN
-from retrieval.steps.lexical_grader import strong_terms
 from retrieval.steps.rewrite import without_filler
+from retrieval.steps.term_coverage import strong_terms
 from retrieval.stop_words import ENGLISH
 
 Transformation = Literal["decompose", "step_back"]
@@ -80,6 +80,11 @@ def choose_transformation(question: str) -> Transformation | None:
     if _TROUBLE.search(question) or len(strong_terms(question)) >= LONG_QUESTION:
         return "step_back"
     return None
+
+
+def is_comparison(question: str) -> bool:
+    """Whether things are held against each other."""
+    return bool(_COMPARES.search(question))
 
 
 def split_question(question: str) -> list[str]:

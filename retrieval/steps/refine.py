@@ -1,22 +1,36 @@
-"""Refine: the corrective retrieval when what was found is too weak. First by text alone, then wider.
+"""Refine: the corrective retrieval when what was found is too weak. First by text alone, then wider, then on the web.
 
-Source: seed 003 §2.6 ("REFINE triggers a text-only fallback retrieval"); Yan et al., 2024, arXiv:2401.15884.
+Source: seed 003 §2.6 ("REFINE triggers a text-only fallback retrieval"); Yan et al., 2024, arXiv:2401.15884 (web search
+as the corrective action).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.steps.answer_language import Language
 from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.rewrite import without_filler
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.steps.transform import broader_queries
+from retrieval.steps.web_search import WebSearch, may_search_web
 from retrieval.values import Query, Question, SearchFilters
 
+Stage = Literal["text", "wide", "web"]
 WIDER = 3  # times as many candidates
-STAGES = ("text only", "wider, without the filters read from the question")
+PURPOSE: dict[Stage, str] = {
+    "text": "text only",
+    "wide": "wider, taken apart, without the filters read from the question",
+    "web": "on the web",
+}
+
+
+def stages(question: Question, tools: Toolbox) -> tuple[Stage, ...]:
+    """What may be tried for this question, in this order."""
+    return ("text", "wide", "web") if may_search_web(question, tools) else ("text", "wide")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +43,29 @@ class Refine:
         queries: Sequence[Query],
         filters: SearchFilters,
         *,
+        stage: Stage,
+        number: int,
         missing: str,
-        stage: int,
+        use_model: bool,
         run: Run,
+        language: Language,
     ) -> SearchResult:
-        """What the next stage (from 0) finds. Filters of the request itself are kept at every stage."""
+        """What the stage finds. Filters of the request itself are kept at every stage.
+
+        `number`: of the round, from 1. `use_model`: a model round is left (for the words of a web search).
+        """
         async with run.trace.step("refine") as step:
-            step.summary = f"round {stage + 1}: {STAGES[stage]}"
-            step.detail["missing"] = missing
+            step.summary = f"round {number}: {PURPOSE[stage]}"
+            step.detail |= {"stage": stage, "missing": missing}
             queries = with_missing(queries, missing)
-            if stage > 0 and (added := self._broader(question, queries)):
+            if stage == "wide" and (added := self._broader(question, queries)):
                 queries = (*queries, *added)
                 step.detail["broader"] = [query.text for query in added]
+        if stage == "web":
+            web = WebSearch(self.tools)
+            return await web.search(question, queries[0].text, run=run, language=language, use_model=use_model)
         request = self._request(question, queries, filters, stage)
-        return await Retrieve(self.tools).retrieve(request, run=run, purpose=f"{STAGES[stage]}: ")
+        return await Retrieve(self.tools).retrieve(request, run=run, purpose=f"{PURPOSE[stage]}: ")
 
     def _broader(self, question: Question, queries: Sequence[Query]) -> tuple[Query, ...]:
         """What a step back or a decomposition adds, unless one of them has served already."""
@@ -53,11 +76,11 @@ class Refine:
         return tuple(query for query in broader_queries(queries[0].text) if allowed[query.kind])
 
     def _request(
-        self, question: Question, queries: tuple[Query, ...], filters: SearchFilters, stage: int
+        self, question: Question, queries: tuple[Query, ...], filters: SearchFilters, stage: Stage
     ) -> SearchRequest:
         settings = self.tools.settings
         top_k = settings.rerank.max_candidates
-        if stage == 0:
+        if stage == "text":
             texts = tuple(query for query in queries if not query.vector_only)
             return SearchRequest(
                 queries=texts, scope=question.scope, filters=filters, top_k=min(top_k, settings.search.max_top_k),

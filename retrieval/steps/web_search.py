@@ -52,10 +52,13 @@ def may_search_web(question: Question, tools: Toolbox) -> bool:
 class WebSearch:
     tools: Toolbox
 
-    async def search(self, question: Question, standalone: str, *, run: Run, language: Language) -> SearchResult:
+    async def search(
+        self, question: Question, standalone: str, *, run: Run, language: Language, use_model: bool = True
+    ) -> SearchResult:
         """Web results as candidates, best first, without scores: they are still to be judged.
 
-        `standalone`: the self-contained question. Never raises for a search engine that fails: `degraded` then says
+        `standalone`: the self-contained question. `use_model=False`: no model round is left for the query's words, so
+        rules make them. Never raises for a search engine that fails: `degraded` then says
         why nothing could be looked up. Not configured or not wanted: no candidates, and a skipped entry in the path.
         """
         async with run.trace.step("web_search") as step:
@@ -65,7 +68,9 @@ class WebSearch:
             if not may_search_web(question, self.tools):
                 step.skip("not asked for")
                 return SearchResult()
-            query = await self._query(standalone, step, run=run, language=language)
+            query = web_query_without_model(standalone)
+            if use_model:
+                query = await self._query(standalone, step, run=run, language=language)
             step.detail |= {"query": query, "engine": self.tools.web.name}
             result = await self._look_up(self.tools.web, query, step, run=run)
             await run.trace.sink.tool_called("web_search", f"{self.tools.web.name}: {query}", step)

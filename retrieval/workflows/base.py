@@ -11,7 +11,6 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ragsite.errors import UnavailableError
 from retrieval.errors import ModelError
-from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.steps.generate import AnswerWriter
 from retrieval.steps.small_talk import small_talk_kind
 from retrieval.steps.toolbox import Run, Toolbox
@@ -76,7 +75,8 @@ async def require_model(tools: Toolbox) -> None:
 
 
 def is_small_talk(question: Question) -> bool:
-    return question.open_clarification is None and small_talk_kind(question.text) is not None
+    """A greeting or thanks; also where a question was asked back: that is no reply to it."""
+    return small_talk_kind(question.text) is not None
 
 
 def has_documents(question: Question) -> bool:
@@ -85,7 +85,7 @@ def has_documents(question: Question) -> bool:
 
 def has_embeddings(question: Question) -> bool:
     """Whether dense scores tell of meaning: those of the lexical embedder tell of words again."""
-    return any(ref.space is not None and ref.space != LEXICAL_SPACE for ref in question.scope.collections)
+    return question.scope.semantic
 
 
 def reranking_is_on(question: Question, tools: Toolbox) -> bool:

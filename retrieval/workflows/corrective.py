@@ -13,8 +13,9 @@
 The search with the user's own words runs beside the calls that would improve on them; when it is clearly good, they
 are left out or broken off. `transform` decomposes a compound question or steps back from a very specific one. So an
 answer takes at most three model rounds before its first token (words; judge; generate), and two when the first search
-is good. After REFINE the model judges again only while a round is left.
-Simplified from Yan et al., 2024, arXiv:2401.15884.
+is good. REFINE searches by text alone, then wider and with the question taken apart, then on the web where that is
+configured and wanted; each time it is judged again, by the model while a round is left. Two rounds without gain end the
+search in the documents. Simplified from Yan et al., 2024, arXiv:2401.15884.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from ragsite.rag_settings import CorrectiveSettings
+from retrieval.grader import holds_answer
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer_language import Language, answer_language
-from retrieval.steps.clarify import Clarify, is_open
-from retrieval.steps.condense import Condense, condense_without_model
+from retrieval.steps.clarify import Clarify, open_readings
+from retrieval.steps.condense import Condense, condense_without_model, takes_up
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
+from retrieval.steps.grading import LIST_LENGTH
 from retrieval.steps.judge import Assessment, Judge, combine
-from retrieval.steps.lexical_grader import grade
-from retrieval.steps.no_answer import no_answer_text
-from retrieval.steps.refine import STAGES, Refine
+from retrieval.steps.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
+from retrieval.steps.refine import Refine, Stage, stages
 from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.rewrite import Hyde, Rewrite
 from retrieval.steps.route import Route
@@ -59,6 +61,9 @@ from retrieval.workflows.base import (
 )
 
 ROUND_OF_GENERATION = 1
+GAIN = 0.02  # of an assessment's worth; a round that adds less was in vain
+STAGNATION = 2  # rounds in vain, one after the other, that end the search in the documents
+BESIDE = 3  # best passages so far that those newly found are graded beside
 
 
 class State(TypedDict, total=False):
@@ -75,7 +80,9 @@ class State(TypedDict, total=False):
     found: SearchResult
     passages: tuple[ScoredChunk, ...]  # what was found, merged, each said once
     assessment: Assessment
-    refinements: int
+    readings: tuple[ScoredChunk, ...]  # one candidate for each document that the question may be about
+    tried: tuple[Stage, ...]
+    in_vain: int  # refinements without gain, up to the last one
     answer: Answer
 
 
@@ -139,9 +146,9 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
     try:
         request = search_request(state, (Query(state["draft"]),), tools)
         first = await Retrieve(tools).retrieve(request, run=run, purpose="own words: ")
-        pool = first.candidates[: tools.settings.rerank.max_candidates]
-        grades = await asyncio.to_thread(grade, state["draft"], pool)
-        good = max(grades, default=0.0) >= tools.settings.corrective.clear_score
+        pool, semantic = first.candidates[:LIST_LENGTH], state["question"].scope.semantic
+        holds = await asyncio.to_thread(holds_answer, state["draft"], pool, semantic=semantic)
+        good = holds >= tools.settings.corrective.clear_score
     finally:
         run.first_search.finish(good=good)
     return {"first": first}
@@ -177,50 +184,65 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
     """Rerank and assess; after a refinement, only what it newly found."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before, candidates = state.get("assessment"), state["passages"]
-    if before and not candidates:
-        return {"assessment": replace(before, verdict="REFINE")}
-    assessment = await Judge(tools).judge(
-        state["standalone"],
-        candidates,
-        run=run,
-        language=state["language"],
-        use_model=model_may_judge(question, tools, run),
-        use_reranker=reranking_is_on(question, tools),
-    )
-    if before:
-        assessment = combine(before, assessment)
-        # A passage's grade depends on those beside it: among the few newly found a poor one looks better than it is.
-        grades = await asyncio.to_thread(grade, state["standalone"], assessment.candidates)
-        assessment = replace(assessment, lexical_best=max(grades, default=0.0))
-    return {"assessment": assessment}
+    assessment = replace(before, verdict="REFINE") if before else None
+    if assessment is None or candidates:
+        newly = await Judge(tools).judge(
+            state["standalone"],
+            candidates,
+            listed=state["found"].candidates,
+            beside=before.candidates[:BESIDE] if before else (),
+            semantic=question.scope.semantic,
+            run=run,
+            language=state["language"],
+            use_model=reranking_is_on(question, tools) and has_round_left(tools, run),
+            use_reranker=reranking_is_on(question, tools),
+        )
+        assessment = combine(before, newly) if before else newly
+    readings: tuple[ScoredChunk, ...] = ()
+    if not takes_up(state["standalone"], question.open_clarification):
+        # What the documents distinguish by is known for certain, so it is looked at whoever judged.
+        readings = await asyncio.to_thread(open_readings, assessment, state["standalone"], state["filters"])
+    in_vain = 0 if before is None or assessment.worth > before.worth + GAIN else state["in_vain"] + 1
+    if in_vain == STAGNATION and assessment.verdict != "ANSWER":
+        async with run.trace.step("refine") as step:
+            step.skip(f"{STAGNATION} rounds without gain: the documents are not searched again")
+    return {"assessment": assessment, "readings": readings, "in_vain": in_vain}
 
 
 def after_judging(state: State, runtime: Runtime[Context]) -> Literal["generate", "clarify", "refine", "no_answer"]:
-    assessment, question = state["assessment"], state["question"]
-    refinements = state.get("refinements", 0)
-    may_ask_back = question.open_clarification is None and bool(assessment.candidates)
-    # What the documents distinguish by is known for certain, so it is checked also where the model would just answer.
-    several = assessment.verdict == "ANSWER" and is_open(assessment, state["standalone"], state["filters"])
-    asks_back = assessment.verdict == "CLARIFY" or several
-    if asks_back and may_ask_back:
-        return "clarify"
-    numbers = runtime.context.tools.settings.corrective
-    if assessment.verdict == "ANSWER" or (asks_back and assessment.best >= numbers.weak_score):
+    assessment, numbers = state["assessment"], runtime.context.tools.settings.corrective
+    may_ask_back = not takes_up(state["standalone"], state["question"].open_clarification)
+    if assessment.contradictory:
+        return "no_answer"
+    if may_ask_back and assessment.candidates:
+        several = state["readings"] and not assessment.refused and assessment.worth >= numbers.weak_score
+        if several or assessment.verdict == "CLARIFY":
+            return "clarify"
+    good_enough = assessment.verdict == "CLARIFY" and assessment.worth >= numbers.weak_score
+    if assessment.verdict == "ANSWER" or good_enough:
         return "generate"
-    left = refinements < min(numbers.max_refine_rounds, len(STAGES))
-    if left and runtime.context.run.deadline.remaining() > 0:
+    if next_stage(state, runtime.context.tools) and runtime.context.run.deadline.remaining() > 0:
         return "refine"
     return "generate" if is_worth_a_try(assessment, numbers) else "no_answer"
 
 
 async def refine(state: State, runtime: Runtime[Context]) -> State:
-    tools, run = runtime.context.tools, runtime.context.run
-    stage = state.get("refinements", 0)
-    missing = state["assessment"].missing
+    tools, run, tried = runtime.context.tools, runtime.context.run, state.get("tried", ())
+    stage = next_stage(state, tools)
+    if stage is None:
+        raise AssertionError("after_judging leads here only while a stage is left")
     found = await Refine(tools).refine(
-        state["question"], state["queries"], state["filters"], missing=missing, stage=stage, run=run
+        state["question"],
+        state["queries"],
+        state["filters"],
+        stage=stage,
+        number=len(tried) + 1,
+        missing=state["assessment"].missing,
+        use_model=has_round_left(tools, run),
+        run=run,
+        language=state["language"],
     )
-    return {"found": found, "refinements": stage + 1}
+    return {"found": found, "tried": (*tried, stage)}
 
 
 # ------------------------------------------------------------------------------------------------ answers
@@ -232,7 +254,11 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
         run=runtime.context.run,
         language=state["language"],
     )
-    return {"answer": replace(answer, reason=answer.reason or state["assessment"].reason)}
+    text = answer.text
+    if answer.decision == "NO_ANSWER" and (nearest := nearest_text(state["assessment"].candidates, state["language"])):
+        text += "\n\n" + nearest
+        await runtime.context.run.trace.emit_chunk("\n\n" + nearest)
+    return {"answer": replace(answer, text=text, reason=answer.reason or state["assessment"].reason)}
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
@@ -246,7 +272,7 @@ async def greet(state: State, runtime: Runtime[Context]) -> State:
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
     run = runtime.context.run
-    asked = await Clarify().clarify(state["assessment"], state["standalone"], run=run, language=state["language"])
+    asked = await Clarify().clarify(state["assessment"], state["readings"], run=run, language=state["language"])
     text = await say(asked.question, run)
     reason = state["assessment"].reason
     return {"answer": Answer(decision="CLARIFY", text=text, clarification=asked, reason=reason)}
@@ -257,8 +283,13 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     if assessment is None:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
+    why = why_no_answer(assessment)
+    reason = f"{WHY[why]}: {assessment.reason}" if assessment and assessment.reason else WHY[why]
+    async with run.trace.step("assess") as step:
+        step.summary = f"NO_ANSWER: {reason}"
+        nearest = nearest_documents(assessment.candidates if assessment else ())
+        step.detail |= {"verdict": "NO_ANSWER", "why": why, "nearest": nearest}
     text = await say(no_answer_text(assessment, state["language"]), run)
-    reason = assessment.reason if assessment else "there are no documents to search in"
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 
 
@@ -312,15 +343,26 @@ class CorrectiveWorkflow:
 def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
     say so when the passages don't answer, has the last word."""
-    if not assessment.refused and assessment.best >= numbers.weak_score:
+    if not assessment.refused and assessment.worth >= numbers.weak_score:
         return True
-    return assessment.lexical_best >= numbers.clear_score
+    return assessment.holds_answer >= numbers.clear_score
 
 
-def model_may_judge(question: Question, tools: Toolbox, run: Run) -> bool:
-    """Switched on, and a round is left for it and for generating."""
-    enabled = reranking_is_on(question, tools)
-    return enabled and run.trace.usage().llm_rounds + ROUND_OF_GENERATION < tools.settings.corrective.max_rounds
+def next_stage(state: State, tools: Toolbox) -> Stage | None:
+    """Of the corrective search; none when all were tried, or the rounds are used up. The web is another source: that
+    the documents gave nothing new does not speak against it."""
+    tried = state.get("tried", ())
+    if len(tried) >= tools.settings.corrective.max_refine_rounds:
+        return None
+    left = [stage for stage in stages(state["question"], tools) if stage not in tried]
+    if state.get("in_vain", 0) >= STAGNATION:
+        left = [stage for stage in left if stage == "web"]
+    return left[0] if left else None
+
+
+def has_round_left(tools: Toolbox, run: Run) -> bool:
+    """For one more model call before generating."""
+    return run.trace.usage().llm_rounds + ROUND_OF_GENERATION < tools.settings.corrective.max_rounds
 
 
 def search_request(state: State, queries: tuple[Query, ...], tools: Toolbox) -> SearchRequest:

@@ -1,33 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
 from django.conf import settings
 
-from retrieval.steps.clarify import Clarify, from_documents, is_open
+from retrieval.steps.clarify import Clarify, from_documents, open_readings
 from retrieval.steps.judge import Assessment
-from retrieval.values import Clarification, SearchFilters
+from retrieval.values import Clarification, ScoredChunk, SearchFilters
 from tests.retrieval.steps.fakes import scored, start_run
 
-OLD = scored(1, "8 books", rerank=0.9, title="Loan Rules (2022)", policy_year=2022, department="Library")
-NEW = scored(2, "12 books", rerank=0.92, title="Loan Rules (2025)", policy_year=2025, department="Library")
-STAFF = scored(3, "leave", rerank=0.9, title="Annual Leave", department="Human Resources", doc_type="policy")
-STUDENT = scored(4, "leave", rerank=0.9, title="Leave of Absence", department="Registry", doc_type="policy")
-WEAK = scored(5, "else", rerank=0.2, title="Loan Rules (2019)", policy_year=2019)
+LOANS = "An undergraduate may borrow {} books at once. A lost book costs EUR 40."
+OLD = scored(1, LOANS.format(8), rerank=0.3, title="Loan Rules (2022)", policy_year=2022, department="Library")
+NEW = scored(2, LOANS.format(12), rerank=0.9, title="Loan Rules (2025)", policy_year=2025, department="Library")
+LAPTOPS = scored(6, "A borrowed laptop costs EUR 5.", rerank=0.9, title="Loan Rules (2025)", policy_year=2025)
+STAFF = scored(3, "Leave is 28 days.", rerank=0.9, title="Annual Leave", department="Human Resources")
+STUDENT = scored(4, "It takes up to two terms.", rerank=0.2, title="Leave of Absence", department="Registry")
+HALLS = scored(5, "Those who leave give back the key.", rerank=0.4, title="Housing Policy", department="Housing")
+BOOKS = "How many books may an undergraduate borrow at once?"
 
 
-def found(*candidates, **fields) -> Assessment:
+def found(*candidates: ScoredChunk, **fields: Any) -> Assessment:
     return Assessment(verdict="ANSWER", candidates=candidates, **fields)
 
 
+def readings(question: str, *candidates: ScoredChunk, filters: SearchFilters | None = None, **fields: Any) -> list[str]:
+    return [
+        one.chunk.title for one in open_readings(found(*candidates, **fields), question, filters or SearchFilters())
+    ]
+
+
 def test_versions_of_one_document_leave_the_year_open() -> None:
-    question = "How many books may an undergraduate borrow at once?"
-    assert is_open(found(NEW, OLD, WEAK), question, SearchFilters())
-    assert not is_open(found(NEW, OLD, WEAK), question + " in 2025", SearchFilters())
-    assert not is_open(found(NEW, OLD, WEAK), question, SearchFilters(policy_year=2025))
-    assert not is_open(found(NEW, WEAK), question, SearchFilters())
+    assert readings(BOOKS, NEW, OLD, STAFF) == ["Loan Rules (2025)", "Loan Rules (2022)"]
+    assert not readings(BOOKS + " in 2025", NEW, OLD)
+    assert not readings(BOOKS, NEW, OLD, filters=SearchFilters(policy_year=2025))
 
 
-def test_a_vague_question_that_several_documents_answer_is_open() -> None:
-    assert is_open(found(STAFF, STUDENT), "How long can I take leave?", SearchFilters())
-    assert not is_open(found(STAFF, STUDENT), "How long can administrative staff take unpaid leave?", SearchFilters())
-    assert not is_open(found(STAFF, STUDENT), "Registry leave?", SearchFilters())
+def test_a_version_that_says_less_about_the_question_leaves_nothing_open() -> None:
+    assert not readings("What does a borrowed laptop cost at the library?", LAPTOPS, OLD)
+
+
+def test_a_vague_question_is_open_between_the_documents_that_are_about_it() -> None:
+    assert readings("How long can I take leave?", STAFF, STUDENT, HALLS) == ["Annual Leave", "Leave of Absence"]
+
+
+def test_where_no_title_tells_all_that_hold_as_much_of_it_count() -> None:
+    keys = scored(7, "The key is at the gate.", rerank=0.1, title="Porters")
+    assert readings("Where is the key?", HALLS, keys) == ["Housing Policy", "Porters"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How long can administrative staff take unpaid leave?",  # says enough
+        "How long is leave by the rules of the Registry?",  # names a department
+        "How long is annual leave?",  # one document says more of it than the others
+        "How long can I take it?",  # no word with a meaning of its own
+    ],
+)
+def test_a_question_that_says_which_document_it_is_about_is_not_open(question: str) -> None:
+    assert not readings(question, STAFF, STUDENT, HALLS)
+
+
+def test_passages_of_one_article_are_no_different_readings() -> None:
+    parts = [scored(number, "Leave is granted.", rerank=0.5, title="Leave") for number in (11, 12)]
+    assert not readings("How long is leave?", *parts)
+
+
+def test_documents_that_hold_different_words_of_it_are_no_readings_of_one_question() -> None:
+    porters = scored(7, "The porters are at the gate.", rerank=0.5, title="Porters")
+    assert not readings("Who is the porter for leave?", STAFF, porters)
+
+
+def test_what_a_model_scored_low_is_no_reading() -> None:
+    assert not readings("How long can I take leave?", STAFF, STUDENT, scored_by_model=True)
+    assert not readings(BOOKS, NEW, OLD, scored_by_model=True)
 
 
 def test_options_are_the_values_that_tell_the_documents_apart() -> None:
@@ -42,6 +89,6 @@ def test_options_are_the_values_that_tell_the_documents_apart() -> None:
 async def test_the_models_question_is_kept_and_its_missing_options_filled_in() -> None:
     run = start_run(settings.RAG)
     asked = found(OLD, NEW, clarification=Clarification(question="Of which rules?", options=("one",)))
-    result = await Clarify().clarify(asked, "books?", run=run, language="en")
+    result = await Clarify().clarify(asked, (), run=run, language="en")
     assert result == Clarification(question="Of which rules?", options=("2025", "2022"))
     assert run.trace.steps[0].name == "clarify"

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+
+from retrieval.grader import Grading
+from retrieval.ports import SearchRequest
+from retrieval.steps.grading import grade_passages
+from retrieval.values import CollectionRef, EmbeddingSpace, Query, ScoredChunk, SearchScope
+from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher, scored
+
+QUESTION = "What does a late resit cost?"
+
+
+async def found(question: str) -> tuple[ScoredChunk, ...]:
+    request = SearchRequest(queries=(Query(question),), scope=SCOPE, top_k=10)
+    return (await MemorySearcher(HANDBOOK).search(request)).candidates
+
+
+async def graded(question: str) -> Grading:
+    return grade_passages(question, await found(question), semantic=False)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many books may an undergraduate borrow?",
+        "What is the deposit for a room in Lakeside hall?",
+        "What does Wi-Fi error NLU-E107 mean?",
+        "校长奖学金每学年多少欧元？",
+        "校長獎學金每學年多少歐元？",
+    ],
+)
+async def test_the_documents_hold_what_they_answer(question: str) -> None:
+    assert (await graded(question)).holds_answer >= settings.RAG.corrective.weak_score
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much does parking on campus cost?",
+        "Who won the football cup last year?",
+        "What is the salary of a full professor?",
+        "食堂的午餐几点开始？",
+        "校車的發車時刻是幾點？",
+    ],
+)
+async def test_they_do_not_hold_what_they_do_not_answer(question: str) -> None:
+    assert (await graded(question)).holds_answer < settings.RAG.corrective.weak_score
+
+
+def part(number: int, text: str, begin: int) -> ScoredChunk:
+    one = scored(number, text, document_id="d1", char_start=begin, char_end=begin + len(text))
+    return replace(one, chunk=replace(one.chunk, seq=number))
+
+
+def test_a_joined_passage_is_worth_what_its_best_chunk_is_worth() -> None:
+    listed = [part(1, "Rooms are clean.", 0), part(2, "A late resit costs EUR 55.", 16), scored(3, "Wi-Fi is free.")]
+    text = "".join(one.chunk.text for one in listed[:2])
+    joined = replace(listed[0], chunk=replace(listed[0].chunk, text=text, char_end=len(text)))
+    alone = grade_passages(QUESTION, listed, semantic=False)
+    grading = grade_passages(QUESTION, [joined, listed[2]], listed=listed, semantic=False)
+    assert grading.passages == [max(alone.passages[:2]), alone.passages[2]]
+    assert grading.holds_answer == alone.holds_answer
+
+
+def test_what_was_left_out_as_a_repetition_is_not_graded() -> None:
+    listed = [scored(1, "A late resit costs EUR 55."), scored(2, "A late resit costs EUR 55.")]
+    assert len(grade_passages(QUESTION, listed[:1], listed=listed).passages) == 1
+
+
+def test_what_is_newly_found_is_measured_against_the_best_so_far() -> None:
+    poor = [scored(1, "Fees of the past."), scored(2, "Late buses.")]
+    best = scored(3, "A late resit costs EUR 55.")
+    assert max(grade_passages(QUESTION, poor, beside=[best]).passages) < max(grade_passages(QUESTION, poor).passages)
+
+
+def test_longer_lists_than_the_grader_knows_are_graded_to_their_end() -> None:
+    many = [scored(number, f"Room {number} is clean.") for number in range(1, 15)]
+    last = scored(15, "A late resit costs EUR 55.")
+    grades = grade_passages(QUESTION, [*many, last]).passages
+    assert len(grades) == 15
+    assert grades[-1] == max(grades)
+
+
+def test_nothing_found_holds_nothing() -> None:
+    assert grade_passages(QUESTION, []) == Grading(passages=[], holds_answer=0.0)
+
+
+def test_the_lexical_embedders_scores_tell_no_meaning() -> None:
+    def scope(*models: str) -> SearchScope:
+        refs = (CollectionRef(id=model, name=model, space=EmbeddingSpace(model, 8)) for model in models)
+        return SearchScope(tuple(refs))
+
+    assert scope("all-minilm").semantic
+    assert not scope("lexical-hash-v1").semantic
+    assert not scope("all-minilm", "lexical-hash-v1").semantic
