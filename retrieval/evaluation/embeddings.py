@@ -121,8 +121,8 @@ class ModelsOfRun:
     async def status(self, *, refresh: bool = False) -> ModelStatus:
         return await self._models.status(refresh=refresh)
 
-    async def chat(self, role: Literal["answer", "fast"]) -> ChatModel:
-        return await self._models.chat(role)
+    async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
+        return await self._models.chat(role, name=name)
 
     async def embedder(self, space: EmbeddingSpace) -> Embedder:
         return self._embedder if space == self._embedder.space else await self._models.embedder(space)

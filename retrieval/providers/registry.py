@@ -63,9 +63,9 @@ class ModelRegistry:
             reason="; ".join(dict.fromkeys(problems)),
         )
 
-    async def chat(self, role: Literal["answer", "fast"]) -> ChatModel:
+    async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
         """Raises ModelUnavailableError with the reason."""
-        model = self._choose(await self._snapshot(), role)
+        model = self._choose(await self._snapshot(), role, name)
         known = self._chat_models.get(model)
         if known is None:
             details = await self._discovery.details(model)
@@ -112,14 +112,15 @@ class ModelRegistry:
             raise ModelUnavailableError(snapshot.reason)
         return snapshot
 
-    def _choose(self, snapshot: Snapshot, role: str) -> InstalledModel:
-        """The configured model of a role, else the first that can do it. Raises ModelMissingError."""
+    def _choose(self, snapshot: Snapshot, role: str, name: str = "") -> InstalledModel:
+        """The named model, else the role's configured one, else the first that can do it. Raises ModelMissingError."""
         settings = self._settings
-        wanted = {
+        by_role = {
             "answer": settings.chat_model,
             "fast": settings.fast_model or settings.chat_model,
             "embed": settings.embed_model,
-        }[role]
+        }
+        wanted = name or by_role[role]
         fitting = [model for model in snapshot.models if (model.can_embed if role == "embed" else model.can_chat)]
         if not wanted:
             if not fitting:

@@ -33,6 +33,12 @@ class Transform:
         chosen = await asyncio.to_thread(choose_transformation, draft)
         if chosen is None or not self._enabled(chosen, question):
             return ()
+        return await self.apply(chosen, question, draft, run=run, language=language)
+
+    async def apply(
+        self, chosen: Transformation, question: Question, draft: str, *, run: Run, language: Language
+    ) -> tuple[Query, ...]:
+        """Queries of this transformation, whether or not it is the one that fits best."""
         ask = self._sub_queries if chosen == "decompose" else self._step_back
         async with run.trace.step(chosen) as step:
             texts = await attempt(

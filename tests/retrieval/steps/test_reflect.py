@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from django.conf import settings
+
+from retrieval.steps.judge import Assessment
+from retrieval.steps.reflect import Reflect, choose_remedies, is_outdated
+from tests.retrieval.steps.fakes import HANDBOOK, make_tools, scored, start_run
+
+QUESTION = "What is the deposit for a room in Lakeside hall?"
+HOUSING = scored(3, HANDBOOK[2].text, title="Student Housing Policy", policy_year=2024)
+WIFI = scored(5, HANDBOOK[4].text, title="Campus Wi-Fi Guide")
+LOANS = scored(1, HANDBOOK[0].text, title="Library Loan Regulations")
+
+
+async def reflect(question: str = QUESTION, passages=(HOUSING, WIFI), parts=(), **options):
+    run = start_run(settings.RAG)
+    result = await Reflect(make_tools(settings.RAG)).reflect(
+        question, parts, passages, run=run, language="en", **options
+    )
+    return result, run.trace
+
+
+def told(*scores: float, completeness: float = 1.0, factuality: float = 1.0, **fields):
+    entries = [{"passage": number, "score": score} for number, score in enumerate(scores, start=1)]
+    return {"scores": entries, "completeness": completeness, "factuality": factuality, **fields}
+
+
+@pytest.mark.parametrize(
+    ("best", "completeness", "factuality", "outcome"),
+    [(0.9, 0.9, 0.9, "pass"), (0.8, 0.8, 0.8, "pass"), (0.7, 0.7, 0.7, "tune"), (0.5, 0.5, 0.5, "tune"),
+     (0.4, 0.4, 0.4, "retry"), (0.1, 1.0, 1.0, "retry")],
+)  # fmt: skip
+async def test_the_thresholds_are_the_seeds(online, best, completeness, factuality, outcome) -> None:
+    online.reply(json=told(best, 0.0, completeness=completeness, factuality=factuality))
+    result, _ = await reflect()
+    assert result.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem", "remedy"),
+    [
+        (told(0.2, 0.1), "absent", "web"),
+        (told(0.7, 0.1, completeness=0.5), "low_relevance", "reword"),
+        (told(0.7, 0.6, completeness=0.5), "incomplete", "widen"),
+        (told(0.1, 0.7, completeness=0.7), "badly_ordered", "rerank"),
+        (told(0.6, 0.6, completeness=0.7, problem="unclear"), "unclear", "reword"),
+        (told(0.6, 0.6, completeness=0.7, problem="outdated"), "outdated", "web"),
+        (told(0.7, 0.6, completeness=0.7), "low_relevance", "reword"),
+    ],
+)
+async def test_each_sign_of_the_table_has_its_remedy(online, reply, problem, remedy) -> None:
+    online.reply(json=reply)
+    result, _ = await reflect()
+    assert problem in result.problems
+    assert remedy in choose_remedies(result.problems, tried=set(), web=True)
+
+
+def test_a_remedy_is_tried_once_and_the_web_only_where_it_is_allowed() -> None:
+    assert choose_remedies(("absent",), tried=set(), web=False) == ("switch",)
+    assert choose_remedies(("absent",), tried={"switch", "reword"}, web=False) == ("widen",)
+    assert choose_remedies(("absent", "low_relevance"), tried={"switch"}, web=False) == ("reword",)
+    assert choose_remedies(("badly_ordered",), tried={"rerank"}, web=True) == ()
+
+
+async def test_passages_come_back_in_the_order_of_their_scores(online) -> None:
+    online.reply(json=told(0.1, 0.9))
+    result, trace = await reflect(passages=(WIFI, HOUSING))
+    assert [one.chunk_id for one in result.passages] == ["k3", "k5"]
+    assert trace.steps[0].detail["scores"] == {"k3": 0.9, "k5": 0.1}
+
+
+async def test_scores_out_of_ten_and_out_of_range_are_understood(online) -> None:
+    online.reply(json=told(9, 1, completeness=8, factuality=-3))
+    result, _ = await reflect()
+    assert (result.relevance, result.completeness, result.factuality) == (0.9, 0.8, 0.0)
+
+
+@pytest.mark.parametrize(
+    "fault", [{"status": 500}, {"text": "no json"}, {"json": {"scores": []}}, {"json": told()}, {"text": ""}]
+)
+async def test_without_a_usable_reflection_the_trained_grader_serves(online, fault) -> None:
+    online.reply(**fault)
+    result, trace = await reflect()
+    assert not result.by_model
+    assert result.passages[0].chunk_id == "k3"
+    assert trace.degraded[0]["step"] == "reflect"
+
+
+async def test_offline_what_answers_scores_above_what_does_not(offline) -> None:
+    good, _ = await reflect(passages=(HOUSING, WIFI, LOANS))
+    bad, _ = await reflect("Who won the football cup last year?", passages=(HOUSING, WIFI, LOANS))
+    assert good.score > 0.5 > bad.score
+    assert good.completeness > bad.completeness
+    assert bad.outcome == "retry"
+
+
+async def test_offline_every_part_of_a_question_counts(offline) -> None:
+    parts = ("deposit Lakeside hall", "Wi-Fi error NLU-E107")
+    whole, _ = await reflect("deposit and Wi-Fi error?", (HOUSING, WIFI), parts)
+    half, _ = await reflect("deposit and Wi-Fi error?", (HOUSING, LOANS), parts)
+    assert whole.completeness > half.completeness
+
+
+async def test_offline_a_code_that_no_passage_has_costs_factuality(offline) -> None:
+    result, _ = await reflect("What does Wi-Fi error NLU-E999 mean?", (WIFI, HOUSING))
+    assert result.factuality < 1
+
+
+async def test_nothing_found_is_worth_nothing_and_costs_no_call(online) -> None:
+    result, _ = await reflect(passages=())
+    assert (result.score, result.outcome) == (0.0, "retry")
+    assert not online.chats
+
+
+async def test_a_judgement_of_the_plan_is_used_where_it_saw_every_passage(online) -> None:
+    judged = Assessment(verdict="ANSWER", scored_by_model=True, by_model=True, candidates=(
+        scored(3, HANDBOOK[2].text, rerank=0.95), scored(5, HANDBOOK[4].text, rerank=0.1),
+    ))  # fmt: skip
+    result, _ = await reflect(judged=judged)
+    assert result.relevance == 0.95
+    assert not online.chats
+    await reflect(passages=(HOUSING, WIFI, LOANS), judged=judged)
+    assert len(online.chats) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "year", "outdated"),
+    [("What did a room cost in 2019?", 2024, True), ("What did a room cost in 2024?", 2024, False),
+     ("What does a room cost?", 2001, False), ("What is the latest deposit?", 2001, True),
+     ("What is the latest deposit?", date.today().year, False), ("目前押金是多少？", 2001, True)],
+)  # fmt: skip
+def test_outdated_is_what_is_older_than_the_question_asks_for(question: str, year: int, outdated: bool) -> None:
+    assert is_outdated(question, [scored(1, "A room.", policy_year=year)], 3) is outdated
