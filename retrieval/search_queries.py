@@ -26,6 +26,60 @@ class Variant:
     terms: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class VariantGroup:
+    """Variants that ask for the same: the first one weighs as much as all others together. A part of a compound
+    question is a group of its own."""
+
+    variants: tuple[Variant, ...]
+
+    @property
+    def worded(self) -> list[Variant]:
+        """Those that take part in text search."""
+        return [variant for variant in self.variants if not variant.query.vector_only]
+
+    @property
+    def weights(self) -> list[float]:
+        """Of the variants in order, together 1."""
+        others = len(self.variants) - 1
+        return [0.5] + [0.5 / others] * others if others else [1.0]
+
+    @property
+    def label(self) -> str:
+        """Of the group's list in `ranks`."""
+        return "+".join(variant.label for variant in self.worded)
+
+    @property
+    def text_weight(self) -> int:
+        """What BM25 counts a term that stands in every variant: its scores are this many times a single text's."""
+        return sum(self._repeats())
+
+    @property
+    def text(self) -> str:
+        """All variants' terms, each as often as its variants weigh.
+
+        BM25 adds up over a query's terms, so this one text scores a passage by the weighted sum of what the variants
+        would have scored it; Milvus Lite goes through each text of a call by itself, so one is several times cheaper.
+        """
+        counts: dict[str, int] = {}
+        for variant, repeats in zip(self.worded, self._repeats(), strict=True):
+            for term in variant.terms:
+                counts[term] = counts.get(term, 0) + repeats
+        kept = sorted(counts, key=lambda term: -counts[term])[:MAX_QUERY_TERMS]
+        return " ".join(term for term in kept for _ in range(counts[term]))
+
+    def _repeats(self) -> list[int]:
+        others = len(self.worded) - 1
+        return [max(1, others), *[1] * others] if self.worded else []
+
+
+def group_variants(variants: Sequence[Variant]) -> list[VariantGroup]:
+    """Sub-queries stand alone; everything else asks for the same as the first."""
+    alike = tuple(variant for variant in variants if variant.query.kind != "sub_query")
+    parts = [VariantGroup((variant,)) for variant in variants if variant.query.kind == "sub_query"]
+    return [VariantGroup(alike), *parts] if alike else parts
+
+
 def make_variants(queries: Iterable[Query]) -> list[Variant]:
     """The queries that say something, each once. Raises InvalidQueryError when none does."""
     variants: list[Variant] = []

@@ -30,6 +30,7 @@ class IngestSettings:
     retry_last_s: float = 300.0  # the longest pause before a new attempt
     requeue_after_s: float = 120.0  # a waiting job whose message seems lost is queued again
     default_collection: str = "documents"  # of an upload that names none
+    personal_collection: str = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
 
     def __post_init__(self) -> None:
         check(self.chunk_tokens >= 16, f"chunk_tokens={self.chunk_tokens} is below 16")
@@ -51,7 +52,8 @@ class SearchSettings:
     zscore_dense_weight: float = 1.0  # formula "zscore": both legs standardised over the window, then summed
     zscore_bm25_weight: float = 1.0  # formula "zscore"
     least_dense_trust: float = 0.15  # formula "zscore": share of its weight that a dense leg at odds with BM25 keeps
-    rrf_k: int = 60  # rank fusion of the variants: 1 / (k + rank)
+    variant_fusion: Literal["mean", "rrf"] = "mean"  # formula "zscore": a question's wordings by score, or by rank
+    rrf_k: int = 60  # rank fusion: 1 / (k + rank)
     bm25_k1: float = 0.9  # saturation of a term's frequency
     bm25_b: float = 0.4  # weight of a chunk's length
     boost_window: int = 100  # the best so many of what was found can be lifted or lowered by ratings

@@ -133,13 +133,42 @@ async def test_simplified_questions_find_traditional_texts(library: Library) -> 
     assert names(await library.search("图书馆几点开放", top_k=1)) == ["hours"]
 
 
-async def test_all_variants_are_embedded_in_one_call_and_joined_by_rank(library: Library) -> None:
+WORDINGS = (Query("borrow books"), Query("library loans", kind="rewrite"), Query("late books", kind="rewrite"))
+
+
+async def test_wordings_of_a_question_are_embedded_in_one_call_and_asked_as_one_text(library: Library) -> None:
     await library.add(TEXTS)
-    queries = (Query("borrow books"), Query("library loans", kind="rewrite"), Query("late books", kind="rewrite"))
-    result = await library.search(*queries, top_k=3)
+    result = await library.search(*WORDINGS, top_k=3)
     assert library.models.calls == [["borrow books", "library loans", "late books"]]
     ranks = result.candidates[0].ranks
-    assert {"original:bm25", "rewrite:bm25"} <= set(ranks)
+    assert {"original+rewrite+rewrite2:bm25", "original:dense", "rewrite:dense", "rewrite2:dense"} == set(ranks)
+
+
+async def test_the_text_of_several_wordings_scores_like_the_mean_of_them(library: Library) -> None:
+    await library.add(TEXTS)
+    alone = [await library.search(query, stages=("bm25",), top_k=5) for query in WORDINGS]
+    together = await library.search(*WORDINGS, stages=("bm25",), top_k=5)
+    for candidate in together.candidates:
+        scores = [
+            next((c.scores.bm25 or 0.0 for c in one.candidates if c.chunk_id == candidate.chunk_id), 0.0)
+            for one in alone
+        ]
+        assert candidate.scores.bm25 == pytest.approx(0.5 * scores[0] + 0.25 * scores[1] + 0.25 * scores[2], rel=1e-4)
+
+
+async def test_wordings_can_be_joined_by_rank(library: Library) -> None:
+    library.settings = replace(library.settings, variant_fusion="rrf")
+    await library.add(TEXTS)
+    fused = (await library.search(*WORDINGS, top_k=3)).candidates[0].scores.fused
+    assert fused is not None and 0 < fused <= 3 / 61
+
+
+async def test_parts_of_a_compound_question_keep_their_own_lists_joined_by_rank(library: Library) -> None:
+    await library.add(TEXTS)
+    parts = (Query("When is the library open?", kind="sub_query"), Query("What is ImagePullBackOff?", kind="sub_query"))
+    result = await library.search("library hours and ImagePullBackOff", *parts, top_k=5)
+    legs = {leg for candidate in result.candidates for leg in candidate.ranks}
+    assert {"original:bm25", "sub_query:bm25", "sub_query2:bm25"} <= legs
     fused = result.candidates[0].scores.fused
     assert fused is not None and fused <= 3 / 61
 
