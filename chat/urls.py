@@ -2,12 +2,15 @@ from django.urls import URLPattern, URLResolver, path
 
 from chat import views
 from chat.api.chat import ChatApi, MessageApi, MessageEventsApi, MessageRegenerateApi, MessageStopApi
+from chat.api.self_corrective import SelfCorrectiveApi
 from chat.api.sessions import SessionApi, SessionExportApi, SessionListApi, SessionMessagesApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.chat_page, name="chat"),
     path("chat/<uuid:session_id>/", views.chat_page, name="chat_session"),
+    path("self-corrective-rag", views.self_corrective_page, name="self_corrective"),
     path("api/chat", ChatApi.as_view(), name="api-chat"),
+    path("api/self-corrective-rag", SelfCorrectiveApi.as_view(), name="api-self-corrective-rag"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),
     path("api/sessions/<uuid:session_id>", SessionApi.as_view(), name="api-session"),
     path("api/sessions/<uuid:session_id>/messages", SessionMessagesApi.as_view(), name="api-session-messages"),

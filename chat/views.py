@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
@@ -13,8 +14,10 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from chat.models import Session
+from chat.self_corrective import NODE_OF_STEP, WORKFLOW
+from retrieval.selectors import collection_list
 from retrieval.services.samples import suggested_questions
-from retrieval.workflows import available_workflows
+from retrieval.workflows import available_workflows, workflow_graph
 
 SUGGESTIONS = 6
 
@@ -28,11 +31,55 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     boot = {
         "session": {"id": str(session.pk), "title": session.title} if session else None,
         "limits": {"message_chars": settings.RAG.limits.message_chars},
-        "suggestions": [
-            {"text": suggestion.question, "language": suggestion.language}
-            for suggestion in suggested_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
-        ],
+        "suggestions": _suggestions(request),
         "workflows": list(available_workflows()),
         "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,
     }
     return render(request, "chat/chat.html", {"boot": boot, "session": session, "section": "chat"})
+
+
+@require_safe
+@login_required
+@ensure_csrf_cookie
+def self_corrective_page(request: HttpRequest) -> HttpResponse:
+    """Seed 000's page: settings, chat, the graph's nodes as they run, the decision path, each document's grade."""
+    numbers = settings.RAG.self_corrective
+    boot = {
+        "limits": {
+            "message_chars": settings.RAG.limits.message_chars,
+            "top_k": settings.RAG.search.max_top_k,
+            "rewrites": numbers.rewrites_limit,
+        },
+        "suggestions": _suggestions(request),
+        "collections": [collection.name for collection in collection_list(user=request.user)],
+        "defaults": {
+            "topK": numbers.top_k,
+            "similarityThreshold": numbers.min_similarity,
+            "maxRewriteAttempts": numbers.max_rewrites,
+            "gradePassThreshold": numbers.pass_rate,
+        },
+        "presets": {
+            "standard": numbers.pass_rate,
+            "strict": numbers.strict_pass_rate,
+            "relaxed": numbers.relaxed_pass_rate,
+        },
+        "graph": _graph_data(WORKFLOW),
+        "node_of_step": NODE_OF_STEP,
+    }
+    return render(request, "chat/self_corrective.html", {"boot": boot, "section": "self_corrective"})
+
+
+def _suggestions(request: HttpRequest) -> list[dict[str, str]]:
+    questions = suggested_questions(request.user, language=get_language() or "", limit=SUGGESTIONS)
+    return [{"text": suggestion.question, "language": suggestion.language} for suggestion in questions]
+
+
+def _graph_data(workflow: str) -> dict[str, Any]:
+    """The compiled graph, so that picture and code cannot differ. Conditional edges are ways that it may go."""
+    graph = workflow_graph(workflow).get_graph()
+    return {
+        "nodes": list(graph.nodes),
+        "edges": [
+            {"source": edge.source, "target": edge.target, "conditional": edge.conditional} for edge in graph.edges
+        ],
+    }

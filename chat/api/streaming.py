@@ -66,10 +66,16 @@ def sse(event: Event) -> str:
 
 
 async def finished_response(message_id: UUID) -> Response:
+    """The answer once it is there. Raises as `finished_message` does."""
+    return Response(await finished_message(message_id))
+
+
+async def finished_message(message_id: UUID) -> dict[str, Any]:
     """Wait for the answer's end. Raises AnswerFailedError with the failure's own status."""
     event = await final_event(message_id)
     if event["type"] == "done":
-        return Response(event["message"])
+        message: dict[str, Any] = event["message"]
+        return message
     raise await sync_to_async(_failure)(message_id, event)
 
 

@@ -47,10 +47,11 @@ class QueryRewrite:
     attempt: int = 1
 
     def as_dict(self) -> dict[str, Any]:
+        """For the decision path, where `reason` says why a fallback served."""
         return {
             "original": self.original,
             "rewritten": self.rewritten,
-            "reason": self.reason,
+            "rewrite_reason": self.reason,
             "keywords": list(self.keywords),
             "attempt": self.attempt,
         }
@@ -91,8 +92,7 @@ class RetryRewrite:
                 step.summary = "no other words are left to try"
                 return None
             made = replace(said, original=current, attempt=len(history) + 1)
-            step.detail |= made.as_dict()
-            step.detail["queries"] = [made.rewritten]
+            step.detail |= {**made.as_dict(), "queries": [made.rewritten]}
             step.summary = f"attempt {made.attempt}: {made.rewritten}"
             return made
 

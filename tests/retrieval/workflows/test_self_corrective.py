@@ -65,8 +65,8 @@ async def test_enough_relevant_documents_are_answered_from_in_two_rounds(online)
     result, trace, events = await answer(DEPOSIT)
     assert (result.decision, result.text, events.text) == ("ANSWER", "EUR 300 [1].", "EUR 300 [1].")
     assert trace.usage().llm_rounds == SelfCorrectiveWorkflow.rounds.best
-    assert [step.name for step in trace.steps] == ["condense", "retrieve", "fuse", "dedupe", "grade", "assess", "order",
-                                                  "generate"]  # fmt: skip
+    wanted = ["condense", "retrieve", "fuse", "dedupe", "grade", "assess", "order", "generate"]
+    assert [step.name for step in trace.steps if step.name in wanted] == wanted
 
 
 async def test_too_few_relevant_documents_are_searched_for_again_in_other_words(online) -> None:

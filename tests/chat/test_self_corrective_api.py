@@ -1,0 +1,211 @@
+"""POST /api/self-corrective-rag: the seed's request and response, over the real workflow and a real index."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+
+from chat.models import Message
+from ragsite.rag_settings import MilvusSettings
+from retrieval.analysis import terms_text
+from retrieval.engine import close_engine, get_engine
+from retrieval.models import Collection
+from retrieval.values import IndexRow
+from tests.chat.conftest import Api, ScriptedWorkflow, events_of, types
+from tests.factories import ChunkFactory, CollectionFactory, SessionFactory
+
+PATH = "/api/self-corrective-rag"
+QUESTION = "How many books may an undergraduate borrow?"
+
+
+async def post(api: Api, **body: Any) -> Any:
+    return await api.call("post", PATH, {"query": QUESTION, **body})
+
+
+TEXTS = (
+    "An undergraduate may borrow ten books for four weeks.",
+    "The deposit for a room in Lakeside hall is EUR 300.",
+    "Wi-Fi error E107 means that your password has expired.",
+)
+
+Handbook = Callable[[], Awaitable[Collection]]
+
+
+@pytest.fixture
+async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSettings) -> AsyncIterator[Handbook]:
+    """`await handbook()` indexes three documents in a collection of the user's, with the embedder of that moment."""
+    rag_settings(milvus=milvus_settings)
+
+    async def build() -> Collection:
+        engine = get_engine()
+        embedder = await engine.models.default_embedder()
+        space = embedder.space
+        collection = await sync_to_async(CollectionFactory)(
+            name="handbook", owner=user, visibility="private", embedding_model=space.model, embedding_dim=space.dim
+        )
+        vectors = await embedder.embed_documents(TEXTS)
+        for text, vector in zip(TEXTS, vectors, strict=True):
+            chunk = await sync_to_async(ChunkFactory)(text=text, document__collection=collection)
+            row = IndexRow(
+                chunk_id=str(chunk.pk),
+                collection_id=str(collection.pk),
+                document_id=str(chunk.document_id),
+                seq=0,
+                terms=terms_text(text),
+                vector=vector,
+            )
+            await engine.index.upsert(space, [row])
+        return collection
+
+    yield build
+    await close_engine()
+
+
+async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any) -> None:
+    await handbook()
+    online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 0.9, "reasoning": "states it"})
+    online.reply(structured=False, text="Ten books [1].")
+    response = await post(api, topK=2, milvusConfig={"collectionName": "handbook"})
+    data = response.json()
+    assert response.status_code == 200, data
+    assert (data["success"], data["answer"]) == (True, "Ten books [1].")
+    assert data["query"] == {"original": QUESTION, "final": QUESTION, "wasRewritten": False, "rewriteCount": 0}
+    assert data["rewriteHistory"] == []
+    retrieval, grader = data["retrieval"], data["graderResult"]
+    assert retrieval["totalDocuments"] == retrieval["filteredDocuments"] == len(retrieval["documents"]) <= 2
+    assert retrieval["documents"][0]["gradeResult"]["reasoning"] == "states it"
+    assert "ten books" in retrieval["documents"][0]["content"]
+    assert (grader["passRate"], grader["shouldRewrite"]) == (1.0, False)
+    assert grader["passCount"] == grader["totalCount"] == len(grader["documentGrades"])
+    nodes = [(one["node"], one["status"]) for one in data["workflow"]["nodeExecutions"]]
+    assert nodes == [("condense", "skipped"), ("retrieve", "completed"), ("grade", "completed"),
+                     ("generate", "completed")]  # fmt: skip
+    assert data["workflow"]["totalDuration"] >= 0
+    assert any(line.startswith("RETRIEVE: ") for line in data["workflow"]["decisionPath"])
+
+
+async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handbook: Handbook, online: Any) -> None:
+    await handbook()
+    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 0.8, "reasoning": "another topic"})
+    for number in (1, 2):
+        rewrite = {"rewritten_query": f"loan limit {number}", "rewrite_reason": "too long", "keywords": ["loan"]}
+        online.reply(match="rewritten_query", json=rewrite, times=1)
+    data = (await post(api, maxRewriteAttempts=2, gradePassThreshold=0.8)).json()
+    assert data["decision"] == "NO_ANSWER"
+    assert data["query"] == {
+        "original": QUESTION, "final": "loan limit 2", "wasRewritten": True, "rewriteCount": 2,
+    }  # fmt: skip
+    assert data["rewriteHistory"][0] == {
+        "original": QUESTION, "rewritten": "loan limit 1", "reason": "too long", "keywords": ["loan"], "attempt": 1,
+    }  # fmt: skip
+    assert data["retrieval"]["filteredDocuments"] == 0 < data["retrieval"]["totalDocuments"]
+    assert [one["node"] for one in data["workflow"]["nodeExecutions"]].count("rewrite") == 2
+
+
+async def test_the_answer_is_kept_like_any_other(api: Api, handbook: Handbook, offline: None) -> None:
+    await handbook()
+    data = (await post(api, gradePassThreshold=0.4)).json()
+    message = await Message.objects.aget(pk=data["messageId"])
+    assert (str(message.session_id), message.workflow) == (data["sessionId"], "self_corrective")
+    assert message.request["options"] == {"pass_rate": 0.4}
+    again = await api.call("post", f"/api/messages/{message.pk}/regenerate", {})
+    assert again.json()["workflow"] == "self_corrective"
+
+
+async def test_it_goes_on_in_a_conversation(api: Api, handbook: Handbook, offline: None) -> None:
+    await handbook()
+    first = (await post(api)).json()
+    second = (await post(api, sessionId=first["sessionId"], query="And for how long?")).json()
+    assert second["sessionId"] == first["sessionId"]
+    assert second["query"]["original"] == "And for how long?"
+
+
+async def test_a_greeting_was_not_graded(api: Api, handbook: Handbook, offline: None) -> None:
+    await handbook()
+    data = (await post(api, query="Hello!")).json()
+    assert (data["success"], data["graderResult"], data["retrieval"]["documents"]) == (True, None, [])
+
+
+async def test_it_can_be_followed_as_events(api: Api, handbook: Handbook, offline: None) -> None:
+    await handbook()
+    response = await api.call("post", PATH, {"query": QUESTION}, Accept="text/event-stream")
+    events = [event async for event in events_of(response)]
+    assert events[0]["workflow"] == "self_corrective"
+    assert types(events)[-1] == "done"
+    graded = next(
+        event["step"] for event in events if event["type"] == "reasoning" and event["step"]["name"] == "grade"
+    )
+    assert graded["detail"]["documents"][0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"query": ""}, "query"), ({"query": None}, "query"), ({"query": 7}, "query"), ({"query": "  "}, "query"),
+        ({"topK": 0}, "topK"), ({"topK": 9999}, "topK"), ({"topK": "5"}, "topK"), ({"topK": True}, "topK"),
+        ({"similarityThreshold": 1.5}, "similarityThreshold"), ({"similarityThreshold": "x"}, "similarityThreshold"),
+        ({"maxRewriteAttempts": -1}, "maxRewriteAttempts"), ({"maxRewriteAttempts": 99}, "maxRewriteAttempts"),
+        ({"gradePassThreshold": -0.1}, "gradePassThreshold"), ({"gradePassThreshold": [1]}, "gradePassThreshold"),
+        ({"milvusConfig": "localhost"}, "milvusConfig"), ({"milvusConfig": {"collection": "a"}}, "milvusConfig"),
+        ({"milvusConfig": {"collectionName": 5}}, "milvusConfig"), ({"sessionId": "mine"}, "sessionId"),
+    ],
+)  # fmt: skip
+async def test_wrong_input_is_refused_by_its_field(api: Api, workflow: ScriptedWorkflow, body: Any, field: str) -> None:
+    response = await post(api, **body)
+    assert response.status_code == 400
+    assert field in response.json()["error"]["fields"]
+    assert not workflow.questions
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"text"'])
+async def test_what_is_no_json_object_is_refused(api: Api, body: bytes) -> None:
+    response = await api.call("post", PATH, body)
+    assert response.status_code == 400
+    assert response.json()["error"]["code"]
+
+
+@pytest.mark.parametrize("address", ["localhost:19530", "http://169.254.169.254/", "milvus.example:19530"])
+async def test_an_address_is_refused_unless_it_was_allowed(
+    api: Api, workflow: ScriptedWorkflow, rag_settings: Any, address: str
+) -> None:
+    response = await post(api, milvusConfig={"address": address})
+    assert response.status_code == 400
+    assert "address" in response.json()["error"]["fields"]["milvusConfig"]
+    rag_settings(self_corrective={"allowed_addresses": f"other:1, {address}"})
+    assert (await post(api, milvusConfig={"address": address})).status_code == 200
+    assert len(workflow.questions) == 1
+
+
+async def test_the_numbers_reach_the_workflow(api: Api, workflow: ScriptedWorkflow) -> None:
+    await post(api, topK=7, similarityThreshold=0.5, maxRewriteAttempts=0, gradePassThreshold=1)
+    options = workflow.questions[0].options
+    assert (options.top_k, options.min_similarity, options.max_rewrites, options.pass_rate) == (7, 0.5, 0, 1.0)
+
+
+async def test_another_users_collection_answers_like_none(api: Api, stranger: User) -> None:
+    await sync_to_async(CollectionFactory)(name="secret", owner=stranger, visibility="private")
+    theirs = await post(api, milvusConfig={"collectionName": "secret"})
+    none = await post(api, milvusConfig={"collectionName": "nowhere"})
+    assert theirs.status_code == none.status_code == 404
+    assert theirs.json()["error"]["code"] == none.json()["error"]["code"] == "collection_not_found"
+
+
+async def test_another_users_session_is_not_found(api: Api, stranger: User) -> None:
+    session = await sync_to_async(SessionFactory)(user=stranger)
+    assert (await post(api, sessionId=str(session.pk))).status_code == 404
+
+
+async def test_it_asks_who_you_are(transactional_db: None) -> None:
+    response = await AsyncClient().post(PATH, {"query": QUESTION}, content_type="application/json")
+    assert response.status_code in (401, 403)
+
+
+async def test_it_stands_in_the_api_description(api: Api) -> None:
+    response = await api.call("get", "/api/schema", Accept="application/vnd.oai.openapi+json")
+    operation = response.json()["paths"][PATH]["post"]
+    assert {"application/json", "text/event-stream"} <= set(operation["responses"]["200"]["content"])
