@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -42,7 +43,10 @@ def _answer_data(message: Message) -> dict[str, Any]:
         "workflow": message.workflow,
         "model": message.model,
         "answer": message.text,
-        "html": render_answer(message.text, markers={source.marker for source in sources}),
+        "html": render_answer(
+            message.text, markers={source.marker for source in sources}, weak=weak_sentences(message.grounding or [])
+        ),
+        "grounding": message.grounding or [],
         "clarification": message.clarification,
         "sources": [{**_source_row(source), "rating": ratings.get(source.pk)} for source in sources],
         "decision_path": [_step_row(step) for step in message.decision_steps.all()],
@@ -67,6 +71,7 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "workflow": workflow,
         "model": answer.model,
         "answer": answer.text,
+        "grounding": [clean_json(one.as_dict()) for one in answer.grounding],
         "clarification": answer.clarification.as_dict() if answer.clarification else None,
         "sources": [source_data(source) for source in answer.sources],
         "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
@@ -74,6 +79,11 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "degraded": trace.degraded,
         "created_at": created_at.isoformat(),
     }
+
+
+def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Those that were checked and that their passages do not bear out."""
+    return [one["sentence"] for one in grounding if one["supported"] is False]
 
 
 def rating_data(rating: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from retrieval.trace import StepRecord
-from retrieval.values import Clarification, Source
+from retrieval.values import Clarification, GroundedSentence, Source
 
 EndStatus = Literal["complete", "stopped", "interrupted", "failed"]
 
@@ -38,6 +38,7 @@ class Outcome:
     model: str = ""
     clarification: Clarification | None = None
     sources: Sequence[Source] = ()
+    grounding: Sequence[GroundedSentence] = ()
     steps: Sequence[StepRecord] = ()
     usage: dict[str, Any] = field(default_factory=dict)
     degraded: list[dict[str, str]] = field(default_factory=list)

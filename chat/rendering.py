@@ -7,24 +7,29 @@ answer could carry the conversation away as soon as a browser loads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from chat.weak_marks import mark_weak, needles
+
 MARKER = re.compile(r"\[(\d{1,3})\]")
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
-    "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "mark", "ol", "p",
+    "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 ATTRIBUTES = {"a": {"href", "title", "class", "data-marker"}, "ol": {"start"}, "code": {"class"}}
 
 
-def render_answer(text: str, *, markers: Collection[int]) -> str:
-    """HTML of an answer; the markers that have a source become `<a class="citation" data-marker="1">`."""
-    html = _markdown.render(text, {"markers": frozenset(markers)})
+def render_answer(text: str, *, markers: Collection[int], weak: Sequence[str] = ()) -> str:
+    """HTML of an answer; the markers that have a source become `<a class="citation" data-marker="1">`.
+
+    weak: its weakly supported sentences, as they stand in it; they are put into `<mark>`.
+    """
+    html = _markdown.render(text, {"markers": frozenset(markers), "weak": needles(weak)})
     return nh3.clean(
         html, tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer"
     )
@@ -69,6 +74,7 @@ def _parser() -> MarkdownIt:
     # "[1]: https://…" in an answer would turn its citation markers into links to elsewhere.
     parser.disable(["reference", "image"])
     parser.core.ruler.push("citation_markers", _link_markers)
+    parser.core.ruler.push("weak_sentences", mark_weak)
     return parser
 
 

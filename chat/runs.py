@@ -122,6 +122,7 @@ class Run:
             model=answer.model,
             clarification=answer.clarification,
             sources=answer.sources,
+            grounding=answer.grounding,
         )
 
     async def _announce(self, sources: tuple[Source, ...]) -> None:

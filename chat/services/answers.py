@@ -40,6 +40,7 @@ def answer_finish(*, message_id: uuid.UUID, outcome: Outcome) -> bool:
     message.reason = clean_text(outcome.reason)[:500]
     message.model = outcome.model[:200]
     message.clarification = clean_json(outcome.clarification.as_dict()) if outcome.clarification else None
+    message.grounding = [clean_json(one.as_dict()) for one in outcome.grounding] or None
     message.usage = clean_json(outcome.usage)
     message.degraded = clean_json(outcome.degraded)
     message.error = outcome.failure.as_dict() if outcome.failure else None

@@ -52,3 +52,25 @@ def test_tables_and_links_are_rendered() -> None:
 
 def test_cited_markers_are_read_from_the_text() -> None:
     assert cited_markers("Ten [2], twelve [10][2]. [x]") == {2, 10}
+
+
+@pytest.mark.parametrize(
+    ("text", "weak", "html"),
+    [
+        ("It is 5 [1]. Dogs may enter [1].", "Dogs may enter [1].", ". <mark>Dogs may enter</mark> <a"),
+        ("A **may** b.", "A **may** b.", "<mark>A</mark> <strong><mark>may</mark></strong> <mark>b.</mark>"),
+        ("- a\n- Run `make all`", "Run `make all`", "<li><mark>Run</mark> <mark><code>make all</code></mark></li>"),
+        ("狗可以进。猫不可以。", "猫不可以。", "狗可以进。<mark>猫不可以。</mark>"),
+        ("|a|b|\n|-|-|\n|Dogs|enter|\n|12|x|", "|Dogs|enter|", "<td><mark>Dogs</mark></td>"),
+        ("It is 5.", "Something else.", "<p>It is 5.</p>"),
+    ],
+)  # fmt: skip
+def test_weak_sentences_are_marked_whatever_stands_inside_them(text: str, weak: str, html: str) -> None:
+    assert html in render_answer(text, markers={1}, weak=[weak])
+
+
+def test_a_mark_carries_nothing_but_text() -> None:
+    text = "<mark onclick=x>a</mark> <b>weak</b>"
+    html = render_answer(text, markers=(), weak=[text])
+    assert "<mark onclick" not in html
+    assert "<b>" not in html

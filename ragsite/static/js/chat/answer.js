@@ -72,6 +72,7 @@ export class Answer {
     // Rendered and sanitised by the server (chat.rendering); what the model wrote is never put into the page as it is.
     this.text.innerHTML = message.html || "";
     this.dressCitations();
+    this.dressWeakSentences();
     this.showSummary();
     replace(this.after);
     this.showNotices();
@@ -121,6 +122,11 @@ export class Answer {
     }
   }
 
+  /** Sentences that their passages do not bear out: underlined by the server's <mark>, explained below the answer. */
+  dressWeakSentences() {
+    for (const mark of this.text.querySelectorAll("mark")) mark.title = "The passages do not clearly say this.";
+  }
+
   showSummary() {
     const { decision_path: steps = [], usage = {}, decision, degraded = [] } = this.message;
     if (!steps.length) {
@@ -147,6 +153,12 @@ export class Answer {
     else if (ENDINGS[status]) {
       append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ENDINGS[status]),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), "Write it again")))]);
+    }
+    const weak = (this.message.grounding || []).filter(({ supported }) => supported === false);
+    if (weak.length) {
+      append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {},
+        this.text.querySelector("mark") ? [h("mark", {}, "Underlined"), `: ${weak.length === 1 ? "a sentence" : `${weak.length} sentences`}`] : plural(weak.length, "sentence"),
+        " that the passages do not clearly bear out. Check the source before you rely on it."))]);
     }
     if (decision === "NO_ANSWER") {
       this.element.classList.add("is-no-answer");
