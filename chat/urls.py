@@ -2,6 +2,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from chat import views
 from chat.api.chat import ChatApi, MessageApi, MessageEventsApi, MessageRegenerateApi, MessageStopApi
+from chat.api.rag import RagQueryApi, RagQueryStreamApi
 from chat.api.self_corrective import SelfCorrectiveApi
 from chat.api.sessions import SessionApi, SessionExportApi, SessionListApi, SessionMessagesApi
 
@@ -11,6 +12,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("self-corrective-rag", views.self_corrective_page, name="self_corrective"),
     path("api/chat", ChatApi.as_view(), name="api-chat"),
     path("api/self-corrective-rag", SelfCorrectiveApi.as_view(), name="api-self-corrective-rag"),
+    path("api/rag/query", RagQueryApi.as_view(), name="api-rag-query"),
+    path("api/rag/query-stream", RagQueryStreamApi.as_view(), name="api-rag-query-stream"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),
     path("api/sessions/<uuid:session_id>", SessionApi.as_view(), name="api-session"),
     path("api/sessions/<uuid:session_id>/messages", SessionMessagesApi.as_view(), name="api-session-messages"),

@@ -62,15 +62,11 @@ class DocumentsApi(GenericAPIView[Document]):
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
-        files = request.FILES.getlist("file")
-        if not files:
-            raise InvalidInputError("Send at least one file.", fields={"file": ["Send at least one file."]})
-        if len(files) > settings.RAG.ingest.max_files_per_upload:
-            raise TooLargeError(f"At most {settings.RAG.ingest.max_files_per_upload} files at once.")
+        files = uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
         name = request.POST.get("collection", "").strip() or settings.RAG.ingest.default_collection
         collection = collection_for_upload(user=asking_user(request), name=name)
-        entries = _create_all(files, collection, request, metadata)
+        entries = documents_from(files, collection, request, metadata)
         return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
 
@@ -151,7 +147,17 @@ def _form_values(data: QueryDict) -> dict[str, Any]:
     return values
 
 
-def _create_all(
+def uploaded_files(request: Request) -> list[UploadedFile]:
+    """The form's `file`s. Raises InvalidInputError, TooLargeError."""
+    files: list[UploadedFile] = request.FILES.getlist("file")
+    if not files:
+        raise InvalidInputError("Send at least one file.", fields={"file": ["Send at least one file."]})
+    if len(files) > settings.RAG.ingest.max_files_per_upload:
+        raise TooLargeError(f"At most {settings.RAG.ingest.max_files_per_upload} files at once.")
+    return files
+
+
+def documents_from(
     files: Sequence[UploadedFile], collection: Collection, request: Request, metadata: DocumentMetadata
 ) -> list[dict[str, Any]]:
     """One entry per file. Raises the first refusal when every file was refused."""

@@ -77,9 +77,18 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
     if found is not None:
         return collection_writable(collection=found, user=user)
     try:
-        return collection_create(owner=user, name=name)
+        return collection_of_ones_own(user=user, name=name)
     except InvalidInputError as error:
         raise InvalidInputError(fields={"collection": error.fields.get("name", [error.message])}) from error
+
+
+def collection_of_ones_own(*, user: User, name: str) -> Collection:
+    """The user's own collection of this name, made private where there is none, whoever else has one of that name."""
+    found = Collection.objects.filter(owner=user, name=name).first()
+    if found is not None:
+        return found
+    try:
+        return collection_create(owner=user, name=name)
     except ConflictError:  # made by another upload of the same user at this very moment
         return Collection.objects.get(owner=user, name=name)
 

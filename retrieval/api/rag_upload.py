@@ -1,0 +1,39 @@
+"""`POST /api/rag/upload` of seed 004: files into the user's own private collection."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from retrieval.api.asking_user import asking_user
+from retrieval.api.documents import documents_from, uploaded_files
+from retrieval.api.serializers import UploadResultSerializer
+from retrieval.services.collections import collection_of_ones_own
+from retrieval.services.metadata import metadata_from
+
+
+class RagUploadSerializer(serializers.Serializer[None]):
+    file = serializers.ListField(child=serializers.FileField(), help_text="One file, or several fields of this name.")
+
+
+class RagUploadApi(APIView):
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(
+        operation_id="rag_upload",
+        request={"multipart/form-data": RagUploadSerializer},
+        responses={202: UploadResultSerializer},
+        tags=["rag"],
+    )
+    def post(self, request: Request) -> Response:
+        """Store files in your own private collection, and queue their ingest; `GET /api/documents/{id}` tells how far
+        it is. Nobody else's questions find them."""
+        files = uploaded_files(request)
+        collection = collection_of_ones_own(user=asking_user(request), name=settings.RAG.ingest.personal_collection)
+        entries = documents_from(files, collection, request, metadata_from({}))
+        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
