@@ -121,6 +121,9 @@ class RerankSettings:
     max_candidates: int = 10  # that are looked at
     snippet_length: int = 500  # characters
     prompt: str = "rerank_assess"  # its file in retrieval/prompts
+    # how the model scores a passage: by one number, or by seed 002's eight criteria, whose mean counts
+    evaluator: Literal["overall", "eight_criteria"] = "overall"
+    criteria_prompt: str = "rerank_criteria"  # its file in retrieval/prompts, with eight_criteria
     url: str = field(default="", metadata=env("RAG_RERANK_URL"))  # a cross-encoder server; empty: the model reranks
     model: str = ""  # named to that server, where it asks for one
     timeout_s: float = 10.0  # one call of that server

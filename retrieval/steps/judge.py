@@ -13,6 +13,7 @@ from typing import Any
 from retrieval.errors import ModelOutputError
 from retrieval.grader import Grading
 from retrieval.steps.answer_language import Language
+from retrieval.steps.criteria import CriteriaJudgement
 from retrieval.steps.grading import grade_passages
 from retrieval.steps.quoting import label, one_line, quote_passage
 from retrieval.steps.schemas import RetrievalJudgement, Verdict
@@ -137,24 +138,30 @@ class Judge:
                 return None
             step.skip("no model call: switched off, or no round is left before the first token")
             return None
-        ask: Coroutine[Any, Any, RetrievalJudgement | None] = self._ask_model(question, pool, language)
+        ask: Coroutine[Any, Any, RetrievalJudgement | None] = self._ask_model(question, pool, step, language)
         limit_s = run.deadline.limit(self.tools.settings.ollama.structured_timeout_s)
         return await attempt(step, ask, fallback=lambda: None, timeout_s=limit_s)
 
-    async def _ask_model(self, question: str, pool: tuple[ScoredChunk, ...], language: Language) -> RetrievalJudgement:
-        length = self.tools.settings.rerank.snippet_length
+    async def _ask_model(
+        self, question: str, pool: tuple[ScoredChunk, ...], step: StepRecord, language: Language
+    ) -> RetrievalJudgement:
+        settings = self.tools.settings.rerank
+        length = settings.snippet_length
         passages = "\n\n".join(
             quote_passage(number, candidate.chunk, best_window(candidate.chunk.text, question, length), language)
             for number, candidate in enumerate(pool, start=1)
         )
-        judgement = await self.tools.complete(
-            "fast",
-            self.tools.settings.rerank.prompt,
-            RetrievalJudgement,
-            language=language,
-            passages=passages,
-            question=one_line(question),
-        )
+        given = {"passages": passages, "question": one_line(question)}
+        if settings.evaluator == "eight_criteria":
+            by_criteria = await self.tools.complete(
+                "fast", settings.criteria_prompt, CriteriaJudgement, language=language, **given
+            )
+            step.detail["criteria"] = by_criteria.by_passage()
+            judgement = by_criteria.as_judgement()
+        else:
+            judgement = await self.tools.complete(
+                "fast", settings.prompt, RetrievalJudgement, language=language, **given
+            )
         if not any(1 <= entry.passage <= len(pool) for entry in judgement.scores):
             raise ModelOutputError("the model scored none of the passages")
         return judgement

@@ -1,0 +1,71 @@
+"""Seed 002's eight criteria in place of one overall score."""
+
+import pytest
+from django.conf import settings
+
+from retrieval.steps.criteria import CRITERIA, CriteriaJudgement
+from retrieval.steps.judge import Judge
+from tests.retrieval.steps.fakes import make_tools, scored, start_run
+
+QUESTION = "What is the resit fee?"
+CANDIDATES = (scored(1, "Students may borrow twelve books."), scored(2, "The resit fee is EUR 55."))
+GOOD, POOR = [0.9, 1.0, 0.9, 1.0, 0.8, 1.0, 1.0, 1.0], [0.1, 0.0, 0.0, 0.0, 0.0, 0.1, 0.5, 0.9]
+
+
+@pytest.fixture(autouse=True)
+def _by_eight_criteria(rag_settings) -> None:
+    rag_settings(rerank={"evaluator": "eight_criteria"})
+
+
+async def judge(language="en"):
+    run = start_run(settings.RAG)
+    tools = make_tools(settings.RAG)
+    return await Judge(tools).judge(QUESTION, CANDIDATES, run=run, language=language), run.trace.steps
+
+
+def reply(*criteria: list[float], verdict: str = "ANSWER") -> dict:
+    entries = [{"passage": number, "criteria": given} for number, given in enumerate(criteria, start=1)]
+    return {"passages": entries, "verdict": verdict, "reason": "because"}
+
+
+async def test_a_passage_gets_the_mean_of_its_criteria_in_one_call(online) -> None:
+    online.reply(json=reply(POOR, GOOD))
+    assessment, steps = await judge()
+    assert len(online.chats) == 1
+    assert [candidate.chunk_id for candidate in assessment.candidates] == ["k2", "k1"]
+    assert [candidate.scores.rerank for candidate in assessment.candidates] == [pytest.approx(0.95), pytest.approx(0.2)]
+    assert (assessment.verdict, assessment.by_model) == ("ANSWER", True)
+    assert steps[0].detail["criteria"]["2"] == dict(zip(CRITERIA, GOOD, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("language", "named"), [("en", "DirectAnswerability: it"), ("zh-hant", "DirectAnswerability（")]
+)
+async def test_all_eight_are_asked_for_in_the_questions_language(online, language: str, named: str) -> None:
+    online.reply(json=reply(POOR, GOOD))
+    await judge(language)
+    system = online.chats[0].body["messages"][0]["content"]
+    assert named in system
+    assert all(f"{number}. " in system for number in range(1, 9))
+    criteria = online.chats[0].body["format"]["$defs"]["PassageCriteria"]["properties"]["criteria"]
+    assert (criteria["minItems"], criteria["maxItems"]) == (8, 8)
+
+
+async def test_a_verdict_must_be_borne_out_by_the_criteria(online) -> None:
+    online.reply(json=reply(POOR, POOR))
+    assessment, _ = await judge()
+    assert assessment.verdict == "REFINE"
+
+
+@pytest.mark.parametrize("wrong", [{"passages": [], "verdict": "ANSWER"}, {"verdict": "ANSWER"}, {"passages": "x"}])
+async def test_without_usable_criteria_the_model_free_grader_serves(online, wrong: dict) -> None:
+    online.reply(json=wrong)
+    assessment, steps = await judge()
+    assert not assessment.by_model
+    assert assessment.candidates[0].chunk_id == "k2"
+    assert steps[0].status == "degraded"
+
+
+def test_a_criterion_that_is_missing_is_not_counted() -> None:
+    judgement = CriteriaJudgement.model_validate(reply([1.0, 0.5], [0.4] * 9)).as_judgement()
+    assert [entry.score for entry in judgement.scores] == [0.75, pytest.approx(0.4)]
