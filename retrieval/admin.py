@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Max, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from ragsite.errors import AppError
 from ragsite.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
-from retrieval.models import Chunk, Collection, Document, IngestJob, WriteLease
+from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
 from retrieval.selectors import visible_collections
 from retrieval.services.collections import collection_delete
 from retrieval.services.documents import document_delete, document_update
@@ -221,6 +221,40 @@ class WriteLeaseAdmin(ReadOnlyAdmin, admin.ModelAdmin):
     list_display = ["space", "holder", "expires_at"]
     search_fields = ["space", "holder"]
     date_hierarchy = "expires_at"
+
+
+@admin.register(MemoryOwner)
+class MemoryOwnerAdmin(ReadOnlyAdmin, admin.ModelAdmin):
+    """How much is remembered for each user. What it says is theirs alone, so no page of the admin shows it."""
+
+    list_display = ["username", "remembered", "switched", "latest"]
+    search_fields = ["username"]
+    fields = ["username", "remembered", "switched", "latest"]
+    readonly_fields = ["username", "remembered", "switched", "latest"]
+    ordering = ["username"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryOwner]:
+        owners = super().get_queryset(request).select_related("memory_preference")
+        return owners.annotate(memory_count=Count("memories"), latest_memory=Max("memories__updated_at"))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Accounts are deleted on their own page."""
+        return False
+
+    @admin.display(description="Remembered", ordering="memory_count")
+    def remembered(self, owner: Any) -> int:
+        return int(owner.memory_count)
+
+    @admin.display(description="Switched")
+    def switched(self, owner: MemoryOwner) -> str:
+        preference = getattr(owner, "memory_preference", None)
+        if preference is None:
+            return "as the settings say"
+        return "on" if preference.enabled else "off"
+
+    @admin.display(description="Latest", ordering="latest_memory")
+    def latest(self, owner: Any) -> Any:
+        return owner.latest_memory
 
 
 def _document_link(document: Document) -> SafeString:

@@ -6,6 +6,7 @@ class RetrievalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from retrieval.services import deletion  # models are loaded by now, not before
+        from retrieval.services import deletion, memory  # models are loaded by now, not before
 
         deletion.connect()
+        memory.connect()

@@ -9,21 +9,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from ragsite.rag_settings import RagSettings
+from ragsite.rag_settings import MilvusSettings, RagSettings
 from retrieval import analysis, milvus_lite
 from retrieval.hierarchical import HierarchicalSearcher
 from retrieval.index import MilvusIndex, import_client
-from retrieval.ports import BoostSource, ChunkIndex, ChunkStore, Models, Reranker, Searcher, WebSearcher
+from retrieval.ports import BoostSource, ChunkIndex, ChunkStore, MemoryStore, Models, Reranker, Searcher, WebSearcher
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
 from retrieval.search import HybridSearcher
 from retrieval.selectors import DatabaseChunkStore
+from retrieval.services.memory_store import DatabaseMemoryStore
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
 
@@ -38,6 +39,8 @@ class Engine:
     boosts: BoostSource | None = None
     reranker: Reranker | None = None
     web: WebSearcher | None = None
+    memory: MemoryStore | None = None
+    memory_index: ChunkIndex | None = None
 
 
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
@@ -67,6 +70,8 @@ async def close_engine() -> None:
     """Close the running loop's clients; the next `get_engine` makes new ones."""
     if engine := _engines.pop(asyncio.get_running_loop(), None):
         await engine.index.close()
+        if engine.memory_index:
+            await engine.memory_index.close()
         await engine.models.close()
 
 
@@ -82,13 +87,9 @@ def warm_up() -> None:
 
 def _build(rag: RagSettings) -> Engine:
     models = ModelRegistry(rag.ollama)
-    index = MilvusIndex(
-        rag.milvus,
-        uri=lambda: rag.milvus.uri or milvus_lite.current_uri(rag.data_dir),
-        writer_lock=write_lease,
-        k1=rag.search.bm25_k1,
-        b=rag.search.bm25_b,
-    )
+    index = _index(rag, rag.milvus)
+    # What is remembered lies apart from the documents, under a prefix of its own, and has their schema.
+    memory_index = _index(rag, replace(rag.milvus, prefix=f"{rag.milvus.prefix}_memory"))
     store = DatabaseChunkStore()
     hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
     cached = CachedSearcher(HierarchicalSearcher(hybrid, rag.search), rag.search)
@@ -97,9 +98,21 @@ def _build(rag: RagSettings) -> Engine:
         settings=rag,
         models=models,
         index=index,
+        memory_index=memory_index,
         store=store,
         searcher=cached,
         boosts=_make_boosts[0](models, rag) if _make_boosts else None,
         reranker=reranker,
         web=make_web_searcher(rag.web_search),
+        memory=DatabaseMemoryStore(index=memory_index, models=models, settings=rag.memory, rrf_k=rag.search.rrf_k),
+    )
+
+
+def _index(rag: RagSettings, milvus: MilvusSettings) -> MilvusIndex:
+    return MilvusIndex(
+        milvus,
+        uri=lambda: milvus.uri or milvus_lite.current_uri(rag.data_dir),
+        writer_lock=write_lease,
+        k1=rag.search.bm25_k1,
+        b=rag.search.bm25_b,
     )

@@ -1,4 +1,4 @@
-"""Knowledge: collections, documents, chunks, and the jobs that bring them in.
+"""Knowledge: collections, documents, chunks, the jobs that bring them in, and what is remembered for each user.
 
 The database is the truth; Milvus is derived from it.
 """
@@ -9,7 +9,7 @@ import uuid
 from pathlib import PurePosixPath
 
 from django.conf import settings
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
@@ -199,3 +199,53 @@ class WriteLease(models.Model):
 
     def __str__(self) -> str:
         return f"{self.space} held by {self.holder}"
+
+
+class Memory(models.Model):
+    """A fact that an earlier answer gave a user, with the question it answered. Only that user sees it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories")
+    question = models.CharField(max_length=500)
+    text = models.TextField()
+    terms = models.TextField(blank=True, help_text="The distinct analysed terms of both, separated by spaces.")
+    draft = models.TextField(blank=True, help_text="The answer that a worker has yet to condense; empty once it has.")
+    embedding_model = models.CharField(max_length=200, blank=True, help_text="Empty while it is not in the index.")
+    embedding_dim = models.PositiveIntegerField(null=True, blank=True)
+    use_count = models.PositiveIntegerField(default=0)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-updated_at", "pk"]
+        verbose_name_plural = "memories"
+        indexes = [
+            models.Index(fields=["user", "-updated_at"], name="memory_of_user"),
+            models.Index(fields=["embedding_model", "embedding_dim"], name="memory_by_space"),
+        ]
+
+    def __str__(self) -> str:
+        return f"memory {self.pk}"
+
+
+class MemoryPreference(models.Model):
+    """Whether answers are remembered for this user; without a row, as the settings say."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="memory_preference"
+    )
+    enabled = models.BooleanField()
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"memory of user {self.user_id}: {'on' if self.enabled else 'off'}"
+
+
+class MemoryOwner(User):
+    """A user as the admin's memory page shows them: how much is remembered, never what."""
+
+    class Meta:
+        proxy = True
+        verbose_name = "memory of a user"
+        verbose_name_plural = "memories per user"

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from celery import shared_task
@@ -20,6 +21,12 @@ from retrieval.services.index_rebuild import collection_reembed, collection_rein
 from retrieval.services.index_sync import index_repair
 from retrieval.services.ingest import document_ingest
 from retrieval.services.ingest_jobs import jobs_to_resume
+from retrieval.services.memory_sync import (
+    memory_consolidate,
+    memory_repair,
+    memory_rows_delete,
+    memory_rows_of_user_delete,
+)
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -75,6 +82,30 @@ def collection_reindex_task(collection_id: str) -> None:
     collection = Collection.objects.filter(pk=collection_id).first()
     if collection and (space := collection_space(collection)):
         _run(lambda: collection_reindex(collection=collection, space=space))
+
+
+@shared_task(**MAINTENANCE_RETRY)
+def memory_consolidate_task(memory_id: str) -> str:
+    """Condense what an answer left to be remembered, and index it. Safe to run twice; one that has gone is nothing."""
+    return _run(lambda: memory_consolidate(UUID(memory_id)))
+
+
+@shared_task(**UNINDEX_RETRY)
+def memory_unindex(model: str, dim: int, memory_ids: list[str]) -> None:
+    """Clear deleted facts' rows away. They are never recalled in any case."""
+    _run(lambda: memory_rows_delete(space=EmbeddingSpace(model, dim), memory_ids=memory_ids))
+
+
+@shared_task(**UNINDEX_RETRY)
+def memory_unindex_user(model: str, dim: int, user_id: int) -> None:
+    """Clear everything away that the index remembers of a deleted user."""
+    _run(lambda: memory_rows_of_user_delete(space=EmbeddingSpace(model, dim), user_id=user_id))
+
+
+@shared_task(**UNINDEX_RETRY)
+def memory_check() -> int:
+    """Do what lost messages have left undone, and compare the memory's index with the database. Rows written."""
+    return _run(memory_repair)
 
 
 @worker_ready.connect

@@ -188,6 +188,37 @@ class Trace:
         )
 
 
+class HeldBackTrace(Trace):
+    """A run's trace for an answer that is still to be judged: steps and model calls are the run's own and are told as
+    they happen, but text and sources are held back. `release` sends an accepted text; a rejected one is dropped."""
+
+    def __init__(self, run: Trace) -> None:
+        self.sink = _TextHeldBack(run.sink)
+        self.steps, self.calls, self._began = run.steps, run.calls, run._began
+        self.first_token_ms = None
+        self._run = run
+
+    async def emit_chunk(self, content: str) -> None:
+        """Nothing reaches the reader, so this is no first token."""
+
+    async def release(self, text: str, sources: Sequence[Source]) -> None:
+        """Send the whole text, line by line."""
+        await self._run.sink.sources_chosen(sources)
+        for line in text.splitlines(keepends=True):
+            await self._run.emit_chunk(line)
+
+
+class _TextHeldBack(NullSink):
+    def __init__(self, sink: EventSink) -> None:
+        self._sink = sink
+
+    async def step_finished(self, step: StepRecord) -> None:
+        await self._sink.step_finished(step)
+
+    async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
+        await self._sink.tool_called(tool, content, step)
+
+
 def longest_chain(calls: Sequence[ModelCall], *, until_ms: float | None = None) -> int:
     """The most calls that ran one after the other, counting those begun before `until_ms` (the first token).
 

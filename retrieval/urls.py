@@ -1,11 +1,15 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, documents, rag_upload, search, status
+from retrieval.api import collections, documents, memory, rag_upload, search, status
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
     path("documents/<uuid:document_id>/", views.document_page, name="document"),
+    path("memory/", views.memory_page, name="memory"),
+    path("api/memory", memory.MemoriesApi.as_view(), name="api_memories"),
+    path("api/memory/settings", memory.MemorySettingsApi.as_view(), name="api_memory_settings"),
+    path("api/memory/<uuid:memory_id>", memory.MemoryApi.as_view(), name="api_memory"),
     path("api/documents", documents.DocumentsApi.as_view(), name="api_documents"),
     path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view(), name="api_document"),
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view(), name="api_document_chunks"),

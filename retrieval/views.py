@@ -1,4 +1,4 @@
-"""The documents pages. What is on them is loaded and changed through the API."""
+"""The pages of documents and of what is remembered. What is on them is loaded and changed through the API."""
 
 from __future__ import annotations
 
@@ -46,3 +46,12 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     boot = {"id": str(document.pk), "collection": document.collection.name}
     context = {"document": document, "boot": boot, "section": "documents"}
     return render(request, "documents/document.html", context)
+
+
+@require_safe
+@login_required
+@ensure_csrf_cookie
+def memory_page(request: HttpRequest) -> HttpResponse:
+    """What earlier answers have left for this user, and the switch."""
+    boot = {"max_per_user": settings.RAG.memory.max_per_user}
+    return render(request, "memory/memory.html", {"boot": boot, "section": "memory"})

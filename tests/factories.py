@@ -13,7 +13,8 @@ from factory.django import DjangoModelFactory
 
 from chat.models import DecisionStep, Message, Session, Source
 from feedback.models import Rating
-from retrieval.models import Chunk, Collection, Document, IngestJob
+from retrieval.models import Chunk, Collection, Document, IngestJob, Memory
+from retrieval.services.memory import terms_of
 
 PASSWORD = "correct horse battery"
 
@@ -85,6 +86,18 @@ class IngestJobFactory(DjangoModelFactory):
         model = IngestJob
 
     document = factory.SubFactory(DocumentFactory)
+
+
+class MemoryFactory(DjangoModelFactory):
+    """A condensed fact that is not in the index."""
+
+    class Meta:
+        model = Memory
+
+    user = factory.SubFactory(UserFactory)
+    question = factory.Sequence(lambda n: f"What is the deposit for hall number {n}?")
+    text = factory.Sequence(lambda n: f"The deposit for hall number {n} is EUR {300 + n}.")
+    terms = factory.LazyAttribute(lambda memory: terms_of(memory.question, memory.text))
 
 
 class SessionFactory(DjangoModelFactory):

@@ -18,13 +18,14 @@ from kombu.exceptions import OperationalError
 from chat.models import DecisionStep, Message, Session, Source
 from feedback.models import Rating
 from retrieval import tasks
-from retrieval.models import Chunk, Collection, Document, IngestJob, WriteLease
+from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
 from tests.factories import (
     ChunkFactory,
     CollectionFactory,
     DecisionStepFactory,
     DocumentFactory,
     IngestJobFactory,
+    MemoryFactory,
     MessageFactory,
     RatingFactory,
     SessionFactory,
@@ -32,7 +33,7 @@ from tests.factories import (
     UserFactory,
 )
 
-OURS = [Session, Message, Source, DecisionStep, Rating, Collection, Document, Chunk, IngestJob, WriteLease]
+OURS = [Session, Message, Source, DecisionStep, Rating, Collection, Document, Chunk, IngestJob, MemoryOwner, WriteLease]
 HISTORY = [Session, Message, Source, DecisionStep, Rating, Chunk, IngestJob]
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
@@ -77,6 +78,7 @@ def one_of_each(text: str = "Plain text.") -> dict[type[Model], Any]:
         Session: session, Message: message, Source: source, DecisionStep: step, Rating: rating,
         Collection: document.collection, Document: document, Chunk: chunk,
         IngestJob: IngestJobFactory(document=document, error=text), WriteLease: lease,
+        MemoryOwner: MemoryOwner.objects.get(pk=MemoryFactory(question=text[:500], text=text).user.pk),
     }  # fmt: skip
 
 
@@ -231,6 +233,17 @@ def test_the_text_of_private_documents_is_not_shown_to_staff(staff: Client) -> N
 
 
 # ------------------------------------------------------------------------------------------------ documents
+def test_staff_see_how_much_is_remembered_and_never_what(staff: Client) -> None:
+    owner = MemoryFactory(question="A secret question?", text="A secret fact.").user
+    MemoryFactory(user=owner, text="Another secret fact.")
+    row = MemoryOwner.objects.get(pk=owner.pk)
+    for url in (url_of(MemoryOwner), url_of(MemoryOwner, "change", row), url_of(User, "change", owner)):
+        assert "secret" not in staff.get(url).content.decode()
+    page = staff.get(url_of(MemoryOwner)).content.decode()
+    assert 'class="field-remembered">2<' in page
+    assert staff.post(url_of(MemoryOwner, "delete", row), {"post": "yes"}).status_code == 403
+
+
 def test_corrected_metadata_are_indexed_anew(staff: Client) -> None:
     document = DocumentFactory(department="Registry", chunk_count=1)
     chunk = ChunkFactory(document=document)

@@ -31,7 +31,9 @@ def boot_of(page: Any) -> Any:
     return json.loads(found[1])
 
 
-@pytest.mark.parametrize("path", ["/", f"/chat/{uuid.uuid4()}/", "/documents/", f"/documents/{uuid.uuid4()}/"])
+@pytest.mark.parametrize(
+    "path", ["/", f"/chat/{uuid.uuid4()}/", "/documents/", f"/documents/{uuid.uuid4()}/", "/memory/"]
+)
 def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:
     response = client.get(path)
     assert response.status_code == 302 and response.headers["Location"] == f"/accounts/login/?next={path}"
@@ -65,6 +67,12 @@ def test_a_readable_document_has_its_page(client: Client, user: Any) -> None:
     document = DocumentFactory(title="Loans & fees <i>")
     page = client.get(f"/documents/{document.pk}/").content.decode()
     assert "Loans &amp; fees &lt;i&gt;" in page and f"/api/documents/{document.pk}/file" in page
+
+
+def test_the_memory_page_opens_and_is_linked_from_every_page(client: Client, user: Any) -> None:
+    page = client.get("/memory/").content.decode()
+    assert 'id="memories"' in page and 'id="enabled"' in page
+    assert 'href="/memory/"' in client.get("/documents/").content.decode()
 
 
 def test_questions_are_suggested_only_where_the_samples_can_be_seen(client: Client, user: Any) -> None:

@@ -16,7 +16,9 @@ from retrieval.values import HistoryMessage, StoredChunk
 
 MESSAGE_CHARS = 1200  # of one earlier message
 NO_HISTORY = "-"
-_TAG = re.compile(r"<\s*(/?)\s*(passages?|conversation|system|instructions?)\b([^<>\n]{0,80})>", re.IGNORECASE)
+_TAG = re.compile(
+    r"<\s*(/?)\s*(passages?|conversation|memories|answer|system|instructions?)\b([^<>\n]{0,80})>", re.IGNORECASE
+)
 _MARKER = re.compile(r"[\[【]\s*(\d{1,3})\s*[\]】]")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")

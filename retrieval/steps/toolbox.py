@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ragsite.rag_settings import RagSettings
-from retrieval.ports import BoostSource, ChunkStore, Models, Prompt, Reranker, Schema, Searcher, WebSearcher
+from retrieval.ports import (
+    BoostSource,
+    ChunkStore,
+    MemoryStore,
+    Models,
+    Prompt,
+    Reranker,
+    Schema,
+    Searcher,
+    WebSearcher,
+)
 from retrieval.steps.answer_language import Language
 from retrieval.steps.step import Deadline, FirstSearch
 from retrieval.trace import Trace
@@ -30,6 +40,7 @@ class Toolbox:
     boosts: BoostSource | None = None
     reranker: Reranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured
+    memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
 
     async def complete(
         self,

@@ -1,0 +1,112 @@
+"""What is remembered for the asking user: to read, to search, to delete, to switch off. Nobody else's is ever there."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers, status
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from retrieval.api.asking_user import asking_user
+from retrieval.memory_selectors import memory_enabled, memory_get, memory_list
+from retrieval.models import Memory
+from retrieval.services.memory import memories_forget, memory_switch
+
+DELETED = OpenApiResponse(description="Deleted.")
+
+
+class MemorySerializer(serializers.ModelSerializer[Memory]):
+    """A fact, and the question whose answer said it. use_count: answers that were begun with it."""
+
+    class Meta:
+        model = Memory
+        fields = ["id", "question", "text", "use_count", "last_used_at", "created_at", "updated_at"]
+        read_only_fields = fields
+
+
+class MemoryListQuerySerializer(serializers.Serializer[Any]):
+    search = serializers.CharField(
+        required=False, allow_blank=True, max_length=200, default="", help_text="Words of the fact or its question."
+    )
+
+
+class MemorySettingsSerializer(serializers.Serializer[Any]):
+    """`enabled`: answers are remembered and recalled. count: facts there are; limit: the most that are kept."""
+
+    enabled = serializers.BooleanField()
+    count = serializers.IntegerField(read_only=True)
+    limit = serializers.IntegerField(read_only=True)
+
+
+class MemorySwitchSerializer(serializers.Serializer[Any]):
+    enabled = serializers.BooleanField()
+
+
+class MemoriesApi(GenericAPIView[Memory]):
+    """The user's own facts, the latest first."""
+
+    queryset = Memory.objects.none()
+    serializer_class = MemorySerializer
+
+    @extend_schema(
+        operation_id="memory_list", parameters=[MemoryListQuerySerializer], responses=MemorySerializer(many=True)
+    )
+    def get(self, request: Request) -> Response:
+        query = MemoryListQuerySerializer(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        memories = memory_list(user=asking_user(request), search=query.validated_data["search"])
+        page = self.paginate_queryset(memories)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(operation_id="memory_clear", responses={204: DELETED})
+    def delete(self, request: Request) -> Response:
+        """Forget everything."""
+        memories_forget(user_id=asking_user(request).pk)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class MemoryApi(APIView):
+    """One fact; somebody else's answers like none at all."""
+
+    @extend_schema(operation_id="memory_read", responses=MemorySerializer)
+    def get(self, request: Request, memory_id: uuid.UUID) -> Response:
+        return Response(MemorySerializer(memory_get(user=asking_user(request), memory_id=memory_id)).data)
+
+    @extend_schema(operation_id="memory_delete", responses={204: DELETED})
+    def delete(self, request: Request, memory_id: uuid.UUID) -> Response:
+        memory = memory_get(user=asking_user(request), memory_id=memory_id)
+        memories_forget(user_id=memory.user_id, memory_ids=[memory.pk])
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class MemorySettingsApi(APIView):
+    """Whether answers are remembered for this user."""
+
+    @extend_schema(operation_id="memory_settings", responses=MemorySettingsSerializer)
+    def get(self, request: Request) -> Response:
+        return Response(_settings(request))
+
+    @extend_schema(
+        operation_id="memory_settings_change", request=MemorySwitchSerializer, responses=MemorySettingsSerializer
+    )
+    def patch(self, request: Request) -> Response:
+        """Switched off, nothing is recalled or written; what is there stays until it is deleted."""
+        wanted = MemorySwitchSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        memory_switch(user=asking_user(request), enabled=wanted.validated_data["enabled"])
+        return Response(_settings(request))
+
+
+def _settings(request: Request) -> dict[str, object]:
+    user = asking_user(request)
+    return {
+        "enabled": memory_enabled(user_id=user.pk),
+        "count": memory_list(user=user).count(),
+        "limit": settings.RAG.memory.max_per_user,
+    }

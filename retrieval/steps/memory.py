@@ -1,0 +1,159 @@
+"""Long-term memory: what earlier answers said to this user is recalled before an answer, and kept after it.
+
+Recalled facts are background for routing, for the search's words and for replies about the conversation itself; they
+are no source: an answer about documents cites documents. They are quoted in prompts as data. Kept is what a cited
+answer says, never a request or an instruction, and nothing of an answer that failed.
+Source: seed 001, `retrieve_memory` and `consolidate_memory`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragsite.errors import AppError
+from retrieval.sentences import split_sentences
+from retrieval.steps.answer_language import NAMES, Language
+from retrieval.steps.no_answer import reads_as_refusal
+from retrieval.steps.quoting import neutralise, one_line
+from retrieval.steps.schemas import ConsolidatedFact
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.tokens import estimate_tokens
+from retrieval.values import Answer, Exchange, Question, RememberedFact
+
+NOTHING = "-"
+MEMORY_TOKENS = 600  # of all quoted facts together
+_MARKED = re.compile(r"[ \t]*(?:\[\d{1,3}\])+")
+_LIST_ITEM = re.compile(r"^(?:[-*•+]|\d{1,3}[.)、])\s+")
+_EMPHASIS = re.compile(r"\*\*|__|`|^#{1,6}\s+")
+_INSTRUCTION = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules?|prompts?|messages?|above|previous)\b"
+    r"|\bsystem prompt\b|\byou are now\b|\bfrom now on\b|\b(?:always|never) (?:answer|reply|respond)\b"
+    r"|忽略.{0,12}(?:指令|指示|规则|規則|提示|以上|之前)|系统提示词|系統提示詞|从现在(?:开始|起)|從現在(?:開始|起)"
+    r"|(?:始终|總是|总是|永远|永遠)(?:回答|回复|回覆)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecallMemory:
+    tools: Toolbox
+
+    async def recall(self, question: Question, text: str, *, run: Run) -> tuple[RememberedFact, ...]:
+        """Facts near `text`, the self-contained question, best first; none where the memory is off or away."""
+        numbers = self.tools.settings.memory
+        async with run.trace.step("memory") as step:
+            if self.tools.memory is None or not question.user_id:
+                step.skip("nobody is signed in whose earlier answers could be remembered")
+                return ()
+            try:
+                recall = await self.tools.memory.recall(question.user_id, text, limit=numbers.recalled)
+            except AppError as error:
+                step.degrade(error.message)
+                return ()
+            if not recall.enabled:
+                step.skip("this user has switched the memory off")
+                return ()
+            if recall.degraded:
+                step.degrade(recall.degraded)
+            step.summary = f"{len(recall.facts)} earlier answers recalled" if recall.facts else "nothing to recall"
+            step.detail["facts"] = [
+                {"id": fact.id, "question": fact.question, "text": fact.text, "score": round(fact.score, 4)}
+                for fact in recall.facts
+            ]
+            return recall.facts
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidateMemory:
+    tools: Toolbox
+
+    async def consolidate(
+        self, question: Question, standalone: str, answer: Answer, *, run: Run, accepted: bool = True
+    ) -> None:
+        """Write the answer's fact down, unless it was not `accepted`.
+
+        No model is called here: a worker condenses the fact after the reader has the answer.
+        """
+        async with run.trace.step("consolidate") as step:
+            if self.tools.memory is None or not question.user_id:
+                step.skip("nobody is signed in to remember this for")
+                return
+            if why_not := unfit(standalone, answer) if accepted else "the answer was not accepted":
+                step.skip(why_not)
+                return
+            fact = cited_statement(answer.text)
+            exchange = Exchange(question=one_line(standalone), answer=answer.text, fact=fact)
+            try:
+                outcome = await self.tools.memory.remember(question.user_id, exchange)
+            except AppError as error:
+                step.degrade(error.message)
+                return
+            if outcome == "off":
+                step.skip("this user has switched the memory off")
+                return
+            step.summary = "remembered" if outcome == "added" else "remembered, in place of an older answer"
+            step.detail["fact"] = fact
+
+
+def unfit(question: str, answer: Answer) -> str:
+    """Why this answer is not to be remembered; empty when it is."""
+    if answer.decision != "ANSWER" or answer.partial or reads_as_refusal(answer.text):
+        return "only whole answers are remembered"
+    if not any(source.cited for source in answer.sources):
+        return "only what is cited is remembered"
+    fact = cited_statement(answer.text)
+    if not fact:
+        return "the answer states nothing that could be remembered"
+    if reads_as_instruction(question) or reads_as_instruction(fact):
+        return "instructions are not remembered"
+    return ""
+
+
+def reads_as_instruction(text: str) -> bool:
+    """Whether a text tells a model what to do, rather than anybody something."""
+    return bool(_INSTRUCTION.search(" ".join(text.split())))
+
+
+def cited_statement(text: str) -> str:
+    """The first sentence with a marker, without markers and markup; empty where there is none."""
+    for line in text.splitlines():
+        marked = _MARKED.search(line)
+        if not marked:
+            continue
+        before = _plain(line[: marked.start()])
+        after = _plain(line[marked.end() :])
+        if sentences := split_sentences(before):
+            closing = after[:1] if after[:1] in tuple(".。!！;；") else ""
+            return sentences[-1].strip() + closing
+    return ""
+
+
+def _plain(line: str) -> str:
+    return " ".join(_EMPHASIS.sub("", _LIST_ITEM.sub("", _MARKED.sub("", line).strip())).split())
+
+
+def quote_memories(facts: Sequence[RememberedFact], *, tokens: int = MEMORY_TOKENS) -> str:
+    """The facts that fit, one a line; `-` where there are none."""
+    lines: list[str] = []
+    for fact in facts:
+        line = f"- {one_line(fact.question)} → {one_line(fact.text)}"
+        tokens -= estimate_tokens(line)
+        if tokens < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines) or NOTHING
+
+
+async def condensed_by_model(tools: Toolbox, question: str, answer: str, *, language: Language) -> str:
+    """One short sentence for the memory; empty: the model has none that could serve, keep the one there is.
+
+    Raises ModelError.
+    """
+    result = await tools.complete(
+        "fast", tools.settings.memory.prompt, ConsolidatedFact, language=language, language_name=NAMES[language],
+        question=one_line(question), answer=neutralise(answer),
+    )  # fmt: skip
+    fact = one_line(result.fact)[: tools.settings.memory.max_chars]
+    return "" if reads_as_instruction(fact) or reads_as_refusal(fact) else fact
