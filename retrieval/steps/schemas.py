@@ -59,8 +59,7 @@ class DocumentVerdict(BaseModel):
 
 
 class ConsolidatedFact(BaseModel):
-    remember: bool = Field(description="Whether the answer holds a fact worth remembering")
-    fact: str = Field(default="", description="The fact in one short sentence that needs no context")
+    fact: str = Field(description="What the answer says, in one short sentence that needs no context")
 
 
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
