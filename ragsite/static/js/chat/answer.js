@@ -2,6 +2,7 @@
 import { append, h, icon, iconButton, plural, replace, seconds } from "../dom.js";
 import { menuButton, toast } from "../ui.js";
 import { decisionPath, stepLabel } from "./path.js";
+import { planTasks } from "./plan.js";
 import { answerRating } from "./rating.js";
 import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
 import { StreamText } from "./stream_text.js";
@@ -41,7 +42,7 @@ export class Answer {
         if (event.step) this.steps.push(event.step);
         this.showStep(event.content || stepLabel(event.step?.name || ""));
       },
-      tool_call: () => this.showStep(event.content || event.tool),
+      tool_call: () => (event.tool === "plan" ? this.showPlan(event) : this.showStep(event.content || event.tool)),
       sources: () => {
         this.sources = event.sources;
         this.showStep(this.sources.length ? `Writing from ${plural(this.sources.length, "passage")}` : "Writing");
@@ -58,6 +59,13 @@ export class Answer {
     if (this.isDone) return;
     const label = text.charAt(0).toUpperCase() + text.slice(1);
     replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, label));
+  }
+
+  /** The tasks of a plan while they run. */
+  showPlan({ content, step }) {
+    const tasks = step?.detail?.tasks || [];
+    this.showStep(content || stepLabel("plan"));
+    if (!this.isDone && tasks.length > 1) this.status.append(planTasks(tasks));
   }
 
   restart() {

@@ -1,5 +1,6 @@
 // The decision path: how an answer came about, step by step.
 import { h, icon, plural, seconds } from "../dom.js";
+import { planTasks } from "./plan.js";
 
 const LABELS = {
   memory: "Recall", condense: "Understand in context", route: "Choose the way", plan: "Plan", rewrite: "Rephrase",
@@ -45,8 +46,10 @@ function isEmpty(value) {
 
 function detailRow([key, value]) {
   const label = key.replaceAll("_", " ");
-  return h("div", {}, h("dt", {}, label.charAt(0).toUpperCase() + label.slice(1)), h("dd", {}, key === "model_calls" ? modelCalls(value) : detailValue(value)));
+  return h("div", isPlan(key, value) ? { class: "is-wide" } : {}, h("dt", {}, label.charAt(0).toUpperCase() + label.slice(1)), h("dd", {}, isPlan(key, value) ? planTasks(value) : key === "model_calls" ? modelCalls(value) : detailValue(value)));
 }
+
+const isPlan = (key, value) => key === "tasks" && Array.isArray(value) && value.every((task) => task?.id && task.type);
 
 function detailValue(value) {
   if (typeof value === "number") return Number.isInteger(value) ? String(value) : value.toFixed(3);
