@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 
 from retrieval.analysis import analyze
+from retrieval.grader.passage import view_sentence
+from retrieval.grader.question import view_question
+from retrieval.grader.signals import fits
 from retrieval.steps.answer_language import Language, in_script_of
 from retrieval.steps.phrases import phrase
 from retrieval.steps.quoting import neutralise
-from retrieval.steps.statements import statements_of
-from retrieval.steps.term_coverage import coverage, term_weights
+from retrieval.steps.statements import headed_statements_of
+from retrieval.steps.term_coverage import term_weights
 from retrieval.values import Source
 
 SENTENCE_CHARS = 400
-KEEP_SHARE = 0.35  # of the best sentence's score; what falls below is left out
+KEEP_SHARE = 0.1  # of the best statement's worth; what falls below is left out
 TITLE_SHARE = 0.25  # what a term counts that the title holds already
+HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
+REPEATED = 0.4  # what a term counts that a chosen statement holds
+UNFIT = 0.6  # of a statement that can not hold the kind of thing that is asked for: a date, a number, a person
 PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    score: float
+class _Statement:
+    """`terms` of its own, of the `heading` right above it, and of its document's title (`head`). `trust`: 0..1."""
+
     marker: int
+    rank: int
     position: int
     text: str
+    terms: frozenset[str]
+    heading: frozenset[str]
+    head: frozenset[str]
+    trust: float
 
 
 def extractive_answer(question: str, sources: Sequence[Source], *, language: Language, sentences: int) -> Iterator[str]:
@@ -35,45 +47,65 @@ def extractive_answer(question: str, sources: Sequence[Source], *, language: Lan
         yield ("\n" if number else "") + f"- {text} [{found.marker}]"
 
 
-def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[_Found]:
-    """The statements that add most of the question's terms to their title's, in the order of their passages.
+def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[_Statement]:
+    """The statements that add most of the question's terms to their title's and to each other's, in the order of their
+    passages. One at least.
 
-    One at least. What only repeats the title of its document answers nothing, so terms of the title count little.
+    What only repeats the title of its document answers nothing, so terms of the title count little; those of the
+    heading right above count nearly as if the statement said them. Chosen one after the other, as in Carbonell and
+    Goldstein, "MMR", SIGIR 1998: what is covered already counts less.
     """
-    found = [
-        _Found(0.0, source.marker, position, sentence)
-        for source in sources
-        for position, sentence in enumerate(_statements_of(source))
+    left = _statements(question, sources)
+    weights = term_weights(question, [one.terms for one in left])
+    kept: list[_Statement] = []
+    least = 0.0
+    while left and len(kept) < most:
+        best = max(left, key=lambda one: _worth(one, weights))
+        worth = _worth(best, weights)
+        if kept and worth < least:
+            break
+        least = least or worth * KEEP_SHARE
+        kept.append(best)
+        left = [one for one in left if one.text != best.text]
+        for term in (best.terms | best.heading) & weights.keys():
+            weights[term] *= REPEATED
+    return sorted(kept, key=lambda one: (one.rank, one.position))
+
+
+def _worth(one: _Statement, weights: dict[str, float]) -> float:
+    gain = _weight(one.terms - one.head, weights) + HEADING_SHARE * _weight(one.heading - one.terms - one.head, weights)
+    return (gain + TITLE_SHARE * _weight(one.terms, weights)) * one.trust
+
+
+def _weight(terms: Set[str], weights: dict[str, float]) -> float:
+    return sum(weight for term, weight in weights.items() if term in terms)
+
+
+def _statements(question: str, sources: Sequence[Source]) -> list[_Statement]:
+    view = view_question(question)
+    return [
+        _Statement(
+            marker=source.marker,
+            rank=rank,
+            position=position,
+            text=text,
+            terms=frozenset(analyze(text)),
+            heading=frozenset(analyze(heading)),
+            head=frozenset(analyze(f"{source.chunk.title} {source.chunk.heading}")),
+            trust=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(text)[0]) else UNFIT),
+        )
+        for rank, source in enumerate(sorted(sources, key=_by_score))
+        for position, (heading, text) in enumerate(_texts(source))
     ]
-    heads = {source.marker: set(analyze(f"{source.chunk.title} {source.chunk.heading}")) for source in sources}
-    terms = [set(analyze(one.text)) for one in found]
-    weights = term_weights(question, terms)
-    rank = {source.marker: place for place, source in enumerate(sorted(sources, key=_by_score))}
-    scored = [
-        replace(one, score=_worth(held, heads[one.marker], weights) * PASSAGE_DISCOUNT ** rank[one.marker])
-        for one, held in zip(found, terms, strict=True)
-    ]
-    scored.sort(key=lambda one: -one.score)
-    least = scored[0].score * KEEP_SHARE if scored else 0.0
-    kept: list[_Found] = []
-    for one in scored:
-        if len(kept) < most and one.score >= least and all(one.text != other.text for other in kept):
-            kept.append(one)
-    return sorted(kept, key=lambda one: (rank[one.marker], one.position))
 
 
 def _by_score(source: Source) -> float:
     return -(source.scores.final or 0.0)
 
 
-def _worth(held: set[str], head: set[str], weights: dict[str, float]) -> float:
-    gain = coverage(held | head, weights) - coverage(head, weights)
-    return gain + TITLE_SHARE * coverage(held, weights)
-
-
-def _statements_of(source: Source) -> Iterator[str]:
-    """Statements without markup; a passage that is headings alone is quoted as it is."""
-    for statement in statements_of(source.chunk.text) or [source.chunk.text]:
+def _texts(source: Source) -> Iterator[tuple[str, str]]:
+    """Statements without markup behind their headings; a passage that is headings alone is quoted as it is."""
+    for heading, statement in headed_statements_of(source.chunk.text) or [("", source.chunk.text)]:
         text = " ".join(neutralise(statement).split())
         if text:
-            yield text if len(text) <= SENTENCE_CHARS else text[:SENTENCE_CHARS].rstrip() + "…"
+            yield heading, text if len(text) <= SENTENCE_CHARS else text[:SENTENCE_CHARS].rstrip() + "…"

@@ -253,9 +253,11 @@ def at_least(ranked: tuple[ScoredChunk, ...], min_score: float) -> tuple[ScoredC
 def combine(before: Assessment, newly: Assessment) -> Assessment:
     """The verdict on what was newly found, over all candidates: scores that were given stay."""
     candidates = sorted((*newly.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0))
+    gained = newly.by_model or newly.worth >= before.worth
     return replace(
         newly,
         candidates=tuple(candidates),
+        reason=newly.reason if gained else before.reason,
         missing=newly.missing or before.missing,
         refused=newly.refused if newly.by_model else before.refused and newly.verdict != "ANSWER",
         scored_by_model=newly.scored_by_model and before.scored_by_model,

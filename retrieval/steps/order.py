@@ -16,17 +16,16 @@ Position = Literal["top_first", "sandwich"]
 
 
 def choose(candidates: Sequence[ScoredChunk], *, most: int, weak_score: float) -> list[ScoredChunk]:
-    """The best `most` candidates without those that were judged weak; all of them where even the best one was.
+    """The best `most` candidates without those that are weak beside the best one: below `weak_score` of its score.
 
     The same text in two documents is given once.
     """
-    all_weak = not candidates or (candidates[0].scores.rerank or 0.0) < weak_score
+    least = weak_score * max((candidate.scores.rerank or 0.0 for candidate in candidates), default=0.0)
     chosen: list[ScoredChunk] = []
     texts: set[str] = set()
     for candidate in candidates:
         text = " ".join(candidate.chunk.text.split())
-        judged_weak = not all_weak and (candidate.scores.rerank or 0.0) < weak_score
-        if text in texts or judged_weak:
+        if text in texts or (candidate.scores.rerank or 0.0) < least:
             continue
         texts.add(text)
         chosen.append(candidate)

@@ -20,14 +20,23 @@ _EMPHASIS = re.compile(r"\*\*|__|`")
 
 def statements_of(text: str) -> list[str]:
     """The statements of a Markdown or plain text, in order, each on one line and without markup."""
-    found: list[str] = []
+    return [statement for _, statement in headed_statements_of(text)]
+
+
+def headed_statements_of(text: str) -> list[tuple[str, str]]:
+    """Each statement behind the heading that it stands under in this text; an empty one where there is none."""
+    found: list[tuple[str, str]] = []
+    heading = ""
     for kind, lines in groupby(_lines(text), key=_kind):
         block = list(lines)
-        if kind == "table":
-            found.extend(_rows(block))
+        if kind == "heading":
+            heading = _plain(_HEADING.sub("", block[-1]))
+        elif kind == "table":
+            found.extend((heading, row) for row in _rows(block))
         elif kind == "text":
-            found.extend(_sentences(block))
-    return [statement for statement in map(_plain, found) if any(character.isalnum() for character in statement)]
+            found.extend((heading, sentence) for sentence in _sentences(block))
+    plain = ((heading, _plain(statement)) for heading, statement in found)
+    return [(heading, statement) for heading, statement in plain if any(map(str.isalnum, statement))]
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -284,7 +284,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
     why = why_no_answer(assessment)
-    reason = f"{WHY[why]}: {assessment.reason}" if assessment and assessment.reason else WHY[why]
+    reason = f"{WHY[why]}: {assessment.reason}" if assessment and assessment.candidates else WHY[why]
     async with run.trace.step("assess") as step:
         step.summary = f"NO_ANSWER: {reason}"
         nearest = nearest_documents(assessment.candidates if assessment else ())

@@ -17,10 +17,10 @@ def test_the_sandwich_has_the_best_at_both_ends() -> None:
 def test_weak_passages_and_repeated_texts_are_left_out() -> None:
     again = scored(9, "passage  1", rerank=0.85)
     assert ids(choose([RANKED[0], again, *RANKED[1:]], most=3, weak_score=0.3)) == "123"
-    assert ids(choose(RANKED, most=9, weak_score=0.65)) == "123"
+    assert ids(choose(RANKED, most=9, weak_score=0.75)) == "123"
 
 
-def test_where_all_are_weak_all_stay() -> None:
+def test_weak_is_measured_against_the_best_one() -> None:
     weak = [scored(number, f"text {number}", rerank=0.1) for number in range(1, 5)]
     assert ids(choose(weak, most=3, weak_score=0.3)) == "123"
     assert choose([], most=3, weak_score=0.3) == []

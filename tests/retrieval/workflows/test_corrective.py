@@ -10,12 +10,13 @@ from django.conf import settings
 
 from ragsite.errors import UnavailableError
 from retrieval.errors import IndexUnavailableError
+from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import (
-    Boost,
-    Boosts,
     Answer,
     AnswerOptions,
+    Boost,
+    Boosts,
     Clarification,
     HistoryMessage,
     OpenClarification,
@@ -147,6 +148,88 @@ async def test_refine_finds_what_the_filter_hid(online) -> None:
     assert "EUR 300" in result.text
 
 
+async def test_no_answer_says_why_and_names_the_nearest_documents(offline) -> None:
+    result, trace, _ = await answer("Who won the cup of Lakeside hall?")
+    entry = trace.steps[-1]
+    assert (entry.name, entry.detail["verdict"], entry.detail["why"]) == ("assess", "NO_ANSWER", "found_but_weak")
+    assert {"document_id": "d3", "title": "Student Housing Policy"} in entry.detail["nearest"]
+    assert "Student Housing Policy" in result.text
+    assert result.reason.startswith("what was found does not answer the question")
+
+
+async def test_nothing_found_is_another_reason(offline) -> None:
+    result, trace, _ = await answer("Zyzzyva?")
+    assert trace.steps[-1].detail["why"] == "nothing_found"
+    assert result.reason == "nothing was found"
+
+
+async def test_passages_that_contradict_each_other_are_no_answer_however_well_they_fit(online) -> None:
+    online.reply(match='"verdict"', json=judgement("NO_ANSWER", 0.9, 0.9, contradictory=True, reason="12 or 8 books"))
+    result, trace, _ = await answer(CLEAR)
+    assert result.decision == "NO_ANSWER"
+    assert trace.steps[-1].detail["why"] == "contradictory"
+    assert "contradict each other" in result.text
+    assert "12 or 8 books" in result.reason
+    assert refinements(trace) == 0
+
+
+async def test_a_refusal_that_the_model_wrote_names_the_nearest_documents_too(online) -> None:
+    online.reply(match='"verdict"', json=judgement("ANSWER", 0.9))
+    online.reply(structured=False, text="The documents do not say.")
+    result, _, events = await answer(CLEAR)
+    assert result.decision == "NO_ANSWER"
+    assert "Student Housing Policy" in result.text
+    assert result.text == events.text
+
+
+async def test_two_rounds_without_gain_end_the_search_and_the_path_says_so(offline) -> None:
+    _, trace, _ = await answer("Who won the cup of Lakeside hall?")
+    skipped = [step.summary for step in trace.steps if step.name == "refine" and step.status == "skipped"]
+    assert skipped == ["2 rounds without gain: the documents are not searched again"]
+
+
+class Web:
+    name = "test engine"
+
+    def __init__(self, *results: WebResult) -> None:
+        self.results, self.queries = results, []
+
+    async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
+        self.queries.append(query)
+        return self.results[:limit]
+
+
+CUP = WebResult(
+    title="Football cup", url="https://news.example/cup", snippet="The football cup was won by Mill Lane last year."
+)
+
+
+async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_at_last(offline) -> None:
+    web = Web(CUP)
+    wanted = ask(UNKNOWN, options=AnswerOptions(web_search=True))
+    result, trace, _ = await answer(wanted, web=web)
+    stages = [step.detail["stage"] for step in trace.steps if step.name == "refine" and step.status == "ok"]
+    assert stages == ["text", "wide", "web"]
+    assert result.decision == "ANSWER"
+    assert "Mill Lane" in result.text
+    assert [source.chunk.url for source in result.sources if source.cited] == [CUP.url]
+
+
+async def test_the_web_is_not_asked_where_nobody_wanted_it_or_the_documents_answer(offline) -> None:
+    web = Web(CUP)
+    await answer(UNKNOWN, web=web)
+    await answer(ask(CLEAR, options=AnswerOptions(web_search=True)), web=web)
+    assert not web.queries
+
+
+async def test_a_web_search_adds_no_round_where_none_is_left(online) -> None:
+    online.reply(match='"verdict"', json=judgement("REFINE", 0.1, 0.1, 0.1))
+    wanted = ask(UNKNOWN, options=AnswerOptions(web_search=True))
+    _, trace, _ = await answer(wanted, web=(web := Web(CUP)))
+    assert web.queries
+    assert trace.usage().llm_rounds <= 3
+
+
 async def test_a_filter_of_the_request_is_never_dropped(online) -> None:
     searcher = MemorySearcher(HANDBOOK)
     question = ask(CLEAR, filters=SearchFilters(department="Library"))
@@ -188,6 +271,23 @@ async def test_a_new_question_after_one_asked_back_is_answered_as_such(offline) 
     )
     result, _, _ = await answer(ask(CLEAR, open_clarification=opened))
     assert "EUR 300" in result.text
+
+
+async def test_a_new_question_after_one_asked_back_may_be_asked_back_about(offline) -> None:
+    opened = OpenClarification(
+        question="What is the deposit?", clarification=Clarification(question="Which hall?", options=("Lakeside",))
+    )
+    result, _, _ = await answer(ask("How many books may an undergraduate borrow at once?", open_clarification=opened))
+    assert result.decision == "CLARIFY"
+
+
+async def test_thanks_are_no_reply_to_a_question_asked_back(offline) -> None:
+    opened = OpenClarification(
+        question="How many books?", clarification=Clarification(question="Which year?", options=("2025", "2022"))
+    )
+    result, trace, _ = await answer(ask("謝謝您！", open_clarification=opened))
+    assert "不客氣" in result.text
+    assert steps(trace) == ["retrieve", "generate"]
 
 
 async def test_it_never_asks_back_twice(offline) -> None:
