@@ -123,7 +123,7 @@ def node_executions(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """Steps that follow each other in one node are one execution of it. Times in ms since the run began."""
     runs: list[tuple[str, list[Step]]] = []
     for step in steps:
-        node = NODE_OF_STEP.get(step["name"], step["name"])
+        node = NODE_OF_STEP.get(step["name"]) or str(step["name"])
         if runs and runs[-1][0] == node and step["name"] not in ("retrieve", "rewrite"):
             runs[-1][1].append(step)
         else:

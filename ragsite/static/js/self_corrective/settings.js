@@ -1,0 +1,110 @@
+// The settings panel: a preset or numbers of one's own, kept in this browser.
+import { h, icon, replace, store } from "../dom.js";
+
+const PRESETS = {
+  standard: ["Standard", "Answers once most of what was found is relevant."],
+  strict: ["Strict", "Wants nearly all of it relevant: more rewriting, more waiting."],
+  relaxed: ["Relaxed", "Answers sooner, with less certainty."],
+  custom: ["Custom", "Numbers of your own."],
+};
+const TOP_K_MAX = 20;
+const percent = (value) => `${Math.round(value * 100)} %`;
+
+export class Settings {
+  /** `boot`: defaults, presets, limits, collections. `shown`: a button that says which preset is chosen. */
+  constructor(form, boot, shown, onOpen) {
+    Object.assign(this, { form, boot, shown });
+    this.rows = {
+      topK: { label: "Documents per search", help: "How many are found and graded.", min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
+      similarityThreshold: { label: "Least similarity", help: "Of documents that share no words with the query.", min: 0, max: 1, step: 0.05, show: percent },
+      maxRewriteAttempts: { label: "Rewrites at most", help: "Two or three are usually enough.", min: 0, max: boot.limits.rewrites, step: 1, show: (value) => (value ? String(value) : "none") },
+      gradePassThreshold: { label: "Pass rate wanted", help: "The share of relevant documents that is enough.", min: 0, max: 1, step: 0.05, show: percent },
+    };
+    this.values = { ...boot.defaults, ...this.stored() };
+    this.draw();
+    shown.addEventListener("click", onOpen);
+  }
+
+  stored() {
+    let kept = {};
+    try {
+      kept = JSON.parse(store.get("self_corrective") || "{}") || {};
+    } catch {
+      return {};
+    }
+    const numbers = Object.entries(this.rows).filter(([name, { min, max }]) => kept[name] >= min && kept[name] <= max).map(([name]) => [name, kept[name]]);
+    const collection = this.boot.collections.includes(kept.collection) ? { collection: kept.collection } : {};
+    return { ...Object.fromEntries(numbers), ...collection };
+  }
+
+  get preset() {
+    const { defaults, presets } = this.boot;
+    const others = Object.keys(defaults).filter((name) => name !== "gradePassThreshold");
+    if (others.some((name) => this.values[name] !== defaults[name])) return "custom";
+    return Object.keys(presets).find((name) => presets[name] === this.values.gradePassThreshold) || "custom";
+  }
+
+  draw() {
+    this.inputs = {};
+    this.help = h("p", { class: "field-help" });
+    const presets = h("fieldset", { class: "segments presets" }, h("legend", { class: "visually-hidden" }, "Preset"),
+      Object.entries(PRESETS).map(([name, [label]]) => h("label", {},
+        h("input", { type: "radio", name: "preset", value: name, onchange: () => this.choose(name) }), h("span", {}, label))));
+    const collection = h("select", { id: "set-collection", name: "collection", onchange: (event) => this.change("collection", event.target.value) },
+      h("option", { value: "" }, "All that I may read"), this.boot.collections.map((name) => h("option", { value: name }, name)));
+    collection.value = this.values.collection || "";
+    replace(this.form, presets, this.help, Object.keys(this.rows).map((name) => this.slider(name)),
+      h("div", { class: "field" }, h("label", { for: "set-collection" }, "Collection"), collection),
+      h("button", { type: "button", class: "button small quiet", onclick: () => this.choose("standard") }, icon("retry"), "Back to the defaults"));
+    this.form.addEventListener("submit", (event) => event.preventDefault());
+    this.show();
+  }
+
+  slider(name) {
+    const { label, help, min, max, step } = this.rows[name];
+    const id = `set-${name}`;
+    const output = h("output", { for: id });
+    const input = h("input", { type: "range", id, name, min, max, step, "aria-describedby": `${id}-help`, oninput: (event) => this.change(name, Number(event.target.value)) });
+    this.inputs[name] = { input, output };
+    return h("div", { class: "field slider" }, h("label", { for: id }, label, output), input, h("p", { class: "field-help", id: `${id}-help` }, help));
+  }
+
+  choose(name) {
+    if (name === "custom") {
+      this.form.querySelector("input[type=range]").focus();
+      this.show(true);
+      return;
+    }
+    this.values = { ...this.boot.defaults, collection: this.values.collection, gradePassThreshold: this.boot.presets[name] };
+    this.keep();
+  }
+
+  change(name, value) {
+    this.values[name] = value;
+    this.keep();
+  }
+
+  keep() {
+    store.set("self_corrective", JSON.stringify(this.values));
+    this.show();
+  }
+
+  show(custom = false) {
+    const preset = custom ? "custom" : this.preset;
+    for (const [name, { input, output }] of Object.entries(this.inputs)) {
+      input.value = this.values[name];
+      output.textContent = this.rows[name].show(this.values[name]);
+      input.setAttribute("aria-valuetext", output.textContent);
+    }
+    this.form.querySelector(`input[value="${preset}"]`).checked = true;
+    this.help.textContent = PRESETS[preset][1];
+    replace(this.shown, icon("settings"), PRESETS[preset][0], icon("chevron"));
+    this.shown.setAttribute("aria-label", `Settings: ${PRESETS[preset][0]}`);
+  }
+
+  /** The fields of a request besides its query. */
+  request() {
+    const { collection, ...numbers } = this.values;
+    return { ...numbers, ...(collection ? { milvusConfig: { collectionName: collection } } : {}) };
+  }
+}
