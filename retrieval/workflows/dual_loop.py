@@ -26,7 +26,7 @@ open again in it. What is worth remembering is written down after the answer was
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypedDict
 
 from langgraph.graph import END, START, StateGraph
@@ -41,11 +41,11 @@ from retrieval.steps.condense import condense_without_model
 from retrieval.steps.corrective_rewrite import CorrectiveRewrite
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.direct import DirectResponse
+from retrieval.steps.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.steps.generate import Generate
 from retrieval.steps.judge import Assessment, Judge, combine
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory
 from retrieval.steps.no_answer import no_answer_text
-from retrieval.steps.phrases import phrase
 from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.rewrite import without_filler
 from retrieval.steps.route import Route
@@ -64,14 +64,6 @@ from retrieval.steps.web_search import WebSearch
 from retrieval.trace import HeldBackTrace, Trace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import Context, Rounds, distinct_queries, is_small_talk, reranking_is_on, run_graph, say
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """An answer that nobody has read yet. None: it could not be written."""
-
-    answer: Answer | None
-    graded: GradedAnswer
 
 
 class State(TypedDict, total=False):
@@ -227,7 +219,7 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
             state["plan"].standalone, passages, run=run, language=state["language"], use_model=on, use_reranker=on
         )
         assessment = combine(before, assessment) if before else assessment
-    relevant = _is_relevant(assessment, tools)
+    relevant = _is_relevant(assessment, tools) or _found_again(state, tools)
     left = None if relevant else next_strategy(state["tried_routes"], state["available"])
     if run.deadline.remaining() <= 0:
         left = None
@@ -238,6 +230,13 @@ def _is_relevant(assessment: Assessment, tools: Toolbox) -> bool:
     """Two readings of a question are no reason to search on: this workflow answers for each."""
     weak = tools.settings.corrective.weak_score
     return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.worth >= weak)
+
+
+def _found_again(state: State, tools: Toolbox) -> bool:
+    """A corrective search has led to passages that a rejected draft was written from: they are relevant still, and the
+    next draft is told what the last one lacked."""
+    used = passages_used(state["drafts"], weak_score=tools.settings.corrective.weak_score)
+    return any(candidate.chunk_id in used for candidate in state["candidates"])
 
 
 def decide_after_document_grading(
@@ -258,9 +257,11 @@ def decide_after_document_grading(
 
 # ------------------------------------------------------------------------------------------------ the outer loop
 async def generate_response(state: State, runtime: Runtime[Context]) -> State:
+    """From the second time on, with the words for what the last answer lacked."""
+    asked, missing = state["plan"].standalone, state["drafts"][-1].graded.missing if state["drafts"] else ""
     response = await Generate(runtime.context.tools).generate(
         state["question"],
-        state["plan"].standalone,
+        f"{asked} ({missing})" if missing else asked,
         state["assessment"].candidates,
         run=_held_back(runtime.context.run),
         language=state["language"],
@@ -313,7 +314,7 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
     if last.graded.accepted and last.answer:
         answer = last.answer
     elif chosen := best_draft(state["drafts"]):
-        answer = _with_a_warning(chosen, state["language"], reason=last.graded.reason)
+        answer = with_warning(chosen, state["language"], reason=last.graded.reason)
     else:
         answer = next(draft.answer for draft in reversed(state["drafts"]) if draft.answer)
     await HeldBackTrace(runtime.context.run.trace).release(answer.text, answer.sources)
@@ -341,21 +342,6 @@ async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     tried = ", ".join(state["tried_routes"])
     reason = f"every strategy was tried: {tried}" if tried else "there are no documents to search in"
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
-
-
-def best_draft(drafts: tuple[Draft, ...]) -> Answer | None:
-    """The draft with the highest grade among those that say something; the later one of equals."""
-    told = [draft for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
-    return max(reversed(told), key=lambda draft: draft.graded.score).answer if told else None
-
-
-def _with_a_warning(answer: Answer, language: Language, *, reason: str) -> Answer:
-    lead = phrase("not_accepted", language) + "\n\n"
-    moved = tuple(
-        replace(sentence, start=sentence.start + len(lead), end=sentence.end + len(lead))
-        for sentence in answer.grounding
-    )
-    return replace(answer, text=lead + answer.text, grounding=moved, reason=f"not accepted: {reason}"[:300])
 
 
 def _held_back(run: Run) -> Run:

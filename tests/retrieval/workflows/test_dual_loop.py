@@ -279,6 +279,19 @@ async def test_a_rejected_answer_is_never_sent_and_searched_anew_with_other_word
     assert [step.detail["accepted"] for step in steps(trace, "reflect")] == [False, True]
 
 
+async def test_passages_found_again_are_written_from_again_with_what_was_missing(online) -> None:
+    online.reply(match=ROUTE, json=route("direct_chunk_search"))
+    online.reply(match=REWRITE, json={"queries": ["deposit Lakeside"]})
+    online.reply(match=JUDGE, json=judgement("ANSWER", 0.9, 0.9, 0.9, 0.9))
+    online.reply(match=GRADE, json=grade(0.4, missing="when it is paid back"), times=1)
+    online.reply(match=GRADE, json=grade(0.9))
+    online.reply(structured=False, match=r"\(when it is paid back\)", text="EUR 300 [1], paid back in 30 days [1].")
+    online.reply(structured=False, text="EUR 300 [1].")
+    result, trace, _ = await answer(DEPOSIT)
+    assert result.text == "EUR 300 [1], paid back in 30 days [1]."
+    assert len(steps(trace, "retrieve")) == 2
+
+
 async def test_it_corrects_twice_and_then_sends_the_best_with_a_warning(online) -> None:
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
     online.reply(match=REWRITE, json={"queries": ["Wi-Fi password"]}, times=1)
