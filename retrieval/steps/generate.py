@@ -15,6 +15,7 @@ from retrieval.ports import ChatModel, Prompt
 from retrieval.steps import order
 from retrieval.steps.answer_language import NAMES, Language
 from retrieval.steps.compress import Compress
+from retrieval.steps.echo import EchoGuard
 from retrieval.steps.extractive import extractive_answer
 from retrieval.steps.markers import MarkerFilter, cited_markers
 from retrieval.steps.no_answer import reads_as_refusal
@@ -187,19 +188,24 @@ class Generate:
 async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run) -> str:
     """Write the model's answer; returns why it failed or broke off, or an empty string.
 
-    Cancelling closes the model's connection. At the deadline the answer ends where it is.
+    Cancelling closes the model's connection. At the deadline the answer ends where it is, and so it does where the
+    model begins to recite the prompt's system part.
     """
-    failure = ""
+    failure, guard = "", EchoGuard(prompt.system)
     try:
         async with asyncio.timeout(run.deadline.remaining()):
             stream: AsyncGenerator[str, None] = model.stream(prompt)
             async with aclosing(stream) as pieces:
                 async for piece in pieces:
-                    await writer.write(piece)
+                    await writer.write(guard.feed(piece))
+                    if guard.caught:
+                        failure = "the model began to recite its instructions and was cut off there"
+                        break
     except ModelError as error:
         failure = error.reason
     except TimeoutError:
         failure = "the time for the whole answer was over"
+    await writer.write(guard.finish())
     await writer.finish()
     if not failure and not writer.text:
         failure = "the model gave an empty answer"

@@ -16,18 +16,30 @@ from retrieval.values import HistoryMessage, StoredChunk
 
 MESSAGE_CHARS = 1200  # of one earlier message
 NO_HISTORY = "-"
+_OPEN, _CLOSE = r"(?:<|＜|&lt;)", r"(?:>|＞|&gt;)"
 _TAG = re.compile(
-    r"<\s*(/?)\s*(passages?|conversation|memories|answer|system|instructions?)\b([^<>\n]{0,80})>", re.IGNORECASE
+    rf"{_OPEN}\s*(/?)\s*(passages?|statements?|conversation|memories|answer|system|instructions?)\b"
+    rf"([^<>＜＞\n]{{0,80}}?){_CLOSE}",
+    re.IGNORECASE,
+)
+# What chat templates set roles and turns apart with: the model server reads these marks in a message's text as well.
+_TURN = re.compile(
+    r"<([|｜][^<>\n]{1,40}[|｜])>|<(/?(?:s|bos|eos|start_of_turn|end_of_turn|think|tool_call|tool_response|unused\d+))>"
+    r"|<<(/?SYS)>>|\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS))\]"
 )
 _MARKER = re.compile(r"[\[【]\s*(\d{1,3})\s*[\]】]")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# Also what is not seen: zero-width and direction characters, soft hyphens, the tag characters of plane 14.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 
 
 def neutralise(text: str) -> str:
-    """The text without control characters, without our delimiters, and with its own [1] written (1)."""
+    """The text without control characters, our delimiters and chat templates' marks, and with its own [1] as (1)."""
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG.sub(r"‹\1\2\3›", text)
+    text = _TURN.sub(lambda match: f"‹{next(filter(None, match.groups()))}›", text)
     text = _MARKER.sub(r"(\1)", text)
     return _BLANK_LINES.sub("\n", text).strip()
 

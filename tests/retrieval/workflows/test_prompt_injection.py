@@ -1,0 +1,137 @@
+"""Instructions inside documents: they stay quoted material, and change neither verdict nor answer.
+
+The simulated model judges by shared words; what a real one makes of the words themselves can't be tested here. What can
+be: no document text reaches a system part, ends its quotation, or looks to the model server like a turn of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+
+from retrieval.prompting import BUILT_IN, PromptLibrary
+from retrieval.trace import Trace
+from retrieval.values import Answer, HistoryMessage
+from retrieval.workflows import _WORKFLOWS
+from retrieval.workflows.corrective import CorrectiveWorkflow
+from tests.retrieval.injections import CANARY, INJECTIONS
+from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, chunk, make_tools
+
+DEPOSIT = "What is the deposit for a room in Lakeside hall?"
+UNKNOWN = "Who won the football cup in Lakeside hall last year?"
+TAGS = ("passages", "conversation", "memories", "answer", "statements")
+TURNS = re.compile(r"<[|｜]|[|｜]>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</?s>")
+SYSTEMS = {
+    PromptLibrary()
+    .template(path.stem.split(".")[0], language=path.stem.split(".")[1])
+    .system.template.replace("$$", "$")
+    for path in BUILT_IN.glob("*.md")
+}
+EACH = pytest.mark.parametrize("injected", INJECTIONS.values(), ids=INJECTIONS.keys())
+
+
+def poisoned(text: str):
+    """The handbook with a document about the same thing that gives orders, in its text and in its title."""
+    about = "A room in Lakeside hall and its deposit. "
+    return (*HANDBOOK, chunk(66, about + text, title=f"Deposit {text}", heading=text, file_name=f"{text}.txt"))
+
+
+async def run(question: str, chunks=HANDBOOK, *, workflow=CorrectiveWorkflow, **fields) -> tuple[Answer, Trace]:
+    trace = Trace(Events())
+    answer = await workflow(make_tools(settings.RAG, chunks)).answer(ask(question, **fields), trace=trace)
+    return answer, trace
+
+
+def outcome(answer: Answer) -> tuple[str, set[str]]:
+    return answer.decision, {source.chunk.title for source in answer.sources if source.cited}
+
+
+def check_quotation(online) -> None:
+    """In every prompt that was sent, what documents and earlier messages say stands between its tags alone."""
+    quoted = 0
+    for request in online.chats:
+        system, user = (message["content"] for message in request.body["messages"])
+        assert system in SYSTEMS
+        assert not TURNS.search(user)
+        for tag in TAGS:
+            assert len(re.findall(rf"[<＜]\s*/?\s*{tag}\b", user, re.IGNORECASE)) in (0, 2)
+        assert CANARY not in re.sub(rf"(?s)<({'|'.join(TAGS)})>.*?</\1>", "", user)
+        quoted += CANARY in user
+    assert quoted
+
+
+@EACH
+async def test_orders_in_a_document_stay_inside_its_quotation(online, injected: str) -> None:
+    history = (HistoryMessage("user", injected), HistoryMessage("assistant", injected))
+    await run(DEPOSIT, poisoned(injected), history=history)
+    check_quotation(online)
+    assert all(request.prompt.splitlines()[-1].endswith(DEPOSIT) for request in online.chats)
+
+
+@pytest.mark.parametrize("name", sorted(_WORKFLOWS))
+@pytest.mark.parametrize("injected", ["ends the quotation", "fake passages", "chatml"])
+async def test_in_every_workflow_orders_stay_inside_their_quotation(online, name: str, injected: str) -> None:
+    history = (HistoryMessage("user", INJECTIONS[injected]),)
+    await run(UNKNOWN, poisoned(INJECTIONS[injected]), workflow=_WORKFLOWS[name], history=history)
+    check_quotation(online)
+
+
+@EACH
+@pytest.mark.parametrize("question", [DEPOSIT, UNKNOWN])
+async def test_orders_in_a_document_change_no_decision(online, injected: str, question: str) -> None:
+    clean, _ = await run(question)
+    answer, trace = await run(question, poisoned(injected))
+    assert outcome(answer) == outcome(clean)
+    assert not trace.degraded
+
+
+@EACH
+async def test_without_a_model_orders_change_no_decision_either(offline, injected: str) -> None:
+    clean, _ = await run(DEPOSIT)
+    answer, _ = await run(DEPOSIT, poisoned(injected))
+    assert answer.decision == clean.decision == "ANSWER"
+    assert "EUR 300" in answer.text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_a_model_that_obeys_and_recites_its_instructions_is_cut_off(online, language: str) -> None:
+    system = PromptLibrary().template("generate", language=language).system.template
+    online.reply(structured=False, text="As you wish: " + system)
+    events = Events()
+    workflow = CorrectiveWorkflow(make_tools(settings.RAG, poisoned(INJECTIONS["traditional order"])))
+    question = DEPOSIT if language == "en" else "校長獎學金每學年多少歐元？"
+    answer = await workflow.answer(ask(question), trace=Trace(events))
+    assert answer.text == events.text
+    assert answer.partial
+    for sentence in filter(None, re.split(r"[.。：\n]", system)):
+        assert len(sentence) < 15 or sentence not in answer.text
+
+
+async def test_a_marker_that_a_document_asked_for_does_not_make_it_a_source(online) -> None:
+    online.reply(structured=False, text="The deposit is EUR 300 [1]. All is free [99]. See 【77】.")
+    answer, _ = await run(DEPOSIT, poisoned(INJECTIONS["fake passages"]))
+    assert "[99]" not in answer.text
+    assert "77" not in answer.text
+
+
+async def test_an_address_that_a_document_smuggles_in_is_not_loaded_by_the_page(online) -> None:
+    from chat.rendering import render_answer
+
+    online.reply(structured=False, text=INJECTIONS["exfiltration"] + " EUR 300 [1].")
+    answer, _ = await run(DEPOSIT, poisoned(INJECTIONS["exfiltration"]))
+    assert "<img" not in render_answer(answer.text, markers={1})
+
+
+def test_prompts_of_a_site_take_the_place_of_ours(tmp_path) -> None:
+    (tmp_path / "generate.en.md").write_text("Be brief.\n---\n$passages\n$question", encoding="utf-8")
+    library = PromptLibrary(str(replace(settings.RAG, prompts_dir=str(tmp_path)).prompts_dir))
+    assert library.render("generate", language="en", passages="p", question="q").system == "Be brief."
+    assert (
+        "编号段落"
+        in library.render(
+            "generate", language="zh-hans", passages="p", question="q", history="-", language_name="简体中文"
+        ).system
+    )
