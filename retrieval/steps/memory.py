@@ -153,7 +153,7 @@ async def condensed_by_model(tools: Toolbox, question: str, answer: str, *, lang
     """
     result = await tools.complete(
         "fast", tools.settings.memory.prompt, ConsolidatedFact, language=language, language_name=NAMES[language],
-        question=one_line(question), answer=neutralise(answer),
+        question=one_line(question), answer=neutralise(_MARKED.sub("", answer)),
     )  # fmt: skip
     fact = one_line(_MARKED.sub("", result.fact))[: tools.settings.memory.max_chars]
     return "" if reads_as_instruction(fact) or reads_as_refusal(fact) else fact

@@ -19,6 +19,7 @@ from retrieval.engine import close_engine
 from retrieval.models import Chunk, Collection
 from retrieval.selectors import collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
+from retrieval.services.memory_sync import memory_rebuild
 
 
 class Command(BaseCommand):
@@ -54,7 +55,8 @@ class Command(BaseCommand):
                     await self._reindex(collections, bar)
                 else:
                     written = await index_rebuild(report=bar.update)
-                    self.stdout.write(f"The index was rebuilt: {written} chunks.")
+                    remembered = await memory_rebuild()
+                    self.stdout.write(f"The index was rebuilt: {written} chunks, {remembered} memories.")
         finally:
             await close_engine()
 
