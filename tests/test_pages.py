@@ -32,7 +32,8 @@ def boot_of(page: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", f"/chat/{uuid.uuid4()}/", "/documents/", f"/documents/{uuid.uuid4()}/", "/memory/"]
+    "path",
+    ["/", f"/chat/{uuid.uuid4()}/", "/documents/", f"/documents/{uuid.uuid4()}/", "/memory/", "/self-corrective-rag"],
 )
 def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:
     response = client.get(path)
@@ -42,6 +43,17 @@ def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:
 def test_the_chat_page_offers_the_workflows_that_are_there(client: Client, user: Any) -> None:
     page = client.get("/")
     assert page.status_code == 200 and "corrective" in boot_of(page)["workflows"]
+
+
+def test_the_self_corrective_page_draws_the_graph_that_runs(client: Client, user: Any) -> None:
+    CollectionFactory(owner=user, name="mine")
+    page = client.get("/self-corrective-rag")
+    boot = boot_of(page)
+    assert page.status_code == 200 and boot["collections"] == ["mine"]
+    assert {"retrieve", "grade", "rewrite", "generate"} <= set(boot["graph"]["nodes"])
+    assert {"source": "rewrite", "target": "retrieve", "conditional": True} in boot["graph"]["edges"]
+    assert set(boot["node_of_step"].values()) <= set(boot["graph"]["nodes"])
+    assert (boot["presets"]["strict"], boot["presets"]["relaxed"]) == (0.8, 0.4)
 
 
 def test_a_session_opens_under_its_own_address(client: Client, user: Any) -> None:

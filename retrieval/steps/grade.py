@@ -99,7 +99,7 @@ class Grade:
             use_model = use_model and self.tools.settings.grade.enabled
             given: list[DocumentGrade | str] = ["switched off"] * len(fresh)
             if use_model and fresh:
-                await run.trace.sink.tool_called("grade", f"{len(fresh)} documents, each by itself", step)
+                await run.trace.sink.tool_called("grade", f"grading {len(fresh)} documents, each by itself", step)
                 given = await self._ask_model(question, fresh, run=run, language=language)
             grades = await self._complete(question, documents, fresh, given, semantic=semantic)
             if use_model and (failures := [reason for reason in given if isinstance(reason, str)]):

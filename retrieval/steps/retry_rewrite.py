@@ -77,7 +77,7 @@ class RetryRewrite:
         current = history[-1].rewritten if history else question
         tried = [question, *(entry.rewritten for entry in history)]
         async with run.trace.step("rewrite") as step:
-            await run.trace.sink.tool_called("rewrite", f"instead of: {current}", step)
+            await run.trace.sink.tool_called("rewrite", f"other words for: {current}", step)
             said = await attempt(
                 step,
                 self._ask_model(question, current, history, failed, language),

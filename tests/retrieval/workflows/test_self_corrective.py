@@ -251,6 +251,37 @@ async def test_a_model_that_hangs_is_given_up_within_the_time_limit(online, rag_
     assert {entry["step"] for entry in trace.degraded} >= {"grade", "generate"}
 
 
+@pytest.mark.parametrize(
+    ("fault", "partial"),
+    [
+        ({"stall_after": 3, "text": "The deposit is EUR 300 [1]."}, True),
+        ({"disconnect_after": 3, "text": "The deposit is EUR 300 [1]."}, True),
+        ({"endless": True, "text": "The deposit is EUR 300 [1]. "}, True),
+        ({"done_reason": "length", "text": "The deposit is EUR 300 [1]."}, True),
+        ({"text": ""}, False),
+        ({"status": 500, "error": "out of memory"}, False),
+    ],
+    ids=["stalls", "disconnects", "endless", "length", "empty", "500"],
+)
+async def test_a_writer_that_breaks_leaves_a_marked_part_or_the_best_sentences(
+    online, rag_settings, fault: dict[str, Any], partial: bool
+) -> None:
+    rag_settings(ollama={"between_tokens_timeout_s": 0.3, "max_answer_tokens": 40})
+    online.reply(match=GRADE, json=verdict(True))
+    online.reply(structured=False, **fault)
+    result, trace, events = await answer(DEPOSIT)
+    assert (result.partial, result.text) == (partial, events.text)
+    assert result.text
+    assert "generate" in {entry["step"] for entry in trace.degraded}
+
+
+async def test_a_server_that_is_not_there_is_answered_without(online, rag_settings) -> None:
+    rag_settings(ollama={"base_url": "http://127.0.0.1:9"})
+    result, trace, _ = await answer(DEPOSIT)
+    assert result.decision == "ANSWER"
+    assert {entry["step"] for entry in trace.degraded} >= {"grade", "generate"}
+
+
 async def test_no_other_search_begins_when_little_time_is_left(online, rag_settings) -> None:
     class Slow(MemorySearcher):
         async def search(self, request: SearchRequest) -> SearchResult:

@@ -37,7 +37,10 @@ class Events extends Transport {
 
 const boot = bootData();
 const announce = announcer();
-const views = new Views(document.getElementById("views"), document.getElementById("workbench"));
+const fold = document.getElementById("settings-fold");
+const views = new Views(document.getElementById("views"), document.getElementById("workbench"), (name) => {
+  if (name === "settings") fold.open = true;
+});
 const panel = new SourcePanel(document.getElementById("source-panel"));
 const path = document.getElementById("path");
 const grades = new Grades(document.getElementById("grades"));
@@ -107,6 +110,7 @@ function begin(answer, text) {
   composer.setBusy(true);
   clearDetails("");
   progress.start();
+  fold.open = false; // the nodes move up to where they can be watched
   thread.toEnd();
 }
 

@@ -29,7 +29,7 @@ export class GraphPicture {
     const picture = svg("svg", { class: "graph", viewBox: box.join(" "), role: "img", "aria-label": this.described() });
     const defs = svg("defs", {});
     for (const name of ["way", "taken"]) {
-      defs.append(svg("marker", { id: `head-${name}`, class: `graph-head is-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z" })));
+      defs.append(svg("marker", { id: `head-${name}`, class: `graph-head is-${name}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse", markerWidth: 9, markerHeight: 9, orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z" })));
     }
     picture.append(defs, ...placed.edges.map((edge) => this.drawEdge(edge)), ...graph.nodes.map((id) => this.drawNode(id, placed.nodes[id])));
     replace(element, picture);
@@ -120,16 +120,13 @@ function ordinal(number) {
   return ["", "first", "second", "third", "fourth", "fifth"][number] || `${number}th`;
 }
 
-/** Straight down between layers; what leads back swings out to the side. */
+/** Through a point in every layer between; what leads back does so beside what leads on. */
 function curve(points, back) {
   const half = NODE.height / 2;
   const [first, last] = [points[0], points.at(-1)];
-  if (back) {
-    const side = Math.max(...points.map(({ x }) => x)) + NODE.width / 2 + 16;
-    const [from, to] = [first.x + NODE.width / 2, last.x + NODE.width / 2 + 3];
-    return `M${from} ${first.y}C${side} ${first.y} ${side} ${first.y} ${side} ${first.y - 20}L${side} ${last.y + 20}C${side} ${last.y} ${side} ${last.y} ${to} ${last.y}`;
-  }
-  const stops = [{ x: first.x, y: first.y + half }, ...points.slice(1, -1), { x: last.x, y: last.y - half - 2 }];
+  const shift = back ? NODE.width / 4 : 0;
+  const [out, into] = back ? [-half, half + 2] : [half, -half - 2];
+  const stops = [{ x: first.x + shift, y: first.y + out }, ...points.slice(1, -1), { x: last.x + shift, y: last.y + into }];
   let drawn = `M${stops[0].x} ${stops[0].y}`;
   for (let index = 1; index < stops.length; index += 1) {
     const [from, to] = [stops[index - 1], stops[index]];

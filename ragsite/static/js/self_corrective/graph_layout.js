@@ -23,7 +23,7 @@ export function layOut(graph, { nodeWidth = 104, layerGap = 62, columnGap = 24 }
     for (let index = 1; index < edge.chain.length; index += 1) links.push([edge.chain[index - 1], edge.chain[index]]);
   }
   const best = orderLayers(layers, links);
-  return measure(best, edges, graph.nodes, { nodeWidth, layerGap, columnGap });
+  return measure(best, edges, graph.nodes, { nodeWidth, layerGap, columnGap, links });
 }
 
 function markBackEdges(nodes, edges) {
@@ -85,19 +85,14 @@ function crossings(layers, links) {
   return count;
 }
 
-function measure(layers, edges, nodes, { nodeWidth, layerGap, columnGap }) {
+function measure(layers, edges, nodes, { nodeWidth, layerGap, columnGap, links }) {
   const known = new Set(nodes);
   const widthOf = (id) => (known.has(id) ? nodeWidth : columnGap);
-  const widths = layers.map((layer) => layer.reduce((sum, id) => sum + widthOf(id) + columnGap, -columnGap));
-  const width = Math.max(...widths);
-  const place = new Map();
-  layers.forEach((layer, index) => {
-    let x = (width - widths[index]) / 2;
-    for (const id of layer) {
-      place.set(id, { x: x + widthOf(id) / 2, y: index * layerGap });
-      x += widthOf(id) + columnGap;
-    }
-  });
+  const x = straighten(layers, links, (left, right) => (widthOf(left) + widthOf(right)) / 2 + columnGap);
+  const ids = layers.flat();
+  const leftmost = Math.min(...ids.map((id) => x.get(id) - widthOf(id) / 2));
+  const width = Math.max(...ids.map((id) => x.get(id) + widthOf(id) / 2)) - leftmost;
+  const place = new Map(layers.flatMap((layer, index) => layer.map((id) => [id, { x: x.get(id) - leftmost, y: index * layerGap }])));
   return {
     width,
     height: (layers.length - 1) * layerGap,
@@ -107,4 +102,31 @@ function measure(layers, edges, nodes, { nodeWidth, layerGap, columnGap }) {
       return { ...edge, points: edge.back ? points.reverse() : points };
     }),
   };
+}
+
+/** Each node near the middle of its neighbours, in its layer's order and at least `apart(left, right)` px from the next. */
+function straighten(layers, links, apart) {
+  const x = new Map();
+  for (const layer of layers) {
+    let at = 0;
+    layer.forEach((id, index) => {
+      at += index ? apart(layer[index - 1], id) : 0;
+      x.set(id, at);
+    });
+    for (const id of layer) x.set(id, x.get(id) - at / 2);
+  }
+  for (let sweep = 0; sweep < 4 * SWEEPS; sweep += 1) {
+    for (const layer of sweep % 2 ? layers : [...layers].reverse()) {
+      const wanted = layer.map((id) => {
+        const near = links.flatMap(([from, to]) => (from === id ? [x.get(to)] : to === id ? [x.get(from)] : []));
+        return near.length ? near.reduce((sum, value) => sum + value, 0) / near.length : x.get(id);
+      });
+      const right = [...wanted];
+      for (let at = 1; at < layer.length; at += 1) right[at] = Math.max(right[at], right[at - 1] + apart(layer[at - 1], layer[at]));
+      const left = [...wanted];
+      for (let at = layer.length - 2; at >= 0; at -= 1) left[at] = Math.min(left[at], left[at + 1] - apart(layer[at], layer[at + 1]));
+      layer.forEach((id, at) => x.set(id, (left[at] + right[at]) / 2)); // both keep the distances, so their mean does
+    }
+  }
+  return x;
 }

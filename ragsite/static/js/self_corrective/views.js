@@ -1,8 +1,9 @@
 // The parts of the page as tabs, where there is no room for all of them side by side.
 
 export class Views {
-  constructor(list, workbench) {
+  constructor(list, workbench, onOpen) {
     this.workbench = workbench;
+    this.onOpen = onOpen;
     this.tabs = [...list.querySelectorAll('[role="tab"]')];
     list.addEventListener("click", (event) => {
       const tab = event.target.closest('[role="tab"]');
@@ -16,6 +17,7 @@ export class Views {
   }
 
   open(name) {
+    this.onOpen(name);
     this.workbench.dataset.view = name;
     for (const tab of this.tabs) {
       const chosen = tab.id === `tab-${name}`;
