@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from chat.models import Message
 from ragsite.rag_settings import MilvusSettings
 from retrieval.analysis import terms_text
 from retrieval.engine import close_engine, get_engine
-from retrieval.models import Chunk
+from retrieval.models import Chunk, Memory
 from retrieval.values import IndexRow
 from tests.chat.conftest import Api, events_of, eventually, types
 from tests.factories import ChunkFactory
@@ -114,3 +115,58 @@ async def test_a_sentence_that_its_passage_does_not_bear_out_is_marked_for_good(
     assert [one["supported"] for one in told["grounding"]] == [True, False]
     assert "<mark>The canteen serves vegetarian lunch</mark>" in stored["html"]
     assert "verify" in [step["name"] for step in told["decision_path"]]
+
+
+async def test_the_dual_loop_remembers_for_the_one_who_asked_alone(
+    api: Api, online: OllamaServer, library: Chunk
+) -> None:
+    online.reply(match='"solves"', json={"score": 0.9, "solves": True})
+    _answer_with(online)
+    question = "How many books may undergraduates borrow from the library?"
+    response = await api.ask(question, workflow="dual_loop", stream=True)
+    events = [event async for event in events_of(response)]
+    message = events[-1]["message"]
+    assert (message["status"], message["usage"]["llm_rounds"]) == ("complete", 4)
+    assert "".join(event["content"] for event in events if event["type"] == "chunk") == message["answer"]
+    memory = await Memory.objects.aget()
+    assert (memory.user_id, memory.question) == (api.user.pk, question)
+    assert memory.text == "Undergraduates may borrow ten books for four weeks."
+
+
+async def test_the_calls_of_seed_004_answer_from_the_users_files_and_from_nobody_elses(
+    api: Api, other_api: Api, online: OllamaServer, library: Chunk
+) -> None:
+    collection = library.document.collection
+    collection.visibility, collection.owner = "private", api.user
+    await collection.asave()
+    _answer_with(online)
+    body = {"query": "How many books may undergraduates borrow from the library?"}
+    own = (await api.call("post", "/api/rag/query", body)).json()
+    others = (await other_api.call("post", "/api/rag/query", body)).json()
+    assert own["sources"] == [library.document.file_name]
+    assert own["answer"].startswith("Undergraduates may borrow ten books")
+    assert "tool_call" in {step["type"] for step in own["steps"]}
+    assert others["sources"] == []
+    assert "ten books" not in json.dumps(others)
+
+
+async def test_the_same_search_is_kept_for_its_user_until_the_documents_change(
+    api: Api, other_api: Api, online: OllamaServer, library: Chunk
+) -> None:
+    """Seed 004: results are kept for an hour, by user, query and state of the index."""
+    collection = library.document.collection
+    collection.visibility, collection.owner = "private", api.user
+    await collection.asave()
+
+    async def cached(asking: Api) -> list[bool]:
+        message = (
+            await asking.ask("How many books may undergraduates borrow from the library?", workflow="react")
+        ).json()
+        return [step["detail"].get("cached", False) for step in message["decision_path"] if step["name"] == "retrieve"]
+
+    _answer_with(online)
+    first, second, other = await cached(api), await cached(api), await cached(other_api)
+    assert (first[0], second[0], any(other)) == (False, True, False)
+    collection.version += 1
+    await collection.asave()
+    assert (await cached(api))[0] is False
