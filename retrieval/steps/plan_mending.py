@@ -33,7 +33,7 @@ class Mending:
     def remedies(self) -> tuple[Remedy, ...]:
         problems = (*self.reflection.problems, *self.extra)
         done: Set[Remedy] = self.tried | ({"rerank"} if self.judged or not self.known else set())
-        return choose_remedies(problems, tried=done, web=self.web)
+        return choose_remedies(problems, tried=done, web=self.web, tune=self.reflection.outcome == "tune")
 
     @property
     def helps(self) -> bool:

@@ -37,7 +37,8 @@ Remedy = Literal["web", "switch", "reword", "widen", "more_queries", "rerank"]
 SHOWN_FIRST = 5  # passages that the table's "Top1" and "Top5" and the average look at
 REASON_CHARS = 300
 
-# What each problem calls for; the first remedy that has not been tried serves.
+# What each problem calls for; the first remedy that has not been tried serves. A middling result is tuned: other
+# numbers and more of the same cost no model round. A poor one is looked for in another way.
 REMEDIES: dict[Problem, tuple[Remedy, ...]] = {
     "absent": ("web", "switch", "reword", "widen"),
     "outdated": ("web", "widen"),
@@ -46,6 +47,7 @@ REMEDIES: dict[Problem, tuple[Remedy, ...]] = {
     "incomplete": ("widen", "more_queries", "web"),
     "badly_ordered": ("rerank",),
 }
+TUNING: dict[Problem, tuple[Remedy, ...]] = {**REMEDIES, "low_relevance": ("widen", "switch", "reword")}
 
 
 class EvidenceReflection(BaseModel):
@@ -114,16 +116,19 @@ class Reflect:
         run: Run,
         language: Language,
         judged: Assessment | None = None,
+        before: Reflection | None = None,
         use_model: bool = True,
         semantic: bool = True,
     ) -> Reflection:
         """`parts`: what the plan searched for. `judged`: a judgement of the plan's own; where it covers all passages,
-        no other model call is made. `semantic`: see `grade_passages`. Never raises a ModelError."""
+        no other model call is made; nor where a reflection `before` this one saw them all: a retry that brought nothing
+        new is not judged anew. `semantic`: see `grade_passages`. Never raises a ModelError."""
         planned = self.tools.settings.planned
         shown = tuple(passages[: self.tools.settings.rerank.max_candidates])
         lexical = await asyncio.to_thread(_without_model, question, parts, shown, semantic=semantic)
         async with run.trace.step("reflect") as step:
             scores = _from_judgement(judged, shown, lexical) if judged and judged.scored_by_model else None
+            scores = scores or _from_before(before, shown)
             by_model = scores is not None
             if scores is None and shown and use_model:
                 scores = await attempt(
@@ -226,11 +231,14 @@ def diagnose(
     return (min(values, key=lambda problem: values[problem]),)
 
 
-def choose_remedies(problems: Sequence[Problem], *, tried: Set[Remedy], web: bool) -> tuple[Remedy, ...]:
+def choose_remedies(
+    problems: Sequence[Problem], *, tried: Set[Remedy], web: bool, tune: bool = False
+) -> tuple[Remedy, ...]:
     """For each problem the first remedy that is left; none twice."""
     chosen: list[Remedy] = []
+    table = TUNING if tune else REMEDIES
     for problem in problems:
-        left = (one for one in REMEDIES[problem] if one not in tried and (web or one != "web"))
+        left = (one for one in table[problem] if one not in tried and (web or one != "web"))
         remedy = next(left, None)
         if remedy and remedy not in chosen:
             chosen.append(remedy)
@@ -297,6 +305,22 @@ def _from_judgement(judged: Assessment, shown: Sequence[ScoredChunk], lexical: _
         completeness=completeness,
         factuality=lexical.factuality,
         missing=judged.missing,
+    )
+
+
+def _from_before(before: Reflection | None, shown: Sequence[ScoredChunk]) -> _Scores | None:
+    """A model's scores of the same passages, and not one of them new; else None."""
+    if before is None or not before.by_model or not shown:
+        return None
+    given = {candidate.chunk_id: candidate.scores.rerank or 0.0 for candidate in before.passages}
+    if any(candidate.chunk_id not in given for candidate in shown):
+        return None
+    return _Scores(
+        grades=tuple(given[candidate.chunk_id] for candidate in shown),
+        relevance=max(given.values()),
+        completeness=before.completeness,
+        factuality=before.factuality,
+        missing=before.missing,
     )
 
 

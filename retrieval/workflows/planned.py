@@ -196,6 +196,7 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
         run=run,
         language=state["language"],
         judged=judged,
+        before=state.get("reflection"),
         use_model=reranking_is_on(state["question"], tools),
         semantic=state["question"].scope.semantic,
     )

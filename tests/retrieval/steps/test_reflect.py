@@ -62,6 +62,7 @@ def test_a_remedy_is_tried_once_and_the_web_only_where_it_is_allowed() -> None:
     assert choose_remedies(("absent",), tried=set(), web=False) == ("switch",)
     assert choose_remedies(("absent",), tried={"switch", "reword"}, web=False) == ("widen",)
     assert choose_remedies(("absent", "low_relevance"), tried={"switch"}, web=False) == ("reword",)
+    assert choose_remedies(("low_relevance",), tried=set(), web=False, tune=True) == ("widen",)
     assert choose_remedies(("badly_ordered",), tried={"rerank"}, web=True) == ()
 
 
@@ -124,6 +125,16 @@ async def test_a_judgement_of_the_plan_is_used_where_it_saw_every_passage(online
     assert not online.chats
     await reflect(passages=(HOUSING, WIFI, LOANS), judged=judged)
     assert len(online.chats) == 1
+
+
+async def test_a_retry_that_brings_nothing_new_is_not_judged_anew(online) -> None:
+    online.reply(json=told(0.6, 0.1, completeness=0.5))
+    first, _ = await reflect()
+    again, _ = await reflect(passages=(WIFI, HOUSING), before=first)
+    assert (again.score, again.by_model) == (first.score, True)
+    assert len(online.chats) == 1
+    await reflect(passages=(HOUSING, WIFI, LOANS), before=first)
+    assert len(online.chats) == 2
 
 
 @pytest.mark.parametrize(

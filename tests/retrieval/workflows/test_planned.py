@@ -199,7 +199,7 @@ async def test_a_middling_result_is_tuned_and_then_answered_from(online) -> None
 async def test_at_the_limit_the_best_result_so_far_is_used(online, rag_settings) -> None:
     rag_settings(planned={"max_retries": 1})
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
-    online.reply(match=REFLECTS, json=reflection(0.7, 0.7), times=1)
+    online.reply(match=REFLECTS, json=reflection(0.7, 0.7, missing="Wi-Fi NLU-E107"), times=1)
     online.reply(match=REFLECTS, json=reflection(0.35, 0.1))
     online.reply(structured=False, text=GOOD)
     result, trace, _ = await answer(VAGUE)
@@ -262,10 +262,10 @@ class Web:
 
 
 async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_where_that_is_allowed(online) -> None:
-    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "football cup")))
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside hall")))
     online.reply(match=REFLECTS, json=reflection(0.1, 0.0, problem="absent"), times=1)
-    online.reply(match=REFLECTS, json=reflection(0.9, 1.0))
-    online.reply(structured=False, text="The football cup was won by FC Nord [1].")
+    online.reply(match=REFLECTS, json=reflection(0.9, 1.0, others=0.9))
+    online.reply(structured=False, text="The football cup was won by FC Nord [2].")
     web = Web()
     question = ask(UNKNOWN, options=AnswerOptions(web_search=True))
     result, trace, _ = await answer(question, web=web)

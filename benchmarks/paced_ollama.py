@@ -1,0 +1,37 @@
+"""A model server with the pace of a small GPU, in this process: the test suite's simulated Ollama, slowed down.
+
+Each chat call waits for one of a few slots, then for its first token, then writes at a fixed speed. What it says is
+judged by shared words (`tests.ollama_answers`), so that the workflows decide as they would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from tests.ollama_server import Connection, OllamaServer, RecordedRequest, Reply
+
+
+class PacedOllama(OllamaServer):
+    """first_token_s: from a free slot to the first token. tokens_per_s: of each answer. at_once: calls side by side."""
+
+    def __init__(self, *, first_token_s: float, tokens_per_s: float, at_once: int) -> None:
+        super().__init__()
+        self._first_token_s = first_token_s
+        self._token_s = 1 / tokens_per_s
+        self._at_once = at_once
+        self._slots: asyncio.Semaphore | None = None
+
+    def _reply_for(self, request: RecordedRequest) -> Reply:
+        reply = super()._reply_for(request)
+        if request.endpoint != "chat":
+            return reply
+        return replace(reply, delay_s=self._first_token_s, token_delay_s=self._token_s)
+
+    async def _answer(self, request: RecordedRequest, connection: Connection) -> None:
+        if request.endpoint != "chat":
+            await super()._answer(request, connection)
+            return
+        self._slots = self._slots or asyncio.Semaphore(self._at_once)  # of the server's own loop
+        async with self._slots:
+            await super()._answer(request, connection)
