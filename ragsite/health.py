@@ -43,7 +43,7 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
-    `ok`; `offline` (Ollama away, answers are extractive: still ready); `down`.
+    `ok`; `offline` (Ollama away, answers are extractive, or web search failing: still ready); `down`.
     """
     checks: dict[str, Check] = {
         "database": _database,
@@ -52,6 +52,8 @@ async def readyz(request: HttpRequest) -> JsonResponse:
         "broker": _broker,
         "channel_layer": _channel_layer,
     }
+    if settings.RAG.web_search.provider:
+        checks["web_search"] = _web_search
     states = await asyncio.gather(*(_state(name, check) for name, check in checks.items()))
     dependencies = dict(zip(checks, states, strict=True))
     ready = all(state["state"] != "down" for state in states)
@@ -96,6 +98,12 @@ async def _ollama() -> str:
     if not status.reachable and settings.RAG.ollama.offline == "0":
         raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
     return "" if status.reachable else "not reachable; answers are extractive until it is"
+
+
+async def _web_search() -> str:
+    """What its calls have shown: a probe that came every few seconds would use up the engine's allowance."""
+    web = get_engine().web
+    return "failed several times in a row; answers do without it meanwhile" if web and web.is_failing else ""
 
 
 async def _broker() -> str:

@@ -146,6 +146,11 @@ class WebSearcher(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether it kept failing and is left alone for a while; known without asking it."""
+        ...
+
     async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
         """At most `limit` results, best first. Empty: looked, and found nothing. Raises WebSearchError."""
         ...

@@ -53,6 +53,20 @@ async def test_without_ollama_it_is_ready_and_says_so(
     assert (status, told["ollama"]["state"], told["ollama"]["reason"]) == (200, "offline", "not reachable")
 
 
+async def test_web_search_is_told_where_it_is_configured_and_never_decides_about_readiness(
+    async_client: AsyncClient, dependencies: pytest.MonkeyPatch, rag_settings: Any
+) -> None:
+    rag_settings(web_search={"provider": "searxng=http://127.0.0.1:9"})
+    assert (await ready(async_client))[1]["web_search"]["state"] == "ok"
+
+    async def failing() -> str:
+        return "failed several times in a row"
+
+    dependencies.setattr(health, "_web_search", failing)
+    status, told = await ready(async_client)
+    assert (status, told["web_search"]["state"]) == (200, "offline")
+
+
 async def test_without_a_database_it_is_not_ready_and_gives_no_details_away(
     async_client: AsyncClient, dependencies: pytest.MonkeyPatch
 ) -> None:

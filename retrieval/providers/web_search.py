@@ -55,6 +55,10 @@ class SearchEngine:
     def name(self) -> str:
         return f"{self.label} at {self._server}"
 
+    @property
+    def is_failing(self) -> bool:
+        return self._gate.breaker.state != "closed"
+
     async def search(self, query: str, *, limit: int) -> tuple[WebResult, ...]:
         """At most `limit` results, best first, each page once. Raises WebSearchError."""
         query = " ".join(query.split())[:MAX_QUERY_CHARS]

@@ -207,6 +207,8 @@ async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> N
 async def test_an_engine_that_keeps_failing_is_left_alone_for_a_while() -> None:
     numbers = replace(settings.RAG.web_search, provider="searxng=http://127.0.0.1:9")
     dead = SearxngSearcher(numbers, failures=1)
+    assert not dead.is_failing
     for reason in ("not reachable", "trying again"):
         with pytest.raises(WebSearchError, match=reason):
             await dead.search("fees", limit=5)
+    assert dead.is_failing
