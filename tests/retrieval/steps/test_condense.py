@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.condense import Condense, condense_without_model, is_reply, points_back
+from retrieval.steps.condense import Condense, chooses, condense_without_model, is_reply, points_back, takes_up
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 from tests.retrieval.steps.fakes import ask, make_tools, start_run
 
@@ -12,6 +12,11 @@ HISTORY = (
 YEARS = OpenClarification(
     question="How many books may I borrow?",
     clarification=Clarification(question="Which year do you mean?", options=("2025", "2022")),
+)
+
+OTHER = OpenClarification(
+    question="How many books may I borrow?",
+    clarification=Clarification(question="Which department do you mean?", options=("Library", "Registry")),
 )
 
 
@@ -47,6 +52,24 @@ def test_an_option_or_a_few_words_answer_an_open_clarification(text: str) -> Non
     assert "How many books may I borrow?" in condense_without_model(ask(text, open_clarification=YEARS))
 
 
+@pytest.mark.parametrize("text", ["I mean the rules that came in 2022, the older ones of the two", "２０２２ please"])
+def test_a_message_that_names_an_option_and_asks_nothing_chooses_it(text: str) -> None:
+    assert chooses(text, YEARS)
+    assert is_reply(text, YEARS)
+
+
+@pytest.mark.parametrize("text", ["What changed in 2022?", "both of them", "the older ones"])
+def test_other_words_choose_no_option(text: str) -> None:
+    assert not chooses(text, YEARS)
+
+
+def test_the_same_question_in_more_detail_takes_it_up_and_another_one_does_not() -> None:
+    assert takes_up("How many books may I borrow? (2022)", YEARS)
+    assert takes_up("How many books may I borrow under the rules of 2022?", YEARS)
+    assert not takes_up("How much is the resit fee in 2022?", YEARS)
+    assert not takes_up("How many books may I borrow?", None)
+
+
 @pytest.mark.parametrize("text", ["What is the resit fee?", "校长奖学金是多少？", "???"])
 def test_a_new_question_is_not_taken_for_the_reply(text: str) -> None:
     assert not is_reply(text, YEARS)
@@ -75,3 +98,26 @@ async def test_no_model_is_asked_about_the_first_question(online) -> None:
     await Condense(make_tools(settings.RAG)).condense(ask("Resit fee?"), "Resit fee?", run=run, language="en")
     assert run.trace.steps[0].status == "skipped"
     assert not online.chats
+
+
+ASKED_BACK = (HistoryMessage("user", YEARS.question), HistoryMessage("assistant", "Which year do you mean?"))
+
+
+async def test_a_chosen_option_needs_no_model(online) -> None:
+    run = start_run(settings.RAG)
+    question = ask("2022", history=ASKED_BACK, open_clarification=YEARS)
+    draft = condense_without_model(question)
+    text = await Condense(make_tools(settings.RAG)).condense(question, draft, run=run, language="en")
+    assert text == "How many books may I borrow? (2022)"
+    assert not online.chats
+
+
+async def test_whether_own_words_are_the_reply_or_a_new_question_is_the_models_to_say(online) -> None:
+    online.reply(structured=True, json={"standalone_question": "What is the resit fee in 2025?"})
+    run = start_run(settings.RAG)
+    question = ask("resit fee 2025, sorry", history=ASKED_BACK, open_clarification=OTHER)
+    draft = condense_without_model(question)
+    text = await Condense(make_tools(settings.RAG)).condense(question, draft, run=run, language="en")
+    assert text == "What is the resit fee in 2025?"
+    assert "Which year do you mean?" in online.chats[0].prompt
+    assert not takes_up(text, OTHER)
