@@ -60,7 +60,7 @@ def _wait_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"The site did not become ready:\n{log.read_text()[-4000:]}")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[Site]:
     """Web, worker and beat on a data folder of their own; only the models are simulated."""
     data_dir = tmp_path_factory.mktemp("site")
@@ -88,7 +88,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, milvus_uri: str) -> Iterator[
         ollama.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if executable is None:

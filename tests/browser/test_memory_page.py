@@ -1,0 +1,78 @@
+"""The page /memory/: what an answer left behind is there, found, taken off and kept, and switched off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import DESKTOP, PATIENCE_MS, PHONE, Site
+from tests.browser.test_journey import QUESTION, ask, sign_up, upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+OpenPage = Callable[..., Page]
+ANSWER = "Undergraduates may borrow up to ten books for four weeks [1]."
+FACT = "The loan limit of undergraduates: ten books."
+
+
+@pytest.fixture(autouse=True)
+def _model(site: Site) -> None:
+    site.ollama.reset()
+    site.ollama.reply(match='"solves"', json={"score": 0.9, "solves": True})
+    site.ollama.reply(match="condense a question", json={"fact": FACT})
+    site.ollama.reply(structured=False, text=ANSWER)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_an_answer_is_remembered_found_and_erased(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page(DESKTOP)
+    sign_up(page)
+    upload(page, tmp_path)
+    page.goto("/")
+    page.locator("[data-workflow]").click()
+    page.get_by_role("menuitemradio", name="Dual loop").click()
+    expect(ask(page, QUESTION).get_by_role("button", name="Copy the answer")).to_be_visible()
+
+    page.locator("summary.user-button").click()
+    page.get_by_role("link", name="Memory").click()
+    row = page.locator(".memory")
+    expect(row).to_contain_text(QUESTION)
+    page.get_by_role("searchbox").fill("zeppelin")
+    expect(page.locator("#empty")).to_contain_text("Nothing found")
+    page.get_by_role("searchbox").fill("books")
+    expect(row).to_have_count(1)
+
+    row.get_by_role("button", name="Delete this memory").click()
+    expect(row).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(row).to_have_count(1)
+    row.get_by_role("button", name="Delete this memory").click()
+    expect(row).to_have_count(0)
+    page.goto("/documents/")  # leaving makes it final
+    wait_until(lambda: page.request.get("/api/memory").json()["count"] == 0)
+    page.goto("/memory/")
+    expect(page.locator("#empty")).to_contain_text("Nothing is remembered yet")
+
+
+def test_the_switch_stays_as_it_was_put(open_page: OpenPage) -> None:
+    page = open_page(PHONE)
+    sign_up(page)
+    page.goto("/memory/")
+    switch = page.get_by_role("switch", name="Remember my answers")
+    expect(switch).to_be_checked()
+    page.locator("label.switch").click()
+    expect(page.locator("#enabled-note")).to_contain_text("Off")
+    page.reload()
+    expect(page.locator("#enabled-note")).to_contain_text("Off")
+    expect(switch).not_to_be_checked()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
