@@ -22,6 +22,7 @@ from retrieval.values import StoredChunk
 WEAK_WORD, NAME = 0.5, 1.5  # what general words and names weigh; other words weigh 1
 ASKED = 0.15  # of its weight that a word keeps which the question holds already
 LOCAL = 0.5  # share of the score that the best two neighbouring sentences give, the whole passage gives the rest
+MIN_TERMS = 2  # without a name or a figure, fewer say nothing that could be looked up: "Yes.", "So it is."
 NUMBER_CAP = 0.2  # the most that a statement gets with a number that no passage has
 NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other way round
 NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone tells
@@ -65,8 +66,8 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str, l
     if not readable:
         return Support(None, "the passage is in another language")
     said, asked = view_question(statement), view_question(question)
-    if not said.terms:
-        return Support(None, "it says nothing that could be looked up")
+    if len(said.terms) < MIN_TERMS and not said.names:
+        return Support(None, "it is too short to be looked up")
     views = [_view(passage) for passage in readable]
     known = f"{question}\n" + "\n".join(_all_text(passage) for passage in readable)
     missing = missing_numbers(statement, known)

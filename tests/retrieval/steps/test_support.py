@@ -57,6 +57,11 @@ def test_another_language_can_not_be_checked() -> None:
     assert score("The scholarship is EUR 5000.", "校长奖学金每学年5000欧元。") is None
 
 
+@pytest.mark.parametrize("statement", ["Yes.", "So it is.", "是的。", "Of course!"])
+def test_a_few_plain_words_can_not_be_checked(statement: str) -> None:
+    assert score(statement) is None or score(statement, "是的") is None
+
+
 def test_what_stands_beside_the_text_counts_as_said() -> None:
     assert score("The Library Regulations of 2025 set four weeks.", policy_year=2025) >= 0.5
 
