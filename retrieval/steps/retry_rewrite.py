@@ -14,10 +14,10 @@ from pydantic import BaseModel, Field
 
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grade import DocumentGrade
-from retrieval.steps.lexical_grader import strong_terms
 from retrieval.steps.quoting import label, one_line
 from retrieval.steps.rewrite import QUERY_CHARS, without_filler
 from retrieval.steps.step import attempt
+from retrieval.steps.term_coverage import strong_terms
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.values import ScoredChunk
 

@@ -68,7 +68,7 @@ async def test_a_clarifying_question_is_kept_with_its_options(online) -> None:
      {"json": {"scores": [{"passage": 77, "score": 1}], "verdict": "ANSWER"}}, {"status": 500, "error": "oom"},
      {"text": ""}],
 )  # fmt: skip
-async def test_without_a_usable_judgement_the_lexical_grader_serves(online, wrong) -> None:
+async def test_without_a_usable_judgement_the_trained_grader_serves(online, wrong) -> None:
     online.reply(**wrong)
     assessment, steps = await judge()
     assert assessment.candidates[0].chunk_id == "k2"
