@@ -21,11 +21,8 @@ async def steps_of(message_id: UUID) -> list[dict[str, str]]:
 
     Empty where the answer's events are gone already.
     """
-    steps = []
-    async for event in follow(message_id):
-        if event and event["type"] in STEP_TYPES:
-            steps.append({"type": event["type"], "content": event["content"]})
-    return steps
+    told = [entry[1] async for entry in seed_events(message_id) if entry]
+    return [event for event in told if event["type"] in STEP_TYPES]
 
 
 def answer_of(message: Mapping[str, Any], steps: list[dict[str, str]]) -> dict[str, Any]:
@@ -48,11 +45,16 @@ async def seed_events(message_id: UUID, *, after: int = 0) -> AsyncIterator[tupl
     """Pairs of an event's id and the event, up to `done` or `error`; None now and then while nothing happens.
 
     The id names the message too: a browser that reconnects sends it, and follows this answer instead of asking again.
+    A step that only repeats what its tool call said is left out.
     """
+    called = ""
     async for event in follow(message_id, after=after):
         if event is None:
             yield None
         elif told := seed_event(event):
+            if told["type"] == "reasoning" and told["content"] == called:
+                continue
+            called = told["content"] if told["type"] == "tool_call" else called
             number = "end" if event["type"] in FINAL_TYPES else event["seq"]
             yield f"{message_id}:{number}", told
 

@@ -1,7 +1,7 @@
 """ReAct (seed 004): rewrite a query that is short or chatty, search, evaluate, and answer with citations.
 
     START → router ─┬─ small talk ────────► greet ──► END
-                    ├─ nothing to search in ► no_answer ──► END
+                    ├─ no documents ──────► web_search, else no_answer ──► END
                     ├─ short or chatty ───► rewriter ─┬─ a query ──────────► retriever
                     │                          ▲      └─ none left to try ─► evaluator's other ways out
                     └─ clear ─► retriever      │
@@ -69,7 +69,7 @@ async def router(state: State, runtime: Runtime[Context]) -> State:
     language = answer_language(draft if question.open_clarification else question.text)
     prepared: State = {"language": language, "draft": draft, "query": draft, "filters": question.filters}
     if is_small_talk(question) or not has_documents(question):
-        return prepared
+        return prepared  # with nothing but the web there is no metadata to filter by
     filters = await Route(tools).route(question, draft, run=run)
     async with run.trace.step("plan") as step:
         reason = why_rewrite(question.text, draft, short_chars=tools.settings.react.short_query_chars)
@@ -80,11 +80,14 @@ async def router(state: State, runtime: Runtime[Context]) -> State:
     return {**prepared, "filters": filters, "should_rewrite": rewrites}
 
 
-def after_routing(state: State) -> Literal["greet", "no_answer", "rewriter", "retriever"]:
-    if is_small_talk(state["question"]):
+def after_routing(
+    state: State, runtime: Runtime[Context]
+) -> Literal["greet", "no_answer", "web_search", "rewriter", "retriever"]:
+    question = state["question"]
+    if is_small_talk(question):
         return "greet"
-    if not has_documents(state["question"]):
-        return "no_answer"
+    if not has_documents(question):
+        return "web_search" if may_search_web(question, runtime.context.tools) else "no_answer"
     return "rewriter" if state["should_rewrite"] else "retriever"
 
 

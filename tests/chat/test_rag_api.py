@@ -197,3 +197,17 @@ async def test_the_calls_stand_in_the_openapi_schema(api: Api) -> None:
     schema = (await api.call("get", "/api/schema?format=json")).json()["paths"]
     assert {"/api/rag/upload", "/api/rag/query", "/api/rag/query-stream"} <= set(schema)
     assert schema["/api/rag/query-stream"]["get"]["parameters"]
+
+
+async def test_a_step_that_repeats_its_tool_call_is_told_once(api: Api, workflow: ScriptedWorkflow) -> None:
+    class Repeating(ScriptedWorkflow):
+        async def _answer(self, trace: Any) -> Any:
+            async with trace.step("rewrite") as step:
+                step.summary = "“a” → “b”"
+                await trace.sink.tool_called("query_rewriter", step.summary, step)
+            return await super()._answer(trace)
+
+    repeating = Repeating()
+    workflow._answer = repeating._answer  # type: ignore[method-assign]
+    contents = [step["content"] for step in (await query(api)).json()["steps"]]
+    assert contents.count("“a” → “b”") == 1

@@ -186,6 +186,16 @@ async def test_what_the_documents_do_not_hold_is_looked_up_on_the_web_after_the_
     assert trace.usage().llm_rounds <= ReactWorkflow.rounds.worst
 
 
+async def test_where_there_are_no_documents_at_all_the_web_is_searched_at_once(online) -> None:
+    online.reply(match="SUFFICIENT", json=ENOUGH)
+    searcher = MemorySearcher(())
+    question = ask(ABSENT, scope=EMPTY_SCOPE, options=WEB)
+    result, trace, _ = await answer(question, web=MemoryWeb((PARKING,)), searcher=searcher)
+    assert (result.decision, searcher.requests) == ("ANSWER", [])
+    assert "EUR 7" in result.text
+    assert trace.usage().llm_rounds == 3
+
+
 @pytest.mark.parametrize("options", [AnswerOptions(), AnswerOptions(web_search=False)])
 async def test_the_web_is_never_searched_unasked(online, options: AnswerOptions) -> None:
     online.reply(match="SUFFICIENT", json=TOO_LITTLE)
