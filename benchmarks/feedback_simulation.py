@@ -1,0 +1,322 @@
+"""Do ratings make retrieval better, and nothing worse? Simulated users on labelled sets, against two known formulas.
+
+    python -m benchmarks.feedback_simulation FOLDER --embeddings EMBEDDINGS [--sets a,b] [--rounds 3] [--json]
+
+FOLDER holds one folder per set, as for `manage.py evaluate`; EMBEDDINGS holds {set}.corpus.npy and {set}.queries.npy
+(float32, unit length, file order), made with the embedding model of the Ollama server at OLLAMA_BASE_URL, which embeds
+the paraphrases.
+
+The questions of half of the documents are rated: each is asked by two to four users, each time in other words, in
+`--rounds` rounds; users see the ranking that the round before gave them and rate it, 20 % of the verdicts the wrong way
+round. After each round boosts are made from all votes, by the code of the feedback loop, and pass its guard (one rated
+question in ten is golden, and not reported). Then nDCG@10 is measured on
+
+- paraphrases: new wordings of rated questions,
+- same documents: unseen questions about documents that rated questions were about,
+- other documents: unseen questions about the other half.
+
+Beside ours, on the same votes: Onyx's formula (score × a sigmoid of the document's net votes) and RAGFlow's (one unit
+on the score for each net vote on the chunk). `attack`: 5 % of the users rate everything the wrong way round, as often
+as they may. `noise 40 %`: two verdicts in five are wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.feedback_rankers import (
+    SPACE,
+    Asked,
+    Ranker,
+    Vector,
+    document_id,
+    net_votes,
+    onyx,
+    ours,
+    plain,
+    ragflow,
+    search,
+)
+from benchmarks.feedback_users import SHOWN, User, paraphrase
+from benchmarks.grader_data import LabelledSet
+from benchmarks.tables import show
+from feedback import boosts as formulas
+from feedback.boosts import Votes
+from feedback.guard import Compared, judge, ndcg
+from feedback.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
+from ragsite.rag_settings import FeedbackSettings, OllamaSettings
+from retrieval.analysis import query_terms
+from retrieval.evaluation.embeddings import EmbeddingCache
+from retrieval.providers.registry import ModelRegistry
+
+FEEDBACK = FeedbackSettings()
+USERS, ATTACKERS = 200, 0.05
+PARAPHRASES = 6  # of a rated question; the last two are kept for measuring
+MEASURED = 2
+
+
+@dataclass(slots=True)
+class Ledger:
+    """All votes so far, as the feedback loop keeps them."""
+
+    rows: list[tuple[int, int, int, float, float, int]] = field(default_factory=list)
+
+    def add(self, *, question: int, passage: int, voter: int, weight: float, document_weight: float, day: int) -> None:
+        self.rows.append((question, passage, voter, weight, document_weight, day))
+
+    def votes(self) -> Votes:
+        table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 6)
+        whole = table.astype(np.int64)
+        return Votes(
+            key=np.arange(len(table)), question=whole[:, 0], passage=whole[:, 1], document=whole[:, 1],
+            voter=whole[:, 2], value=table[:, 3], document_value=table[:, 4], day=whole[:, 5],
+        )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ the round
+def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snapshot:
+    """As `feedback.services.proposals` makes a revision; bursts wait for a person, so they are left out."""
+    votes = votes.where(formulas.within_the_cap(votes, per_day=FEEDBACK.ratings_per_day))
+    bursts = formulas.find_bursts(votes, least_votes=FEEDBACK.burst_votes, accounts=FEEDBACK.burst_accounts)
+    if bursts:
+        votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
+    votes = formulas.decayed(formulas.one_voice(votes), today=today, half_life_days=FEEDBACK.half_life_days)
+    queries = formulas.strongest(
+        formulas.query_tallies(votes), prior=FEEDBACK.query_prior, least_effect=FEEDBACK.least_effect,
+        limit=FEEDBACK.max_live_boosts,
+    )  # fmt: skip
+    priors = formulas.document_tallies(votes, prior=FEEDBACK.document_prior, min_raters=FEEDBACK.min_document_raters)
+    priors = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(FEEDBACK.least_effect / 2))
+    columns = zip(priors.document, priors.multiplier, priors.raters_up, priors.raters_down, strict=True)
+    documents = {
+        document_id(int(document)): DocumentPrior(multiplier=float(by), raters_up=int(up), raters_down=int(down))
+        for document, by, up, down in columns
+    }
+    content = Content(
+        queries=queries,
+        documents=documents,
+        parameters={
+            "prior": FEEDBACK.query_prior,
+            "cosine_from": FEEDBACK.cosine_from,
+            "cosine_full": FEEDBACK.cosine_full,
+            "overlap_from": FEEDBACK.overlap_from,
+            "overlap_full": FEEDBACK.overlap_full,
+        },
+    )
+    rated = RatedQuestions(
+        ids=np.arange(len(questions)),
+        terms=[query_terms(one.text) for one in questions],
+        vectors={SPACE: np.stack([one.vector for one in questions])},
+    )
+    return Snapshot(content, rated, {int(passage): str(passage) for passage in np.unique(queries.passage)})
+
+
+# ------------------------------------------------------------------------------------------------ the questions
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    text: str
+    relevant: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    rated: list[Question]
+    golden: list[Question]
+    same: list[Question]
+    other: list[Question]
+
+
+def split(data: LabelledSet, folder: Path, *, limit: int, draw: np.random.Generator) -> Split:
+    """A set with train questions rates those; else the questions about half of the documents, half of them unseen."""
+    asked = questions_of(folder, "queries.jsonl", "qrels.tsv", data)
+    if (folder / "queries_train.jsonl").exists():
+        rated, unseen = questions_of(folder, "queries_train.jsonl", "qrels_train.tsv", data), asked
+    else:
+        half = set(np.flatnonzero(draw.random(data.size) < 0.5).tolist())
+        inside = [one for one in asked if min(one.relevant) in half]
+        chosen = draw.random(len(inside)) < 0.5
+        rated = [one for one, kept in zip(inside, chosen, strict=True) if kept]
+        unseen = [one for one, kept in zip(inside, chosen, strict=True) if not kept]
+        unseen += [one for one in asked if min(one.relevant) not in half]
+    rated = some(rated, limit, draw)
+    golden, rated = rated[: len(rated) // 10], rated[len(rated) // 10 :]
+    known = frozenset().union(*(one.relevant for one in rated))
+    return Split(
+        rated=rated,
+        golden=golden,
+        same=some([one for one in unseen if one.relevant & known], limit, draw),
+        other=some([one for one in unseen if not one.relevant & known], limit, draw),
+    )
+
+
+def questions_of(folder: Path, queries: str, qrels: str, data: LabelledSet) -> list[Question]:
+    answers: dict[str, set[int]] = {}
+    for line in (folder / qrels).read_text(encoding="utf-8").splitlines():
+        query, document, grade = line.split("\t")[:3]
+        if float(grade) > 0 and document in data.place:
+            answers.setdefault(query, set()).add(data.place[document])
+    rows = [json.loads(line) for line in (folder / queries).read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [Question(text=row["text"], relevant=frozenset(answers[row["id"]])) for row in rows if row["id"] in answers]
+
+
+def some(questions: list[Question], limit: int, draw: np.random.Generator) -> list[Question]:
+    return [questions[at] for at in draw.permutation(len(questions))[:limit]]
+
+
+# ------------------------------------------------------------------------------------------------ a whole life
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Questions to measure with, and their nDCG@10 without feedback."""
+
+    name: str
+    asked: list[Asked]
+
+    def ndcg(self, rank: Ranker) -> float:
+        return fmean(ndcg([([str(p) for p in rank(one)], {str(p): 1 for p in one.relevant}) for one in self.asked]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """One set, searched once for every wording. wordings: of each rated question, those to be rated."""
+
+    wordings: list[list[Asked]]
+    golden: list[Asked]
+    groups: list[Group]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    rankers: Mapping[str, Ranker]
+    votes: int
+    held: int
+
+
+def live_through(world: World, *, noise: float, attackers: float, rounds: int, seed: int) -> Outcome:
+    """Users ask, see the ranking as it is by then, and rate it; after each round the guard decides on new boosts."""
+    draw = np.random.default_rng(seed)
+    users = [User(number=at, noise=noise, malicious=at < USERS * attackers) for at in range(USERS)]
+    ledger, questions, rank, held = Ledger(), [], plain, 0
+    for day in range(rounds):
+        for wordings in world.wordings:
+            for asked in wordings[day::rounds]:
+                user = users[int(draw.integers(USERS))]
+                shown = rank(asked)[:SHOWN]
+                for credit in user.rate(shown, set(asked.relevant), draw):
+                    ledger.add(
+                        question=len(questions), passage=shown[credit.marker - 1], voter=user.number,
+                        weight=credit.weight, document_weight=credit.document_weight, day=day,
+                    )  # fmt: skip
+                questions.append(asked)
+        proposed = ours(snapshot_of(ledger.votes(), questions, today=rounds))
+        report = judge(
+            [compared(one, rank, proposed) for one in world.golden],
+            [compared(one, rank, proposed) for one in questions[-FEEDBACK.recent_questions :]],
+            margin=FEEDBACK.golden_margin, max_churn=FEEDBACK.max_churn,
+        )  # fmt: skip
+        if report.passed:
+            rank = proposed
+        else:
+            held += 1
+    net = net_votes(ledger.votes())
+    rankers = {"no feedback": plain, "ours": rank, "Onyx's formula": onyx(net), "RAGFlow's unit": ragflow(net)}
+    return Outcome(rankers=rankers, votes=len(ledger.rows), held=held)
+
+
+def compared(asked: Asked, before: Ranker, after: Ranker) -> Compared:
+    return Compared(
+        question=asked.text,
+        before=[str(one) for one in before(asked)],
+        after=[str(one) for one in after(asked)],
+        relevant={str(one): 1 for one in asked.relevant},
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the command
+async def embedded(texts: Sequence[str], cache: Path) -> dict[str, Vector]:
+    """By the embedding model of the server, kept on disk."""
+    models = ModelRegistry(OllamaSettings(base_url=os.environ["OLLAMA_BASE_URL"], offline="0"))
+    try:
+        with EmbeddingCache(cache) as known, tqdm(total=len(set(texts)), desc="embedding", leave=False) as bar:
+            return await known.embed(await models.default_embedder(), "query", texts, batch=32, bar=bar)
+    finally:
+        await models.close()
+
+
+def build(name: str, options: argparse.Namespace) -> World:
+    data = LabelledSet(name, options.folder, options.embeddings)
+    draw = np.random.default_rng(options.seed)
+    parts = split(data, options.folder / name, limit=options.limit, draw=draw)
+    wordings = [[paraphrase(one.text, draw) for _ in range(PARAPHRASES)] for one in parts.rated]
+    unseen = [one.text for one in (*parts.golden, *parts.same, *parts.other)]
+    cache = options.embeddings / "feedback_simulation.sqlite3"
+    vectors = asyncio.run(embedded([*unseen, *(text for texts in wordings for text in texts)], cache))
+
+    def ask(text: str, question: Question) -> Asked:
+        vector = vectors[text]
+        return Asked(text=text, vector=vector, relevant=question.relevant, found=search(data, text, vector))
+
+    asked = [[ask(text, question) for text in texts] for texts, question in zip(wordings, parts.rated, strict=True)]
+    # Each question is rated in two to four wordings.
+    rated = [of_one[: int(draw.integers(2, PARAPHRASES - MEASURED + 1))] for of_one in asked]
+    return World(
+        wordings=rated,
+        golden=[ask(one.text, one) for one in parts.golden],
+        groups=[
+            Group(name="paraphrases", asked=[one for of_one in asked for one in of_one[-MEASURED:]]),
+            Group(name="same documents", asked=[ask(one.text, one) for one in parts.same]),
+            Group(name="other documents", asked=[ask(one.text, one) for one in parts.other]),
+        ],
+    )
+
+
+SCENES = {"noise 20 %": (0.2, 0.0), "attack": (0.2, ATTACKERS), "noise 40 %": (0.4, 0.0)}
+
+
+def rows_of(name: str, world: World, options: argparse.Namespace) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for scene, (noise, attackers) in SCENES.items():
+        lived = live_through(world, noise=noise, attackers=attackers, rounds=options.rounds, seed=options.seed)
+        for group in world.groups:
+            if not group.asked:
+                continue
+            values = {by: 100 * group.ndcg(rank) for by, rank in lived.rankers.items()}
+            base = values["no feedback"]
+            rows.append(
+                {
+                    "set": name, "scene": scene, "questions": group.name, "n": len(group.asked), **values,
+                    "closed %": 100 * (values["ours"] - base) / (100 - base) if base < 100 else 0.0,
+                    "votes": lived.votes, "held": lived.held,
+                }
+            )  # fmt: skip
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--embeddings", type=Path, required=True)
+    parser.add_argument("--sets", default="scifact_en,hotpotqa_en,squad2_en,xquad_en")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=400, help="questions of a kind and set, at most")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    for name in options.sets.split(","):
+        rows += rows_of(name, build(name, options), options)
+    notes = ["nDCG@10 × 100. closed: ours, share of the distance to 100. held: rounds that the guard did not let live."]
+    show(rows, as_json=options.json, notes=notes)
+
+
+if __name__ == "__main__":
+    main()
