@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from retrieval.values import CollectionRef, SearchScope
+
 WORKFLOW = "self_corrective"
 # Which node of the workflow's graph a step of the decision path belongs to.
 NODE_OF_STEP = {
@@ -26,8 +28,8 @@ STATUS = {"skipped": "skipped", "failed": "error"}  # of a node; every other ste
 Step = Mapping[str, Any]
 
 
-def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
-    """`message`: what `chat.message_data` makes of the finished answer. `query`: as it was sent."""
+def response_data(message: Mapping[str, Any], *, query: str, scope: SearchScope) -> dict[str, Any]:
+    """`message`: what `chat.message_data` makes of the finished answer. `query`: as it was sent; `scope`: searched."""
     steps: Sequence[Step] = message["decision_path"]
     history = rewrite_history(steps)
     documents = graded_documents(steps)
@@ -43,7 +45,12 @@ def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
             "rewriteCount": len(history),
         },
         "rewriteHistory": history,
-        "retrieval": {"totalDocuments": len(documents), "filteredDocuments": passed, "documents": documents},
+        "retrieval": {
+            "totalDocuments": len(documents),
+            "filteredDocuments": passed,
+            "documents": documents,
+            "collections": [_collection(ref) for ref in scope.collections],
+        },
         "graderResult": grader_result(steps),
         "workflow": {
             "nodeExecutions": node_executions(steps),
@@ -52,6 +59,16 @@ def response_data(message: Mapping[str, Any], *, query: str) -> dict[str, Any]:
         },
         "sessionId": message["session_id"],
         "messageId": message["message_id"],
+    }
+
+
+def _collection(ref: CollectionRef) -> dict[str, Any]:
+    """With the embedding model that its dimension stands for: the one that the query was embedded with."""
+    space = ref.space
+    return {
+        "name": ref.name,
+        "embeddingModel": space.model if space else None,
+        "dimension": space.dim if space else None,
     }
 
 

@@ -142,10 +142,17 @@ class GradedDocumentSerializer(serializers.Serializer[Any]):
     metadata = serializers.DictField(help_text="documentId, title, fileName, page, heading, scores.")
 
 
+class SearchedCollectionSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    embeddingModel = serializers.CharField(allow_null=True, help_text="Null: nothing was ingested yet.")
+    dimension = serializers.IntegerField(allow_null=True)
+
+
 class RetrievalSerializer(serializers.Serializer[Any]):
     totalDocuments = serializers.IntegerField(help_text="Graded, over all searches.")
     filteredDocuments = serializers.IntegerField(help_text="Of them, those that passed.")
     documents = GradedDocumentSerializer(many=True)
+    collections = SearchedCollectionSerializer(many=True, help_text="That were searched.")
 
 
 class DocumentGradeSerializer(GradeSerializer):
@@ -224,4 +231,5 @@ class SelfCorrectiveApi(ChatView):
         if wants_events(request):
             return event_stream(assignment.message_id)
         message = await finished_message(assignment.message_id)
-        return Response(response_data(message, query=serializer.validated_data["query"]))
+        query, scope = serializer.validated_data["query"], assignment.question.scope
+        return Response(response_data(message, query=query, scope=scope))

@@ -171,9 +171,10 @@ class Grade:
                 relevant_score=self.tools.settings.grade.relevant_score,
                 semantic=semantic,
             )
+            wanted = {grade_key(document) for document in fresh}
             for document, estimate in zip(documents, estimates, strict=True):
-                if document in fresh:
-                    grades.setdefault(grade_key(document), estimate)
+                if (key := grade_key(document)) in wanted:
+                    grades.setdefault(key, estimate)
         return grades
 
 

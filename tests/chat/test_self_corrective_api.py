@@ -89,6 +89,27 @@ async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: A
     assert any(line.startswith("RETRIEVE: ") for line in data["workflow"]["decisionPath"])
 
 
+async def test_the_query_is_embedded_with_the_collections_own_model(api: Api, handbook: Handbook, online: Any) -> None:
+    collection = await handbook()
+    data = (await post(api)).json()
+    assert data["retrieval"]["collections"] == [
+        {"name": "handbook", "embeddingModel": collection.embedding_model, "dimension": collection.embedding_dim}
+    ]
+    assert online.embeds[-1].body["model"] == collection.embedding_model
+
+
+async def test_while_that_model_is_away_words_are_searched_for_and_it_says_so(
+    api: Api, handbook: Handbook, online: Any
+) -> None:
+    collection = await handbook()
+    online.remove_model(collection.embedding_model)
+    await get_engine().models.status(refresh=True)
+    data = (await post(api)).json()
+    searched = next(one for one in data["workflow"]["nodeExecutions"] if one["node"] == "retrieve")
+    assert data["success"] and data["retrieval"]["totalDocuments"] > 0
+    assert collection.embedding_model in searched["error"]
+
+
 async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handbook: Handbook, online: Any) -> None:
     await handbook()
     online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 0.8, "reasoning": "another topic"})
