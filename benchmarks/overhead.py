@@ -25,6 +25,8 @@ from retrieval.values import EmbeddingSpace
 SPACE = EmbeddingSpace("no-time", DIM)
 WARM_UP = 3
 ALLOWED_FACTOR, ALLOWED_MS = 1.5, 40.0
+SENTENCE = 12  # words
+CONSONANTS, VOWELS = "bcdfghjklmnprstv", "aeiou"
 ANSWER = "The text says so [1]. " * 12
 
 
@@ -94,7 +96,7 @@ async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object
     from retrieval.workflows import make_toolbox
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
-    corpus = await asyncio.to_thread(make_corpus, chunks, questions + WARM_UP)
+    corpus = await asyncio.to_thread(lambda: prose(make_corpus(chunks, questions + WARM_UP)))
     engine = get_engine()
     models: Any = InstantModels(corpus)
     async with filled(corpus, engine.index) as scope:
@@ -114,6 +116,30 @@ async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object
                 these = replace(these, settings=good)
             rows.append(await _measure(name, CorrectiveWorkflow(these), corpus.queries, scope))
     return rows
+
+
+def prose(corpus: Corpus) -> Corpus:
+    """The same texts as sentences of words that are made of letters: codes, which w123 is, are analysed otherwise."""
+    return replace(
+        corpus,
+        texts=[_sentences(text.split()) for text in corpus.texts],
+        queries=[f"What about {_sentences(text.split())[:-1]}?" for text in corpus.queries],
+    )
+
+
+def _sentences(words: Sequence[str]) -> str:
+    spelt = [_spelt(int(word[1:])) for word in words]
+    parts = [" ".join(spelt[at : at + SENTENCE]) for at in range(0, len(spelt), SENTENCE)]
+    return ". ".join(part.capitalize() for part in parts) + "."
+
+
+def _spelt(number: int) -> str:
+    """Each number as a word of its own, of four syllables."""
+    word = ""
+    for _ in range(4):
+        number, syllable = divmod(number, len(CONSONANTS) * len(VOWELS))
+        word += CONSONANTS[syllable // len(VOWELS)] + VOWELS[syllable % len(VOWELS)]
+    return word
 
 
 async def _measure(name: str, workflow: Any, queries: Sequence[str], scope: Any) -> dict[str, object]:

@@ -146,10 +146,8 @@ class Judge:
         self, question: str, pool: tuple[ScoredChunk, ...], step: StepRecord, language: Language
     ) -> RetrievalJudgement:
         settings = self.tools.settings.rerank
-        length = settings.snippet_length
-        passages = "\n\n".join(
-            quote_passage(number, candidate.chunk, best_window(candidate.chunk.text, question, length), language)
-            for number, candidate in enumerate(pool, start=1)
+        passages = await asyncio.to_thread(
+            quote_pool, question, pool, length=settings.snippet_length, language=language
         )
         given = {"passages": passages, "question": one_line(question)}
         if settings.evaluator == "eight_criteria":
@@ -209,6 +207,14 @@ class Judge:
             holds_answer=holds,
             worth=worth,
         )
+
+
+def quote_pool(question: str, pool: Sequence[ScoredChunk], *, length: int, language: Language) -> str:
+    """Of each passage the window that says most about the question. Some ms of CPU: keep it off the event loop."""
+    return "\n\n".join(
+        quote_passage(number, candidate.chunk, best_window(candidate.chunk.text, question, length), language)
+        for number, candidate in enumerate(pool, start=1)
+    )
 
 
 def scale(judgement: RetrievalJudgement, lexical: Sequence[float]) -> list[float]:

@@ -20,12 +20,11 @@ from ragsite.rag_settings import PlannedSettings
 from retrieval.errors import ModelOutputError
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grading import grade_passages
-from retrieval.steps.judge import Assessment, rerank, scale
+from retrieval.steps.judge import Assessment, quote_pool, rerank, scale
 from retrieval.steps.question_profile import asks_about_today
-from retrieval.steps.quoting import one_line, quote_passage
+from retrieval.steps.quoting import one_line
 from retrieval.steps.route import years_in
 from retrieval.steps.schemas import PassageScore, RetrievalJudgement
-from retrieval.steps.snippet import best_window
 from retrieval.steps.step import attempt
 from retrieval.steps.term_coverage import coverage, full_text, strong_terms, term_weights, terms_of
 from retrieval.steps.toolbox import Run, Toolbox
@@ -155,10 +154,8 @@ class Reflect:
         lexical: _Scores,
         language: Language,
     ) -> _Scores | None:
-        length = self.tools.settings.rerank.snippet_length
-        quoted = "\n\n".join(
-            quote_passage(number, candidate.chunk, best_window(candidate.chunk.text, question, length), language)
-            for number, candidate in enumerate(shown, start=1)
+        quoted = await asyncio.to_thread(
+            quote_pool, question, shown, length=self.tools.settings.rerank.snippet_length, language=language
         )
         told = await self.tools.complete(
             "fast",

@@ -1,0 +1,171 @@
+"""Every workflow with every way in which a model server fails: the user always gets an answer, a part that is marked as
+one, or a sentence that says what is the matter; and the decision path tells why."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from retrieval.trace import Trace
+from retrieval.values import Answer, HistoryMessage
+from retrieval.workflows import WORKFLOW_NAMES, available_workflows, get_workflow
+from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, make_tools
+
+QUESTION = "What is the deposit for a room in Lakeside hall?"
+HISTORY = (HistoryMessage("user", "I want to live on the campus."), HistoryMessage("assistant", "There are two halls."))
+ANSWER = "The deposit for a room in Lakeside hall is EUR 300 [1]. It is paid back within 30 days [1]."
+GENEROUS_S = 60.0  # only a hang takes so long
+# Only for faults that are a silence: a call that is well may take its time on a busy machine.
+SHORT = {"first_token_timeout_s": 0.2, "structured_timeout_s": 0.2, "between_tokens_timeout_s": 0.2}
+SILENT = {"first token too late", "stalls at once"}
+
+# What the server does with every call.
+OUTAGES: dict[str, dict[str, Any]] = {
+    "404 model": {"status": 404, "error": "model 'test-chat' not found"},
+    "500": {"status": 500, "error": "out of memory"},
+    "503": {"status": 503, "error": "server busy, please try again"},
+    "first token too late": {"delay_s": 60.0},
+    "stalls at once": {"stall_after": 0},
+    "disconnects at once": {"disconnect_after": 0},
+    "error line at once": {"error_after": 0},
+    "empty answer": {"text": ""},
+}
+# What it does in the middle of the answer; the structured calls before it are well.
+BREAKS: dict[str, dict[str, Any]] = {
+    "stalls": {"stall_after": 6},
+    "disconnects": {"disconnect_after": 6},
+    "garbage line": {"malformed_after": 6},
+    "error line": {"error_after": 6},
+    "no end mark": {"missing_end": True},
+    "endless": {"endless": True},
+    "done_reason: length": {"done_reason": "length"},
+}
+# What it says where JSON was asked for; the answer itself is well.
+NONSENSE: dict[str, dict[str, Any]] = {
+    "malformed JSON": {"text": '{"scores": [{"passage": 1, '},
+    "no JSON": {"text": "I would rather not."},
+    "JSON of the wrong shape": {"json": {"wrong": 1}},
+    "JSON of wrong types": {"json": {"scores": "high", "tasks": 7, "queries": None, "verdict": 3, "route": []}},
+    "endless JSON": {"text": '{"queries": ["', "endless": True},
+}
+
+
+@pytest.fixture(params=WORKFLOW_NAMES)
+def workflow(request: pytest.FixtureRequest, rag_settings: Any) -> str:
+    """Each of the five, with limits that a test can wait for."""
+    if request.param not in available_workflows():
+        pytest.skip("not there yet")
+    rag_settings(ollama={"busy_retry_s": 0.01, "max_answer_tokens": 24})
+    return str(request.param)
+
+
+async def answered(name: str, *, text: str = QUESTION, history: Any = HISTORY) -> tuple[Answer, Trace, Events]:
+    tools = make_tools(settings.RAG, HANDBOOK)
+    engine: Any = SimpleNamespace(
+        settings=tools.settings, models=tools.models, store=tools.store, searcher=tools.searcher, boosts=None,
+        reranker=None, web=None, memory=None,
+    )  # fmt: skip
+    events = Events()
+    trace = Trace(events)
+    try:
+        async with asyncio.timeout(GENEROUS_S):
+            answer = await get_workflow(name, engine=engine).answer(ask(text, history=history), trace=trace)
+    finally:
+        await tools.models.close()
+    return answer, trace, events
+
+
+def assert_told(trace: Trace) -> None:
+    """The path names a step that fell back, with its reason."""
+    assert trace.degraded
+    assert all(entry["reason"] for entry in trace.degraded)
+
+
+@pytest.mark.parametrize("fault", OUTAGES)
+async def test_with_no_usable_call_the_documents_are_quoted(
+    online, workflow: str, fault: str, rag_settings: Any
+) -> None:
+    if fault in SILENT:
+        rag_settings(ollama=SHORT)
+    online.reply(**OUTAGES[fault])
+    answer, trace, events = await answered(workflow)
+    assert answer.text == events.text
+    assert answer.decision == "ANSWER"
+    assert "EUR 300" in answer.text
+    assert not answer.model
+    assert_told(trace)
+    assert "generate" in {entry["step"] for entry in trace.degraded}
+
+
+async def test_with_no_server_the_documents_are_quoted(workflow: str, rag_settings: Any) -> None:
+    rag_settings(ollama={"base_url": "http://127.0.0.1:9", "offline": "auto"})
+    answer, trace, events = await answered(workflow)
+    assert answer.text == events.text
+    assert "EUR 300" in answer.text
+    assert_told(trace)
+
+
+async def test_a_server_that_dies_in_between_is_done_without(online, workflow: str) -> None:
+    stopped = asyncio.get_running_loop().run_in_executor(None, _stop_at_the_first_call, online)
+    online.reply(delay_s=60.0)
+    answer, trace, events = await answered(workflow)
+    await stopped
+    assert answer.text == events.text
+    assert "EUR 300" in answer.text
+    assert_told(trace)
+
+
+def _stop_at_the_first_call(server: Any) -> None:
+    end = time.monotonic() + GENEROUS_S
+    while not server.chats and time.monotonic() < end:
+        time.sleep(0.005)
+    server.stop()
+
+
+@pytest.mark.parametrize("fault", BREAKS)
+async def test_an_answer_that_breaks_off_is_marked_as_a_part(
+    online, workflow: str, fault: str, rag_settings: Any
+) -> None:
+    if fault == "stalls":
+        rag_settings(ollama={"between_tokens_timeout_s": 0.4})
+    online.reply(structured=False, text=ANSWER, **BREAKS[fault])
+    answer, trace, events = await answered(workflow)
+    assert answer.text == events.text
+    assert "The" in answer.text
+    assert answer.partial
+    assert "generate" in {entry["step"] for entry in trace.degraded}
+
+
+@pytest.mark.parametrize("fault", NONSENSE)
+async def test_nonsense_in_place_of_json_leaves_the_answer_whole(online, workflow: str, fault: str) -> None:
+    online.reply(structured=True, **NONSENSE[fault])
+    online.reply(structured=False, text="The deposit for a room in Lakeside hall is EUR 300 [1].")
+    answer, trace, events = await answered(workflow)
+    assert answer.text == events.text == "The deposit for a room in Lakeside hall is EUR 300 [1]."
+    assert (answer.decision, answer.partial) == ("ANSWER", False)
+    assert_told(trace)
+
+
+async def test_nothing_goes_on_past_the_workflows_time(online, workflow: str, rag_settings: Any) -> None:
+    rag_settings(
+        ollama={"first_token_timeout_s": 900.0, "structured_timeout_s": 900.0, "between_tokens_timeout_s": 900.0},
+        **{workflow: {"timeout_s": 0.3}},
+    )
+    online.reply(delay_s=900.0)
+    answer, trace, events = await answered(workflow)
+    assert answer.text == events.text
+    assert answer.text
+    assert_told(trace)
+
+
+async def test_a_greeting_is_returned_without_a_model(online, workflow: str) -> None:
+    online.reply(status=500, error="out of memory")
+    answer, trace, events = await answered(workflow, text="Hello!", history=())
+    assert answer.text == events.text
+    assert answer.text.startswith("Hello")
+    assert_told(trace)
