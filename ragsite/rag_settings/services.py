@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ragsite.rag_settings.fields import check, env
+from ragsite.rag_settings.fields import check, env, is_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +84,13 @@ class WebSearchSettings:
     prompt: str = "web_query"  # its file in retrieval/prompts
 
     def __post_init__(self) -> None:
-        known = self.provider in ("", "google") or self.provider.startswith(("searxng=http://", "searxng=https://"))
+        kind, _, address = self.provider.partition("=")
+        known = self.provider in ("", "google") or (kind == "searxng" and is_address(address))
         check(known, f"provider={self.provider!r} is neither searxng=URL nor google")
         if self.provider == "google":
             check(bool(self.google_api_key), "google_api_key must be set where RAG_WEB_SEARCH is google")
             check(bool(self.google_cse_id), "google_cse_id must be set where RAG_WEB_SEARCH is google")
-        check(self.google_url.startswith(("http://", "https://")), "google_url must start with http:// or https://")
+        check(is_address(self.google_url), "google_url must be an http:// or https:// address")
         check(1 <= self.max_results <= 10, f"max_results={self.max_results} is not in 1..10")
         check(50 <= self.snippet_chars <= 4000, f"snippet_chars={self.snippet_chars} is not in 50..4000")
         check(self.max_answer_kib >= 1 and self.timeout_s > 0, "max_answer_kib and timeout_s must be positive")

@@ -21,6 +21,7 @@ import httpx
 from ragsite.rag_settings import RerankSettings
 from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
 from retrieval.providers.breaker import CircuitBreaker, Gate
+from retrieval.providers.tls import tls_context
 
 MAX_ANSWER_BYTES = 1_000_000
 MAX_TEXT_CHARS = 4_000  # cross-encoders read 512 tokens, the larger ones a few thousand
@@ -58,7 +59,8 @@ class HttpReranker:
 
     async def _scores(self, query: str, texts: list[str]) -> list[float]:
         problem: ModelError = ModelOutputError("the reranker knows neither form of the call")
-        async with httpx.AsyncClient(timeout=self._settings.timeout_s, trust_env=False) as client:
+        limit_s, tls = self._settings.timeout_s, await tls_context()
+        async with httpx.AsyncClient(timeout=limit_s, trust_env=False, verify=tls) as client:
             for shape in list(self._shapes):
                 status, body = await self._post(client, self._body(shape, query, texts))
                 if status in WRONG_SHAPE:

@@ -22,6 +22,7 @@ from ragsite.rag_settings import WebSearchSettings
 from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError, WebSearchError
 from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers.breaker import CircuitBreaker, Gate
+from retrieval.providers.tls import tls_context
 from retrieval.providers.web_results import google_results, searxng_results
 
 AT_ONCE = 4
@@ -93,8 +94,8 @@ class SearchEngine:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}  # nothing that unpacks to more
         url = self._url.copy_merge_params(parameters)
         async with (
-            httpx.AsyncClient(timeout=self._settings.timeout_s, trust_env=False, follow_redirects=False) as client,
-            client.stream("GET", url, headers=headers) as response,
+            httpx.AsyncClient(timeout=self._settings.timeout_s, trust_env=False, verify=await tls_context()) as client,
+            client.stream("GET", url, headers=headers, follow_redirects=False) as response,
         ):
             self._check(response)
             received = bytearray()

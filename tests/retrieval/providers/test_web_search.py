@@ -41,6 +41,14 @@ def test_google_without_its_key_is_refused_at_start_by_the_variables_name(missin
         RagSettings.from_env(environ)
 
 
+@pytest.mark.parametrize("wrong", ["bing", "searxng", "searxng=", "searxng=search.example.org", "searxng=http://",
+                                   "searxng=ftp://a.example", "searxng=http://[::1", "searxng=http://a.example:x",
+                                   "google=http://a.example"])  # fmt: skip
+def test_anything_else_is_refused_at_start(wrong: str) -> None:
+    with pytest.raises(SettingsError, match="RAG_WEB_SEARCH"):
+        RagSettings.from_env({"RAG_WEB_SEARCH": wrong})
+
+
 @pytest.mark.parametrize(
     ("address", "path"),
     [("http://127.0.0.1:1", "/search"), ("http://127.0.0.1:1/", "/search"), ("http://127.0.0.1:1/sx", "/sx/search"),
