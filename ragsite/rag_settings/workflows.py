@@ -98,12 +98,12 @@ class MemorySettings:
     enabled: bool = True  # for users who have not said otherwise
     max_per_user: int = 200  # facts; beyond it, the one that was of no use for longest is forgotten
     recalled: int = 4  # facts at most that an answer is begun with
-    min_similarity: float = 0.6  # cosine, from which a fact is near enough to the question
+    min_similarity: float = 0.5  # cosine, from which a fact is near enough to the question
     min_coverage: float = 0.5  # or the share of the question's words that it holds, rare ones counting more
     near_duplicate: float = 0.95  # cosine of two facts, from which the newer one takes the older one's place
     near_duplicate_terms: float = 0.8  # the same as the share of their words that both hold
     max_chars: int = 400  # of one fact
-    timeout_s: float = 2.0  # looking for facts, or writing one down
+    timeout_s: float = 2.0  # looking for facts by meaning; by words, or writing one down, may take twice as long
     prompt: str = "consolidate"  # its file in retrieval/prompts
 
     def __post_init__(self) -> None:

@@ -41,7 +41,7 @@ def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "up
     question = _clean(exchange.question)[:QUESTION_CHARS]
     text = _clean(exchange.fact)[: settings.RAG.memory.max_chars]
     values = {"question": question, "text": text, "terms": terms_of(question, text)}
-    values["draft"] = exchange.answer.replace("\0", "")[:DRAFT_CHARS]
+    values["draft"] = _storable(exchange.answer)[:DRAFT_CHARS]
     try:
         with transaction.atomic():
             known = same_fact(user_id=user_id, question=question, text=text, terms=values["terms"])
@@ -155,4 +155,9 @@ def _folded(question: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return " ".join(text.replace("\0", "").split())
+    return " ".join(_storable(text).split())
+
+
+def _storable(text: str) -> str:
+    """Without what no database takes: the null character and lone surrogates."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

@@ -8,6 +8,7 @@ Source: seed 001, `retrieve_memory` and `consolidate_memory`.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,9 +49,10 @@ class RecallMemory:
                 step.skip("nobody is signed in whose earlier answers could be remembered")
                 return ()
             try:
-                recall = await self.tools.memory.recall(question.user_id, text, limit=numbers.recalled)
-            except AppError as error:
-                step.degrade(error.message)
+                async with asyncio.timeout(run.deadline.limit(2 * numbers.timeout_s)):
+                    recall = await self.tools.memory.recall(question.user_id, text, limit=numbers.recalled)
+            except (AppError, TimeoutError) as error:
+                step.degrade(str(error) or "the memory did not answer in time")
                 return ()
             if not recall.enabled:
                 step.skip("this user has switched the memory off")
@@ -58,10 +60,8 @@ class RecallMemory:
             if recall.degraded:
                 step.degrade(recall.degraded)
             step.summary = f"{len(recall.facts)} earlier answers recalled" if recall.facts else "nothing to recall"
-            step.detail["facts"] = [
-                {"id": fact.id, "question": fact.question, "text": fact.text, "score": round(fact.score, 4)}
-                for fact in recall.facts
-            ]
+            # Ids alone: the path is shown to staff, and stays when its user erases the fact.
+            step.detail["facts"] = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
             return recall.facts
 
 
@@ -86,9 +86,10 @@ class ConsolidateMemory:
             fact = cited_statement(answer.text)
             exchange = Exchange(question=one_line(standalone), answer=answer.text, fact=fact)
             try:
-                outcome = await self.tools.memory.remember(question.user_id, exchange)
-            except AppError as error:
-                step.degrade(error.message)
+                async with asyncio.timeout(2 * self.tools.settings.memory.timeout_s):  # the answer's own time is over
+                    outcome = await self.tools.memory.remember(question.user_id, exchange)
+            except (AppError, TimeoutError) as error:
+                step.degrade(str(error) or "the memory did not answer in time")
                 return
             if outcome == "off":
                 step.skip("this user has switched the memory off")

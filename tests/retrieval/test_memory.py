@@ -101,6 +101,13 @@ async def test_a_fact_stands_at_once_and_the_worker_is_told(queued: list[tuple[A
     assert queued == [("retrieval.tasks.memory_consolidate_task", str(memory.pk))]
 
 
+async def test_characters_that_no_database_takes_are_left_out() -> None:
+    odd = Exchange(question="Fee\0?", answer="It\ud800 is\0 5.", fact="The fee\udfff is\0 5.")
+    assert await remember(await user(), odd) == ["added"]
+    memory = await Memory.objects.aget()
+    assert (memory.question, memory.text) == ("Fee?", "The fee? is 5.")
+
+
 @pytest.mark.parametrize(
     ("question", "fact"),
     [
