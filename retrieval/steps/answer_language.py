@@ -36,7 +36,12 @@ def in_script_of(text: str, language: Language) -> str:
     """A quoted Chinese sentence in the script of the question, Simplified or Traditional."""
     if language not in _CONFIGS or detect_language(text) not in _CONFIGS or chinese_variant(text) == language:
         return text
-    return str(_converter(_CONFIGS[language]).convert(text))
+    return converted(text, _CONFIGS[language])
+
+
+def converted(text: str, config: str) -> str:
+    """By OpenCC: `s2t`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
+    return str(_converter(config).convert(text.encode("utf-8", "replace").decode()))
 
 
 def _converter(config: str) -> Any:

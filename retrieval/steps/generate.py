@@ -21,6 +21,7 @@ from retrieval.steps.markers import MarkerFilter, cited_markers
 from retrieval.steps.no_answer import reads_as_refusal
 from retrieval.steps.phrases import phrase
 from retrieval.steps.quoting import one_line, quote_history, quote_source
+from retrieval.steps.script import ScriptKeeper
 from retrieval.steps.small_talk import Kind
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.steps.verify import Verify
@@ -32,16 +33,18 @@ from retrieval.values import Answer, Question, ScoredChunk, Source
 class AnswerWriter:
     """Emits an answer's pieces, cleaned; `text` is what has been emitted."""
 
-    def __init__(self, trace: Trace, *, passages: int) -> None:
+    def __init__(self, trace: Trace, *, passages: int, language: Language = "other") -> None:
+        """`language`: the script that a Chinese answer is kept in; "other" leaves it as it comes."""
         self.text = ""
         self._trace = trace
         self._filter = MarkerFilter(passages)
+        self._script = ScriptKeeper(language)
 
     async def write(self, piece: str) -> None:
-        await self._emit(self._filter.feed(piece))
+        await self._emit(self._script.feed(self._filter.feed(piece)))
 
     async def finish(self) -> None:
-        await self._emit(self._filter.finish())
+        await self._emit(self._script.feed(self._filter.finish()) + self._script.finish())
 
     async def _emit(self, content: str) -> None:
         content = content if self.text else content.lstrip()
@@ -87,7 +90,7 @@ class Generate:
     async def greet(self, question: Question, kind: Kind, *, run: Run, language: Language) -> Answer:
         """A reply to a greeting or to thanks, without passages."""
         async with run.trace.step("generate") as step:
-            writer = AnswerWriter(run.trace, passages=0)
+            writer = AnswerWriter(run.trace, passages=0, language=language)
             failure = ""
             try:
                 model = await self.tools.models.chat("answer")
@@ -133,7 +136,11 @@ class Generate:
         author: _Author, step: StepRecord, run: Run, language: Language,
     ) -> Answer:  # fmt: skip
         """By the model; where it is away or fails before its first word, the best sentences of the passages."""
-        writer, model, failure = AnswerWriter(run.trace, passages=len(sources)), author.model, author.failure
+        writer, model, failure = (
+            AnswerWriter(run.trace, passages=len(sources), language=language),
+            author.model,
+            author.failure,
+        )
         if model:
             try:
                 prompt = self._render(question, standalone, given, language)

@@ -156,3 +156,9 @@ async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(onl
     answer = await Generate(make_tools(rag)).generate(ask(QUESTION), QUESTION, long, run=start_run(rag), language="en")
     assert 1 < len(answer.sources) < 5
     assert {source.chunk.chunk_id for source in answer.sources} == {f"k{n}" for n in range(1, len(answer.sources) + 1)}
+
+
+async def test_a_model_that_writes_simplified_is_read_in_traditional_where_the_question_is(online) -> None:
+    online.reply(text="奖学金每学年五千欧元 [1]。")
+    answer, events, _ = await generate("獎學金每學年多少？", language="zh-hant")
+    assert answer.text == events.text == "獎學金每學年五千歐元 [1]。"

@@ -1,0 +1,41 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.steps.script import ScriptKeeper
+
+
+def stream(pieces, language) -> str:
+    keeper = ScriptKeeper(language)
+    return "".join(keeper.feed(piece) for piece in pieces) + keeper.finish()
+
+
+@pytest.mark.parametrize(
+    ("written", "language", "read"),
+    [
+        ("奖学金每学年5000欧元 [1]。头发与发生。", "zh-hant", "獎學金每學年5000歐元 [1]。頭髮與發生。"),
+        ("獎學金每學年5000歐元 [1]。", "zh-hans", "奖学金每学年5000欧元 [1]。"),
+        ("台北的皇后里，若干公里。", "zh-hant", "台北的皇后里，若干公里。"),
+        ("The fee (费用) is 5.", "en", "The fee (费用) is 5."),
+        ("料金は五ユーロです。", "other", "料金は五ユーロです。"),
+    ],
+)
+def test_a_chinese_answer_is_read_in_the_questions_script(written: str, language, read: str) -> None:
+    assert stream([written], language) == read
+    assert stream(written, language) == read  # character by character
+
+
+def test_words_go_out_at_the_end_of_their_clause() -> None:
+    keeper = ScriptKeeper("zh-hant")
+    assert keeper.feed("头发") == ""
+    assert keeper.feed("，") == "頭髮，"
+    assert keeper.feed("Fee: ") == "Fee: "
+
+
+@given(st.text(max_size=60), st.lists(st.integers(1, 9), max_size=9))
+def test_other_languages_come_through_as_they_are(text: str, cuts: list[int]) -> None:
+    pieces, rest = [], text
+    for cut in cuts:
+        pieces.append(rest[:cut])
+        rest = rest[cut:]
+    assert stream([*pieces, rest], "other") == text
