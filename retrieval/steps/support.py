@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from retrieval.analysis import query_terms
+from retrieval.analysis import analyze, query_terms
 from retrieval.grader.passage import PassageView, view_passage
 from retrieval.grader.question import QuestionView, view_question
 from retrieval.language import detect_language, to_simplified
@@ -28,11 +28,12 @@ NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other wa
 NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone tells
 
 _NEGATION = re.compile(
-    r"\b(?:not|never|cannot|no longer|neither|nor)\b|n['’]t\b"
+    r"\b(?:not(?! (?:only|just|least)\b|[^.;]{0,40}\buntil\b)|never|cannot|no longer|neither|nor)\b|n['’]t\b"
     r"|没有|无法|不得|禁止|未能|并非|不(?!仅|但|同|断|少|过|论|管|久|止|足)"
     r"|(?<!以)未(?!来)",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"[,;:，；：、()（）—–]|\b(?:but|although|though|while|because|which|who|that)\b|但|虽然|因为|而")
 _DIGITS = re.compile(r"\d+")
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
@@ -77,13 +78,13 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str, l
     }
     if weights:
         whole = _coverage(weights, views)
-        local, best, denied = _best_sentences(weights, views, [_denials(passage.text) for passage in readable])
+        local, best, nearest = _best_sentences(weights, views, [_sentences(passage.text) for passage in readable])
     else:
-        whole, local, best, denied = 1.0, 1.0, 0.0, False
+        whole, local, best, nearest = 1.0, 1.0, 0.0, ""
     score = LOCAL * local + (1 - LOCAL) * whole
     if missing:
         return Support(min(score, NUMBER_CAP), f"not in the passage: {', '.join(missing)}")
-    if best >= NEARLY_QUOTED and denied != _denies(statement):
+    if best >= NEARLY_QUOTED and _contradict(statement, nearest, weights):
         return Support(min(score, NEGATION_CAP), "one of them denies what the other says")
     return Support(score)
 
@@ -127,27 +128,40 @@ def _coverage(weights: dict[str, float], views: Sequence[PassageView]) -> float:
 
 
 def _best_sentences(
-    weights: dict[str, float], views: Sequence[PassageView], denying: Sequence[Sequence[bool]]
-) -> tuple[float, float, bool]:
-    """Coverage by the best two neighbouring sentences, by the best one, and whether that one denies something."""
+    weights: dict[str, float], views: Sequence[PassageView], texts: Sequence[Sequence[str]]
+) -> tuple[float, float, str]:
+    """Coverage by the best two neighbouring sentences, by the best one, and that one."""
     total = sum(weights.values()) or 1.0
     pair = best = 0.0
-    denied = False
-    for view, denials in zip(views, denying, strict=True):
+    nearest = ""
+    for view, sentences in zip(views, texts, strict=True):
         held = [{term for term in weights if term in one.terms or term in view.head} for one in view.sentences]
         for at, terms in enumerate(held):
             alone = sum(weights[term] for term in terms) / total
             if alone > best:
-                best, denied = alone, denials[at]
+                best, nearest = alone, sentences[at]
             joined = terms | (held[at + 1] if at + 1 < len(held) else set())
             pair = max(pair, sum(weights[term] for term in joined) / total)
-    return pair, best, denied
+    return pair, best, nearest
 
 
 @lru_cache(maxsize=1024)
-def _denials(text: str) -> tuple[bool, ...]:
-    """Of each sentence, as `view_passage` cuts them."""
-    return tuple(map(_denies, split_sentences(unicodedata.normalize("NFKC", text))))
+def _sentences(text: str) -> tuple[str, ...]:
+    """As `view_passage` cuts them."""
+    return tuple(split_sentences(unicodedata.normalize("NFKC", text)))
+
+
+def _contradict(statement: str, sentence: str, weights: dict[str, float]) -> bool:
+    """Whether one denies what the other says: a denial in another part of the sentence is about something else."""
+    if _denies(statement):
+        return not _denies(sentence)
+    total = sum(weights.values()) or 1.0
+    for clause in _CLAUSE.split(sentence):
+        if _denies(clause):
+            held = sum(weights[term] for term in weights.keys() & set(analyze(clause)))
+            if held / total >= NEARLY_QUOTED:
+                return True
+    return False
 
 
 def _denies(sentence: str) -> bool:

@@ -57,6 +57,30 @@ def test_another_language_can_not_be_checked() -> None:
     assert score("The scholarship is EUR 5000.", "校长奖学金每学年5000欧元。") is None
 
 
+@pytest.mark.parametrize(
+    ("statement", "passage"),
+    [
+        ("Dogs may enter the garden.", "Dogs may enter the garden, but not the reading room."),
+        ("The hall was opened in 1970.", "The hall was not opened until 1970."),
+        ("学生可以借书。", "学生可以借书，但不得转借他人。"),
+    ],
+)
+def test_a_denial_of_something_else_is_no_contradiction(statement: str, passage: str) -> None:
+    assert score(statement, passage) >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage"),
+    [
+        ("Dogs may enter the reading room.", "Cats may enter, but dogs may not enter the reading room."),
+        ("Reference works may be borrowed.", LOANS),
+        ("学生可以转借他人。", "学生可以借书，但学生不可以转借他人。"),
+    ],
+)
+def test_what_the_passage_denies_is_weak(statement: str, passage: str) -> None:
+    assert score(statement, passage) < 0.45
+
+
 @pytest.mark.parametrize("statement", ["Yes.", "So it is.", "是的。", "Of course!"])
 def test_a_few_plain_words_can_not_be_checked(statement: str) -> None:
     assert score(statement) is None or score(statement, "是的") is None
