@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class FeedbackConfig(AppConfig):
     name = "feedback"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from feedback import start  # models are loaded by now, not before
+
+        start.connect()

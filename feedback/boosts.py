@@ -200,16 +200,19 @@ def strongest(tallies: QueryTallies, *, prior: float, least_effect: float, limit
 
 
 # ------------------------------------------------------------------------------------------------ abuse
-def over_the_cap(rating: Ints, voter: Ints, day: Ints, created: Floats, *, per_day: int) -> NDArray[np.bool_]:
-    """Which rows belong to ratings beyond a voter's first `per_day` of a day. Rows of one rating share its fate."""
-    _, first, back = np.unique(rating, return_index=True, return_inverse=True)
-    order = np.lexsort((first, created[first], day[first], voter[first]))
-    starts = _starts(voter[first][order], day[first][order])
-    lengths = np.diff(np.append(starts, len(order)))
-    place = np.arange(len(order)) - np.repeat(starts, lengths)
-    beyond = np.zeros(len(first), dtype=bool)
-    beyond[order] = place >= per_day
-    return np.asarray(beyond[back])
+def within_the_cap(votes: Votes, *, per_day: int) -> NDArray[np.bool_]:
+    """Which votes belong to the first `per_day` questions that their voter rated on that day."""
+    order = np.lexsort((votes.key, votes.question, votes.day, votes.voter))
+    starts = _starts(votes.voter[order], votes.day[order], votes.question[order])
+    first = order[starts]  # of each voter, day and question
+    by_time = np.lexsort((votes.key[first], votes.day[first], votes.voter[first]))
+    days = _starts(votes.voter[first][by_time], votes.day[first][by_time])
+    place = np.arange(len(by_time)) - np.repeat(days, np.diff(np.append(days, len(by_time))))
+    kept = np.zeros(len(first), dtype=bool)
+    kept[by_time] = place < per_day
+    inside = np.zeros(len(votes), dtype=bool)
+    inside[order] = np.repeat(kept, np.diff(np.append(starts, len(order))))
+    return inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +239,7 @@ def find_bursts(votes: Votes, *, least_votes: int, accounts: int) -> list[BurstF
         rows = order[start : start + size]
         names, counts = np.unique(voter[start : start + size], return_counts=True)
         busiest = np.argsort(-counts, kind="stable")[:accounts]
+        busiest = busiest[counts[busiest] * accounts >= least_votes]  # who voted once or twice is not part of it
         if counts[busiest].sum() < least_votes:
             continue
         theirs = rows[np.isin(votes.voter[rows], names[busiest])]

@@ -260,6 +260,8 @@ def _placed(rows: QueryTallies, questions: Ints, chunk_of: Mapping[int, str]) ->
 
 
 def _rows_by_chunk(rows: QueryTallies, chunk_of: Mapping[int, str]) -> dict[str, Ints]:
+    if not len(rows):
+        return {}
     order = np.argsort(rows.passage, kind="stable")
     passages, starts = np.unique(rows.passage[order], return_index=True)
     by_chunk: dict[str, Ints] = {}

@@ -63,7 +63,9 @@ class RatedPassage(models.Model):
     id = models.BigAutoField(primary_key=True)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="rated_passages")
     content_hash = models.CharField(max_length=32, help_text="Of the text without white space.")
-    chunk_id = models.UUIDField(db_index=True, help_text="Where it was found last.")
+    chunk_id = models.UUIDField(
+        null=True, blank=True, db_index=True, help_text="Where it was found last; empty: its text is gone."
+    )
 
     class Meta:
         ordering = ["pk"]

@@ -23,7 +23,7 @@ class FeedbackSettings:
     least_effect: float = 0.03  # a boost within 1 ± this is left out; a smaller change of one makes no new revision
     exploration: float = 0.0  # share of searches in which equal candidates that nobody has rated come first
     refresh_s: float = 2.0  # a process looks so often whether another revision is live
-    ratings_per_day: int = 50  # of one user that count
+    ratings_per_day: int = 50  # rated questions of one user on one day that count
     new_account_days: float = 7.0  # an account younger than this is new
     new_account_weight: float = 0.3  # of a new account's vote
     staff_weight: float = 1.5  # of a staff member's vote

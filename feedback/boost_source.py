@@ -1,0 +1,119 @@
+"""`retrieval.ports.BoostSource` over the live revision, kept in memory.
+
+The pointer's version is looked at every few seconds, beside the searches; another revision is loaded beside them too,
+and then put in place in one assignment. A search works on the snapshot that it found when it began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+from numpy.typing import NDArray
+
+from feedback.services.live import live_version, snapshot_load
+from feedback.snapshot import Snapshot
+from ragsite.errors import UnavailableError
+from ragsite.rag_settings import FeedbackSettings
+from retrieval.analysis import query_terms
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.ports import Models
+from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
+
+UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
+logger = logging.getLogger(__name__)
+
+
+class LiveBoosts:
+    """Belongs to one event loop, as the engine does."""
+
+    def __init__(self, models: Models, settings: FeedbackSettings) -> None:
+        self._models = models
+        self._settings = settings
+        self._snapshot: Snapshot | None = None
+        self._checked = 0.0
+        self._refreshing: asyncio.Task[None] | None = None
+
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+        """Raises UnavailableError when no revision could be read yet."""
+        snapshot = await self._current()
+        if snapshot.is_empty and not self._settings.exploration:
+            return Boosts(revision=snapshot.revision)
+        vectors: Mapping[EmbeddingSpace, NDArray[np.float32]] = {}
+        degraded = ""
+        if snapshot.spaces and snapshot.touches(candidates):
+            vectors, degraded = await self._vectors(query, snapshot.spaces)
+        found = await asyncio.to_thread(_evaluate, snapshot, query, vectors, candidates)
+        if self._settings.exploration:
+            found = explored(found, snapshot, query, candidates, share=self._settings.exploration)
+        return replace(found, degraded=degraded)
+
+    async def _current(self) -> Snapshot:
+        """The first one is waited for, later ones are not."""
+        if self._refreshing and self._refreshing.done():
+            self._refreshing = None
+        due = time.monotonic() - self._checked >= self._settings.refresh_s
+        if (due or self._snapshot is None) and self._refreshing is None:
+            # In a context of its own: a request's database thread ends with the request.
+            self._refreshing = asyncio.create_task(self._refresh(), context=contextvars.Context())
+        if self._snapshot is None and self._refreshing:
+            await asyncio.shield(self._refreshing)
+        if self._snapshot is None:
+            raise UnavailableError("The ratings can't be read at the moment.")
+        return self._snapshot
+
+    async def _refresh(self) -> None:
+        try:
+            version = await database_sync_to_async(live_version)()
+            if self._snapshot is None or version != self._snapshot.version:
+                self._snapshot = await database_sync_to_async(snapshot_load)()
+        except (DatabaseError, ValueError) as error:
+            logger.warning("The live ratings could not be read, going on with the last ones: %s", error)
+        self._checked = time.monotonic()
+
+    async def _vectors(
+        self, query: str, spaces: Sequence[EmbeddingSpace]
+    ) -> tuple[dict[EmbeddingSpace, NDArray[np.float32]], str]:
+        """The question in each space, which the search has mostly embedded already; and what could not be had."""
+        results = await asyncio.gather(*(self._vector(query, space) for space in spaces))
+        reasons = [result for result in results if isinstance(result, str)]
+        vectors = {space: one for space, one in zip(spaces, results, strict=True) if not isinstance(one, str)}
+        return vectors, f"rated questions were compared by words alone: {reasons[0]}" if reasons else ""
+
+    async def _vector(self, query: str, space: EmbeddingSpace) -> NDArray[np.float32] | str:
+        try:
+            embedder = await self._models.embedder(space)
+            return await embedder.embed_query(query)
+        except EmbeddingUnavailableError as error:
+            return error.reason
+
+
+def _evaluate(
+    snapshot: Snapshot,
+    query: str,
+    vectors: Mapping[EmbeddingSpace, NDArray[np.float32]],
+    candidates: Sequence[ScoredChunk | Contender],
+) -> Boosts:
+    return snapshot.boosts(query_terms(query), vectors, candidates, now=time.time())
+
+
+def explored(
+    boosts: Boosts, snapshot: Snapshot, query: str, candidates: Sequence[ScoredChunk | Contender], *, share: float
+) -> Boosts:
+    """For a share of the questions, always the same ones: what nobody has rated stands first among equals."""
+    if random.Random(f"{snapshot.revision}:{query}").random() >= share:  # noqa: S311
+        return boosts
+    unseen = {
+        one.chunk_id: UNSEEN
+        for one in candidates
+        if one.chunk_id not in boosts.by_chunk and not snapshot.has_seen(one.chunk_id)
+    }
+    return replace(boosts, by_chunk={**boosts.by_chunk, **unseen})

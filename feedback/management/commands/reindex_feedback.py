@@ -1,0 +1,59 @@
+"""`manage.py reindex_feedback`: one round of the feedback loop."""
+
+from __future__ import annotations
+
+import json
+import logging
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from feedback.services.rounds import RoundOutcome, feedback_round
+from ragsite.errors import AppError
+
+SAID = {
+    "live": "is live",
+    "held": "is held",
+    "proposed": "waits for a decision",
+}
+
+
+class Command(BaseCommand):
+    help = "Turn new ratings into boosts: one round of the feedback loop, the same that runs periodically."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="show what would change, and keep nothing of it")
+        parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        if options["json"]:
+            logging.disable(logging.WARNING)
+        try:
+            outcome = feedback_round(dry_run=options["dry_run"])
+        except AppError as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(outcome.as_dict(), ensure_ascii=False, indent=2))
+        else:
+            self._print(outcome)
+
+    def _print(self, outcome: RoundOutcome) -> None:
+        self.stdout.write(f"{outcome.ratings} new or changed ratings, {outcome.evidence} rows of evidence")
+        if outcome.bursts:
+            self.stdout.write(f"{outcome.bursts} bursts of votes wait for a decision in the admin")
+        counts = outcome.counts
+        if counts:
+            self.stdout.write(
+                f"{counts['query_boosts']} boosts for questions, {counts['document_boosts']} of documents: "
+                f"{counts['added']} added, {counts['changed']} changed, {counts['removed']} removed"
+            )
+        for note in outcome.notes:
+            self.stdout.write(f"Note: {note}")
+        if outcome.number is None:
+            self.stdout.write(outcome.reason)
+        else:
+            name = "A revision" if outcome.dry_run else f"Revision {outcome.number}"
+            self.stdout.write(f"{name} {SAID[outcome.status]}: {outcome.reason}")
+        if outcome.dry_run:
+            self.stdout.write("Dry run: nothing was kept.")

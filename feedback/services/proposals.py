@@ -1,0 +1,225 @@
+"""What the evidence makes of ranking now, and how that differs from what is live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+from numpy.typing import NDArray
+
+from feedback import boosts
+from feedback.boosts import Votes
+from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
+from feedback.services.evidence import day_of
+from feedback.services.live import parameters
+from feedback.snapshot import Content, DocumentPrior
+
+ROWS_AT_ONCE = 20_000
+SAME_QUESTION = 0.6  # shared part of two questions' terms from which one voter is asking the same
+COLUMNS = ("pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day")
+COUNTED = Q(discarded_by=None) & (Q(burst=None) | Q(burst__status=Burst.Status.ACCEPTED))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One boost that is not as it was; question, passage: None for a document's prior."""
+
+    document: UUID
+    before: float
+    after: float
+    raters_up: int = 0
+    raters_down: int = 0
+    question: int | None = None
+    passage: int | None = None
+
+    @property
+    def kind(self) -> str:
+        return (
+            Boost.Change.ADDED
+            if self.before == 1.0
+            else (Boost.Change.REMOVED if self.after == 1.0 else Boost.Change.CHANGED)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """votes: how many counted. changes: against the live revision's content."""
+
+    content: Content
+    votes: int
+    changes: list[Change] = field(default_factory=list)
+
+    def counts(self) -> dict[str, int]:
+        kinds = [change.kind for change in self.changes]
+        return {
+            "query_boosts": len(self.content.queries),
+            "document_boosts": len(self.content.documents),
+            "votes": self.votes,
+            **{str(kind): kinds.count(kind) for kind in Boost.Change.values},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """Documents by a number of this round. passage: sorted; of: the document's number of each."""
+
+    passage: NDArray[np.int64]
+    of: NDArray[np.int64]
+    ids: list[UUID]
+
+    def number(self, passages: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.of[np.searchsorted(self.passage, passages)]
+
+    def id_of(self, passage: int) -> UUID:
+        return self.ids[int(self.of[np.searchsorted(self.passage, passage)])]
+
+
+def votes_load(documents: _Documents, counted: Q = COUNTED) -> Votes:
+    """The evidence that counts, as columns."""
+    rows = Evidence.objects.filter(counted).order_by("pk").values_list(*COLUMNS)
+    parts = [np.asarray(part, dtype=np.float64) for part in _parts(rows)]
+    table = np.concatenate(parts) if parts else np.zeros((0, len(COLUMNS)))
+    whole = {name: table[:, at].astype(np.int64) for at, name in enumerate(COLUMNS)}
+    here = np.isin(whole["passage_id"], documents.passage)  # a document may go while this is read
+    return Votes(
+        key=whole["pk"][here],
+        question=whole["question_id"][here],
+        passage=whole["passage_id"][here],
+        document=documents.number(whole["passage_id"][here]),
+        voter=whole["voter_id"][here],
+        value=(table[:, 4] * table[:, 6])[here],
+        document_value=(table[:, 5] * table[:, 6])[here],
+        day=whole["day"][here],
+    )
+
+
+def _parts(rows: Any) -> Iterator[list[tuple[float, ...]]]:
+    part: list[tuple[float, ...]] = []
+    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+        part.append(row)
+        if len(part) == ROWS_AT_ONCE:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+def documents_load() -> _Documents:
+    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", "document_id"))
+    numbers: dict[UUID, int] = {}
+    of = np.fromiter((numbers.setdefault(document, len(numbers)) for _, document in rows), np.int64, len(rows))
+    return _Documents(np.fromiter((key for key, _ in rows), np.int64, len(rows)), of, list(numbers))
+
+
+def proposal_make(live: Content) -> Proposal:
+    """All counted evidence → boosts → their difference from the live ones."""
+    numbers = settings.RAG.feedback
+    documents = documents_load()
+    votes = votes_load(documents)
+    votes = votes.where(boosts.within_the_cap(votes, per_day=numbers.ratings_per_day))
+    votes = boosts.one_voice(votes, _SameQuestion(votes))
+    votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=numbers.half_life_days)
+    queries = boosts.strongest(
+        boosts.query_tallies(votes),
+        prior=numbers.query_prior,
+        least_effect=numbers.least_effect,
+        limit=numbers.max_live_boosts,
+    )
+    priors = boosts.document_tallies(votes, prior=numbers.document_prior, min_raters=numbers.min_document_raters)
+    kept = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(numbers.least_effect / 2))
+    content = Content(
+        queries=queries,
+        documents={
+            documents.ids[int(document)]: DocumentPrior(
+                multiplier=float(multiplier), raters_up=int(up), raters_down=int(down)
+            )
+            for document, multiplier, up, down in zip(
+                kept.document, kept.multiplier, kept.raters_up, kept.raters_down, strict=True
+            )
+        },
+        parameters=parameters(),
+    )
+    return Proposal(content=content, votes=len(votes), changes=changes_between(live, content, documents))
+
+
+class _SameQuestion:
+    """Which questions of one voter are the same in other words: by their terms, which are read when they are needed."""
+
+    def __init__(self, votes: Votes) -> None:
+        self._terms: dict[int, frozenset[str]] = {}
+        if not len(votes):
+            return
+        pairs = np.unique(np.column_stack((votes.voter, votes.passage, votes.question)), axis=0)
+        again = (pairs[1:, :2] == pairs[:-1, :2]).all(axis=1)
+        several = np.zeros(len(pairs), dtype=bool)
+        several[1:] |= again
+        several[:-1] |= again
+        wanted = np.unique(pairs[several, 2]).tolist()
+        for start in range(0, len(wanted), ROWS_AT_ONCE):
+            rows = RatedQuestion.objects.filter(pk__in=wanted[start : start + ROWS_AT_ONCE])
+            self._terms.update((key, frozenset(text.split())) for key, text in rows.values_list("pk", "terms"))
+
+    def __call__(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The group of each, named by the place of its first question."""
+        terms = [self._terms.get(int(question), frozenset()) for question in questions]
+        groups: list[int] = []
+        for at, mine in enumerate(terms):
+            same = (first for first in dict.fromkeys(groups) if _alike(mine, terms[first]))
+            groups.append(next(same, at))
+        return np.asarray(groups, dtype=np.int64)
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared = len(one & other)
+    return bool(shared) and shared / (len(one) + len(other) - shared) >= SAME_QUESTION
+
+
+# ------------------------------------------------------------------------------------------------ differences
+def changes_between(live: Content, new: Content, documents: _Documents) -> list[Change]:
+    """Boosts that came, went, or moved by at least the least effect."""
+    least = settings.RAG.feedback.least_effect
+    before, after = _query_boosts(live), _query_boosts(new)
+    known = set(documents.passage.tolist())
+    changes = []
+    for key in sorted(before.keys() | after.keys()):
+        question, passage = key
+        was, now = before.get(key, (1.0, 0, 0)), after.get(key, (1.0, 0, 0))
+        if passage in known and _differs(was[0], now[0], key in before and key in after, least):
+            change = Change(
+                document=documents.id_of(passage), before=was[0], after=now[0], raters_up=now[1], raters_down=now[2],
+                question=question, passage=passage,
+            )  # fmt: skip
+            changes.append(change)
+    return changes + _document_changes(live, new, set(documents.ids), least)
+
+
+def _query_boosts(content: Content) -> dict[tuple[int, int], tuple[float, int, int]]:
+    rows = content.queries
+    keys = zip(rows.question.tolist(), rows.passage.tolist(), strict=True)
+    values = zip(content.multipliers().tolist(), rows.raters_up.tolist(), rows.raters_down.tolist(), strict=True)
+    return dict(zip(keys, values, strict=True))
+
+
+def _document_changes(live: Content, new: Content, known: set[UUID], least: float) -> list[Change]:
+    none = DocumentPrior(multiplier=1.0, raters_up=0, raters_down=0)
+    changes = []
+    for document in sorted((live.documents.keys() | new.documents.keys()) & known):
+        was, now = live.documents.get(document, none), new.documents.get(document, none)
+        both = document in live.documents and document in new.documents
+        if _differs(was.multiplier, now.multiplier, both, least / 2):
+            change = Change(
+                document=document, before=was.multiplier, after=now.multiplier,
+                raters_up=now.raters_up, raters_down=now.raters_down,
+            )  # fmt: skip
+            changes.append(change)
+    return changes
+
+
+def _differs(before: float, after: float, both: bool, least: float) -> bool:
+    return abs(after - before) >= least if both else before != after

@@ -1,0 +1,195 @@
+"""One round of the feedback loop.
+
+    ratings ─► evidence ─► bursts set aside ─► proposal ─► guard ─┬─► live
+               (batches)                       (diff)             └─► held, with the reason
+
+Only one runs at a time (a lease in the database). Evidence is written batch by batch, the revision with everything
+about it in one transaction; so a round that is killed leaves what it has done, and the next one goes on from there. A
+round that finds nothing to change writes no revision.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from feedback.guard import GuardReport
+from feedback.models import FeedbackState, Revision
+from feedback.services.bursts import bursts_flag
+from feedback.services.evidence import Gathered, evidence_gather
+from feedback.services.forgetting import revisions_forget
+from feedback.services.guard import guard_measure
+from feedback.services.live import content_of, feedback_state
+from feedback.services.passages import passages_relocate
+from feedback.services.proposals import Proposal, proposal_make
+from feedback.services.question_vectors import questions_embed
+from feedback.services.revisions import revision_create, revision_go_live, revision_hold
+from ragsite.errors import ConflictError
+from retrieval.services.write_lease import lease_release, lease_renew, lease_take
+
+LEASE = "feedback round"
+Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy"]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundOutcome:
+    """What a round did. revision: the id of the one that it made, or, unchanged and held, of the one that still waits.
+
+    ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
+    """
+
+    status: Status
+    reason: str = ""
+    dry_run: bool = False
+    revision: str | None = None
+    number: int | None = None
+    ratings: int = 0
+    evidence: int = 0
+    bursts: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    guard: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    duration_ms: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "notes": list(self.notes)}
+
+
+class RoundLostError(ConflictError):
+    """The round was stopped for so long that another one has taken over."""
+
+    code = "feedback_round_lost"
+    message = "Another round has taken over; look at its outcome."
+
+
+def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
+    """Draw the evidence of new ratings, and make a revision of what has changed.
+
+    by: who started it, None: the schedule. dry_run: the same, and then nothing of it is kept. Raises RoundLostError.
+    """
+    begun = time.monotonic()
+    with _lease() as lease:
+        if lease is None:
+            return RoundOutcome(status="busy", reason="Another round is running.", dry_run=dry_run)
+        if dry_run:
+            with transaction.atomic():
+                outcome = _round(lease, by)
+                transaction.set_rollback(True)
+        else:
+            outcome = _round(lease, by)
+        spent = round((time.monotonic() - begun) * 1000)
+        outcome = RoundOutcome(**{**_fields(outcome), "dry_run": dry_run, "duration_ms": spent})
+        if not dry_run:
+            FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+    logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
+    return outcome
+
+
+def _fields(outcome: RoundOutcome) -> dict[str, Any]:
+    return {name: getattr(outcome, name) for name in RoundOutcome.__slots__}
+
+
+# ------------------------------------------------------------------------------------------------ its parts
+def _round(lease: _Lease, by: User | None) -> RoundOutcome:
+    state = feedback_state()
+    begun = timezone.now()
+    gathered = evidence_gather(report=lease.renew)
+    passages_relocate(since=state.last_round_at)
+    FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
+    not_embedded = questions_embed(report=lease.renew)
+    bursts = bursts_flag()
+    notes = (f"some rated questions are compared by words alone: {not_embedded}",) if not_embedded else ()
+    lease.renew()
+    done: dict[str, Any] = {
+        "ratings": gathered.ratings, "evidence": gathered.evidence, "bursts": bursts, "notes": notes,
+    }  # fmt: skip
+    if state.frozen:
+        return RoundOutcome(status="frozen", reason="Rounds are frozen: evidence was gathered, no more.", **done)
+    live = content_of(state.live)
+    proposal = proposal_make(live)
+    lease.renew()
+    if not proposal.changes:
+        return RoundOutcome(status="unchanged", reason="No boost changes.", counts=proposal.counts(), **done)
+    if waiting := _waits_already(proposal):
+        return RoundOutcome(
+            status="held", reason=waiting.reason, revision=str(waiting.pk), number=waiting.number,
+            counts=proposal.counts(), guard=waiting.guard, **done,
+        )  # fmt: skip
+    report = guard_measure(proposal, live=live, report=lease.renew)
+    revision = _decide(proposal, report, gathered, state, lease, by)
+    return RoundOutcome(
+        status=_outcome_status(revision), reason=revision.reason, revision=str(revision.pk), number=revision.number,
+        counts=proposal.counts(), guard=report.as_dict(), **done,
+    )  # fmt: skip
+
+
+def _waits_already(proposal: Proposal) -> Revision | None:
+    """The revision that was held for the very same boosts: it needs a person, not another row."""
+    newest = Revision.objects.order_by("-number").first()
+    same = newest and newest.status == Revision.Status.HELD and newest.digest == proposal.content.digest()
+    return newest if same else None
+
+
+@transaction.atomic
+def _decide(
+    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, lease: _Lease, by: User | None
+) -> Revision:
+    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
+    lease.renew()
+    if feedback_state().live_id != state.live_id:
+        raise RoundLostError("Another revision went live while this round was measured; start it again.")
+    summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
+    revision = revision_create(proposal, guard=report.as_dict(), summary=summary, by=by)
+    taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
+    if taken_back:
+        revision = revision_hold(
+            revision=revision, why=f"It does the same as revision {taken_back.number}, which was rolled back."
+        )
+    elif not report.passed:
+        revision = revision_hold(revision=revision, why=report.reason)
+    elif settings.RAG.feedback.auto_live:
+        revision = revision_go_live(revision=revision, why="The guard let it pass.")
+    revisions_forget()
+    return revision
+
+
+def _outcome_status(revision: Revision) -> Status:
+    statuses: dict[str, Status] = {"live": "live", "held": "held", "proposed": "proposed"}
+    return statuses[revision.status]
+
+
+# ------------------------------------------------------------------------------------------------ one at a time
+@dataclass(slots=True)
+class _Lease:
+    holder: str
+
+    def renew(self) -> None:
+        """Raises RoundLostError when another round has it by now."""
+        lease_s = settings.RAG.feedback.lease_s
+        if not lease_renew(space_key=LEASE, holder=self.holder, lease_s=lease_s):
+            raise RoundLostError
+
+
+@contextmanager
+def _lease() -> Iterator[_Lease | None]:
+    lease = _Lease(f"{socket.gethostname()[:50]}:{os.getpid()}:{uuid.uuid4().hex[:12]}")
+    if not lease_take(space_key=LEASE, holder=lease.holder, lease_s=settings.RAG.feedback.lease_s):
+        yield None
+        return
+    try:
+        yield lease
+    finally:
+        lease_release(space_key=LEASE, holder=lease.holder)

@@ -1,0 +1,97 @@
+"""Which passages a rating speaks for or against, and how much."""
+
+from __future__ import annotations
+
+import pytest
+
+from feedback.attribution import CitedSource, GivenRating, RatedAnswer, attribute, use_of, vote
+
+
+def answer(
+    text: str = "One [1]. Two [2].", *, cited: tuple[int, ...] = (1, 2), of: int = 3, **fields: str
+) -> RatedAnswer:
+    sources = [CitedSource(marker, marker in cited) for marker in range(1, of + 1)]
+    return RatedAnswer(
+        text=text, decision=fields.get("decision", "ANSWER"), status=fields.get("status", "complete"), sources=sources
+    )
+
+
+def given(score: int, *tags: str, marker: int | None = None, key: str = "r") -> GivenRating:
+    return GivenRating(id=key, marker=marker, score=score, tags=tags)
+
+
+def weights(rated: RatedAnswer, *ratings: GivenRating) -> dict[int, float]:
+    return {credit.marker: round(credit.weight, 4) for credit in attribute(rated, ratings)}
+
+
+def test_a_good_answer_credits_what_it_cites_in_proportion_to_use() -> None:
+    rated = answer("A [1]. B [1]. C [1][2].")
+    assert weights(rated, given(5)) == {1: round(2.5 / 3, 4), 2: round(0.5 / 3, 4)}
+
+
+def test_sources_that_are_not_cited_get_nothing() -> None:
+    assert 3 not in weights(answer(), given(5))
+
+
+@pytest.mark.parametrize("tag", ["style", "wrong_reasoning", "incomplete"])
+@pytest.mark.parametrize("score", [1, 2, 4, 5])
+def test_reasons_that_do_not_concern_sources_do_not_touch_them(tag: str, score: int) -> None:
+    assert attribute(answer(), [given(score, tag)]) == []
+
+
+def test_a_wrong_source_is_debited_for_the_question_and_its_document_hardly() -> None:
+    assert vote(1, ["wrong_source"]) == (-1.0, -0.25)
+
+
+def test_an_outdated_document_is_debited_whatever_is_asked() -> None:
+    assert vote(1, ["outdated"]) == (-1.0, -1.0)
+
+
+def test_a_bad_rating_without_a_reason_counts_half() -> None:
+    assert vote(1, []) == (-0.5, -0.25)
+
+
+def test_a_reason_about_sources_counts_beside_one_that_is_not() -> None:
+    assert vote(1, ["style", "wrong_source"]) == (-1.0, -0.25)
+
+
+@pytest.mark.parametrize("tags", [[], ["helpful"], ["wrong_source"]])
+def test_the_middle_score_says_nothing(tags: list[str]) -> None:
+    assert vote(3, tags) == (0.0, 0.0)
+
+
+def test_a_good_answer_in_spite_of_a_wrong_source_credits_none() -> None:
+    assert attribute(answer(), [given(5, "wrong_source")]) == []
+
+
+def test_a_tag_against_the_score_is_not_counted() -> None:
+    assert vote(1, ["helpful"]) == vote(1, [])
+
+
+def test_a_source_rated_by_itself_takes_its_evidence_from_that_alone() -> None:
+    rated = weights(answer(), given(5, key="whole"), given(1, "wrong_source", marker=2, key="source"))
+    assert rated == {1: 0.5, 2: -1.0}
+
+
+def test_a_source_that_was_not_cited_can_be_rated() -> None:
+    assert weights(answer(), given(5, marker=3)) == {3: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("decision", "status"), [("NO_ANSWER", "complete"), ("CLARIFY", "complete"), ("", "failed"), ("ANSWER", "failed")]
+)
+def test_what_is_no_answer_says_nothing_of_sources(decision: str, status: str) -> None:
+    rated = answer(decision=decision, status=status)
+    assert attribute(rated, [given(1), given(5, marker=1)]) == []
+
+
+def test_a_rating_of_a_source_that_is_not_there_is_left_out() -> None:
+    assert attribute(answer(), [given(5, marker=9)]) == []
+
+
+def test_cited_sources_without_a_marker_in_the_text_share_alike() -> None:
+    assert use_of(answer("No markers at all.")) == {1: 0.5, 2: 0.5}
+
+
+def test_an_answer_that_cites_nothing_uses_nothing() -> None:
+    assert use_of(answer("Plain [7].", cited=())) == {}

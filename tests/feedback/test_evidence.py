@@ -1,0 +1,222 @@
+"""Ratings in the database → evidence in the database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+
+from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
+from feedback.services.evidence import evidence_gather, signature
+from feedback.services.passages import passages_relocate
+from feedback.services.ratings import rating_delete, rating_set
+from retrieval.analysis import query_terms
+from retrieval.models import Chunk, Document
+from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory, UserFactory
+from tests.feedback.rated import answered, passage, rate, regular
+
+pytestmark = pytest.mark.django_db
+QUESTION = "How many books may I borrow?"
+
+
+def weights() -> list[float]:
+    evidence_gather()
+    return [round(row.weight, 3) for row in Evidence.objects.order_by("pk")]
+
+
+def test_a_rating_becomes_evidence_on_the_passage_it_cites() -> None:
+    chunk = passage("Undergraduates may borrow ten books.")
+    message = answered(QUESTION, [chunk])
+    rate(message, 5, "accurate")
+    evidence_gather()
+    row = Evidence.objects.select_related("passage", "question").get()
+    assert (row.weight, row.document_weight, row.voter, row.voter_weight) == (1.0, 1.0, message.session.user, 1.0)
+    assert (row.passage.document_id, row.passage.chunk_id) == (chunk.document_id, chunk.pk)
+    assert row.question.text == QUESTION
+
+
+def test_gathering_again_changes_nothing() -> None:
+    rate(answered(QUESTION, [passage("Ten books.")]), 5)
+    evidence_gather()
+    keys = list(Evidence.objects.values_list("pk", flat=True))
+    again = evidence_gather()
+    assert (again.ratings, again.evidence) == (0, 0)
+    assert list(Evidence.objects.values_list("pk", flat=True)) == keys
+
+
+def test_a_changed_rating_takes_its_old_evidence_back() -> None:
+    message = answered(QUESTION, [passage("Ten books.")])
+    rate(message, 5)
+    assert weights() == [1.0]
+    rate(message, 1, "wrong_source")
+    assert weights() == [-1.0]
+
+
+def test_a_withdrawn_rating_takes_its_evidence_with_it() -> None:
+    message = answered(QUESTION, [passage("Ten books.")])
+    rate(message, 5)
+    assert weights() == [1.0]
+    rating_delete(user=message.session.user, message_id=message.pk)
+    assert not Evidence.objects.exists()
+
+
+def test_a_withdrawn_rating_of_a_source_gives_the_answers_share_back() -> None:
+    message = answered(QUESTION, [passage("Ten books."), passage("Four weeks.")])
+    rate(message, 5)
+    rating_set(user=message.session.user, message_id=message.pk, marker=2, thumb="down", tags=["wrong_source"])
+    assert sorted(weights()) == [-1.0, 0.5]
+    rating_delete(user=message.session.user, message_id=message.pk, marker=2)
+    assert weights() == [0.5, 0.5]
+
+
+def test_a_rating_of_a_source_alone_changes_the_answers_evidence_too() -> None:
+    message = answered(QUESTION, [passage("Ten books."), passage("Four weeks.")])
+    rate(message, 5)
+    assert weights() == [0.5, 0.5]
+    rate(message, 5, marker=1)
+    assert sorted(weights()) == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("fields", [{"decision": "NO_ANSWER"}, {"status": "failed", "decision": ""}])
+def test_what_is_no_answer_gives_no_evidence(fields: dict[str, str]) -> None:
+    rate(answered(QUESTION, [passage("Ten books.")], **fields), 1, "wrong_source")
+    assert weights() == []
+    assert not evidence_gather().ratings
+
+
+def test_a_deleted_document_gives_no_evidence() -> None:
+    chunk = passage("Ten books.")
+    message = answered(QUESTION, [chunk])
+    chunk.document.delete()
+    rate(message, 5)
+    assert weights() == []
+
+
+def test_evidence_goes_with_its_document() -> None:
+    chunk = passage("Ten books.")
+    rate(answered(QUESTION, [chunk]), 5)
+    assert weights() == [1.0]
+    chunk.document.delete()
+    assert not Evidence.objects.exists()
+    assert Rating.objects.exists()
+
+
+def test_a_source_that_is_no_chunk_gives_no_evidence() -> None:
+    message = answered(QUESTION, [], text="From the web [1].")
+    SourceFactory(message=message, marker=1, document_id=uuid4(), chunk_id="web:https://example.org/")
+    rate(message, 5)
+    assert weights() == []
+
+
+def test_a_text_that_has_changed_since_gives_no_evidence() -> None:
+    chunk = passage("Ten books.")
+    message = answered(QUESTION, [chunk])
+    Chunk.objects.filter(pk=chunk.pk).update(text="Twenty books.")
+    rate(message, 5)
+    assert weights() == []
+
+
+def test_a_passage_that_was_joined_with_its_neighbour_counts_for_its_own_chunk() -> None:
+    chunk = passage("Ten books.")
+    message = answered(QUESTION, [chunk])
+    message.sources.update(text="Who may borrow?\nTen  books. For four weeks.")
+    rate(message, 5)
+    assert weights() == [1.0]
+
+
+def test_a_deleted_user_takes_evidence_and_questions_along() -> None:
+    message = answered(QUESTION, [passage("Ten books.")])
+    rate(message, 5)
+    evidence_gather()
+    message.session.user.delete()
+    assert not Evidence.objects.exists()
+    assert not RatedQuestion.objects.exists()
+
+
+def test_a_question_that_others_rated_too_stays_when_one_of_them_goes() -> None:
+    chunk = passage("Ten books.")
+    first, second = answered(QUESTION, [chunk]), answered(QUESTION, [chunk])
+    rate(first, 5)
+    rate(second, 5)
+    evidence_gather()
+    first.session.user.delete()
+    assert RatedQuestion.objects.count() == 1
+    assert Evidence.objects.count() == 1
+
+
+def test_case_punctuation_and_endings_make_no_other_question() -> None:
+    texts = ["How many books may I borrow?", "how many BOOK may i borrow"]
+    first, second = (signature(text, query_terms(text)) for text in texts)
+    assert first == second
+    other = "How many fees may I borrow?"
+    assert signature(other, query_terms(other)) != first
+
+
+def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:
+    message = answered("And for Masters?", [passage("Masters may borrow twenty books.")])
+    detail = {"queries": [{"kind": "original", "text": "How many books may Masters borrow?"}]}
+    DecisionStepFactory(message=message, name="retrieve", detail=detail)
+    rate(message, 5)
+    evidence_gather()
+    assert RatedQuestion.objects.get().text == "How many books may Masters borrow?"
+
+
+def test_new_accounts_count_less_and_staff_more(rag_settings) -> None:
+    rag_settings(feedback={"new_account_weight": 0.3, "staff_weight": 2.0})
+    chunk = passage("Ten books.")
+    for user in (UserFactory(), regular(), regular(is_staff=True)):
+        rate(answered(QUESTION, [chunk], user=user), 5)
+    evidence_gather()
+    assert sorted(Evidence.objects.values_list("voter_weight", flat=True)) == [0.3, 1.0, 2.0]
+
+
+def test_a_round_that_breaks_off_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.services.evidence.BATCH", 2)
+    chunk = passage("Ten books.")
+    for _ in range(5):
+        rate(answered(QUESTION, [chunk]), 5)
+
+    class KilledError(BaseException):
+        pass
+
+    def killed() -> None:
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        evidence_gather(report=killed)
+    assert Evidence.objects.count() == 2
+    assert evidence_gather().ratings == 3
+    assert Evidence.objects.count() == 5
+
+
+# ------------------------------------------------------------------------------------------------ documents read anew
+def test_a_passage_is_found_again_by_its_text_in_a_document_read_anew() -> None:
+    chunk = passage("Ten books.")
+    rate(answered(QUESTION, [chunk]), 5)
+    evidence_gather()
+    document = chunk.document
+    chunk.delete()
+    ChunkFactory(document=document, seq=0, text="A new first page.")
+    moved = ChunkFactory(document=document, seq=1, text="Ten\nbooks.")
+    Document.objects.filter(pk=document.pk).update(updated_at=timezone.now())
+    assert passages_relocate(since=timezone.now() - timedelta(hours=1)) == 1
+    assert RatedPassage.objects.get().chunk_id == moved.pk
+
+
+def test_a_passage_whose_text_is_gone_has_no_place() -> None:
+    chunk = passage("Ten books.")
+    rate(answered(QUESTION, [chunk]), 5)
+    evidence_gather()
+    Chunk.objects.filter(pk=chunk.pk).update(text="Twenty books.")
+    passages_relocate(since=None)
+    assert RatedPassage.objects.get().chunk_id is None
+
+
+def test_documents_that_did_not_change_are_not_read() -> None:
+    chunk = passage("Ten books.")
+    rate(answered(QUESTION, [chunk]), 5)
+    evidence_gather()
+    Chunk.objects.filter(pk=chunk.pk).update(text="Twenty books.")
+    assert passages_relocate(since=timezone.now() + timedelta(days=1)) == 0

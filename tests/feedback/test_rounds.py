@@ -1,0 +1,393 @@
+"""A round, from ratings to a revision; and the life of revisions."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
+
+from feedback.guard import GuardReport
+from feedback.models import Boost, Burst, Evidence, FeedbackState, Revision, RevisionEvent
+from feedback.services import rounds
+from feedback.services.bursts import burst_decide
+from feedback.services.live import feedback_state, live_boosts, snapshot_load
+from feedback.services.manual import manual_boost_end, manual_boost_set
+from feedback.services.resets import reset_document, reset_rater
+from feedback.services.revisions import feedback_freeze, revision_go_live, revision_release, revision_roll_back
+from feedback.services.rounds import RoundOutcome, feedback_round
+from feedback.tasks import reindex_feedback
+from ragsite.errors import ConflictError, InvalidInputError
+from retrieval.services.write_lease import lease_take
+from tests.factories import UserFactory
+from tests.feedback.rated import answered, liked, passage, rate, regular
+
+pytestmark = pytest.mark.django_db
+QUESTION = "How many books may I borrow?"
+
+
+@pytest.fixture(autouse=True)
+def no_questions_to_measure(rag_settings: Any) -> None:
+    """The guard has nothing to search, so no index is needed; tests/feedback/test_guard.py has one."""
+    rag_settings(feedback={"recent_questions": 0})
+
+
+@pytest.fixture
+def staff() -> User:
+    user: User = UserFactory(is_staff=True)
+    return user
+
+
+def held_for(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    monkeypatch.setattr(rounds, "guard_measure", lambda *_, **__: GuardReport(reason=reason))
+
+
+def actions() -> list[str]:
+    return [event.action for event in RevisionEvent.objects.order_by("at")]
+
+
+# ------------------------------------------------------------------------------------------------ a round
+def test_a_round_makes_a_live_revision_with_its_difference() -> None:
+    chunk = passage("Ten books.")
+    liked(QUESTION, chunk, by=2)
+    outcome = feedback_round()
+    revision = Revision.objects.get()
+    boost = Boost.objects.get()
+    assert (outcome.status, outcome.ratings, outcome.number) == ("live", 2, 1)
+    assert revision.status == "live"
+    assert feedback_state().live == revision
+    assert (boost.kind, boost.change, boost.before, boost.raters_up) == ("query", "added", 1.0, 2)
+    assert boost.after == pytest.approx(2 ** (2 / 3), abs=1e-3)
+    assert (boost.question.text, boost.passage.chunk_id) == (QUESTION, chunk.pk)
+    assert actions() == ["proposed", "went_live"]
+
+
+def test_a_second_round_without_new_ratings_makes_no_revision() -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    feedback_round()
+    version = feedback_state().version
+    assert feedback_round().status == "unchanged"
+    assert Revision.objects.count() == 1
+    assert feedback_state().version == version
+
+
+def test_the_next_revision_tells_what_it_changes_of_the_last() -> None:
+    first, second = passage("Ten books."), passage("Four weeks.")
+    liked(QUESTION, first, by=1)
+    feedback_round()
+    liked(QUESTION, first, by=2)
+    liked("How long may I keep them?", second)
+    outcome = feedback_round()
+    changes = {boost.passage.chunk_id: boost for boost in Boost.objects.filter(revision=outcome.revision, kind="query")}
+    assert changes[first.pk].change == "changed"
+    assert 1.0 < changes[first.pk].before < changes[first.pk].after
+    assert changes[second.pk].change == "added"
+    assert list(Revision.objects.order_by("number").values_list("status", flat=True)) == ["superseded", "live"]
+
+
+def test_a_withdrawn_rating_removes_its_boost_in_the_next_revision() -> None:
+    message = answered(QUESTION, [passage("Ten books.")])
+    rating = rate(message, 5)
+    feedback_round()
+    rating.delete()
+    outcome = feedback_round()
+    assert Boost.objects.get(revision=outcome.revision).change == "removed"
+    assert live_boosts() == []
+
+
+def test_enough_people_lift_or_lower_a_document() -> None:
+    good, bad = passage("Ten books."), passage("Five books, in 2001.")
+    for number in range(4):
+        liked(f"Question {number} on loans?", good)
+        liked(f"Question {number} on loans?", bad, score=1, tags=["outdated"])
+    feedback_round()
+    priors = {boost.document_id: boost for boost in live_boosts() if boost.passage_id is None}
+    assert priors[good.document_id].multiplier > 1.0 > priors[bad.document_id].multiplier
+
+
+def test_a_dry_run_keeps_nothing() -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    outcome = feedback_round(dry_run=True)
+    assert (outcome.status, outcome.dry_run, outcome.counts["added"]) == ("live", True, 1)
+    assert not Revision.objects.exists()
+    assert not Evidence.objects.exists()
+    assert feedback_round().ratings == 2
+
+
+def test_only_one_round_runs_at_a_time() -> None:
+    lease_take(space_key=rounds.LEASE, holder="another", lease_s=60)
+    liked(QUESTION, passage("Ten books."))
+    assert feedback_round().status == "busy"
+    assert not Evidence.objects.exists()
+
+
+def test_the_round_of_a_killed_worker_is_taken_over_and_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+
+    class KilledError(BaseException):
+        pass
+
+    def killed(*_: Any, **__: Any) -> RoundOutcome:
+        raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "lease_release", lambda **_: None)  # a killed process gives nothing back
+        patch.setattr(rounds, "guard_measure", killed)
+        with pytest.raises(KilledError):
+            feedback_round()
+    assert feedback_round().status == "busy"
+    _lease_runs_out()
+    outcome = feedback_round()
+    assert (outcome.status, outcome.ratings, outcome.counts["added"]) == ("live", 0, 1)
+    assert Evidence.objects.count() == 2
+
+
+def _lease_runs_out() -> None:
+    from retrieval.models import WriteLease
+
+    WriteLease.objects.filter(space=rounds.LEASE).update(expires_at=timezone.now() - timedelta(seconds=1))
+
+
+def test_a_round_whose_revision_could_not_be_stored_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "revision_go_live", lambda **_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            feedback_round()
+    assert not Revision.objects.exists()
+    assert not Boost.objects.exists()
+    assert feedback_round().status == "live"
+
+
+# ------------------------------------------------------------------------------------------------ held and released
+def test_what_the_guard_refuses_is_held_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    held_for(monkeypatch, "nDCG@10 fell")
+    liked(QUESTION, passage("Ten books."), by=2)
+    outcome = feedback_round()
+    revision = Revision.objects.get()
+    assert (outcome.status, revision.status, revision.reason) == ("held", "held", "nDCG@10 fell")
+    assert feedback_state().live is None
+    assert snapshot_load().is_empty
+
+
+def test_the_same_proposal_is_not_held_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    held_for(monkeypatch, "nDCG@10 fell")
+    liked(QUESTION, passage("Ten books."), by=2)
+    first, second = feedback_round(), feedback_round()
+    assert (second.status, second.revision) == ("held", first.revision)
+    assert Revision.objects.count() == 1
+
+
+def test_a_person_can_release_what_the_guard_held(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
+    held_for(monkeypatch, "nDCG@10 fell")
+    liked(QUESTION, passage("Ten books."), by=2)
+    feedback_round()
+    revision = revision_release(revision=Revision.objects.get(), by=staff, why="The golden set is out of date.")
+    assert (revision.status, revision.live_by) == ("live", staff)
+    event = RevisionEvent.objects.get(action="released")
+    assert (event.by, event.why) == (staff, "The golden set is out of date.")
+
+
+def test_without_auto_live_a_good_revision_waits_for_a_person(rag_settings: Any, staff: User) -> None:
+    rag_settings(feedback={"auto_live": False})
+    liked(QUESTION, passage("Ten books."), by=2)
+    assert feedback_round().status == "proposed"
+    revision_go_live(revision=Revision.objects.get(), by=staff)
+    assert feedback_state().live is not None
+
+
+def test_a_revision_from_before_the_live_one_cannot_be_released(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
+    with monkeypatch.context() as patch:
+        held_for(patch, "churn")
+        liked(QUESTION, passage("Ten books."), by=2)
+        feedback_round()
+    liked("How long may I keep them?", passage("Four weeks."), by=2)
+    feedback_round()
+    old = Revision.objects.get(number=1)
+    assert old.status == "superseded"
+    with pytest.raises(ConflictError):
+        revision_release(revision=old, by=staff, why="Why not.")
+
+
+# ------------------------------------------------------------------------------------------------ rolled back, frozen
+def two_revisions() -> tuple[Revision, Revision]:
+    liked(QUESTION, passage("Ten books."), by=2)
+    feedback_round()
+    liked("How long may I keep them?", passage("Four weeks."), by=2)
+    feedback_round()
+    return Revision.objects.get(number=1), Revision.objects.get(number=2)
+
+
+def test_rolling_back_makes_the_one_before_live_and_freezes_rounds(staff: User) -> None:
+    first, second = two_revisions()
+    version = feedback_state().version
+    assert revision_roll_back(by=staff, why="Wrong results.") == first
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.status, second.status, second.reason) == ("live", "rolled_back", "Wrong results.")
+    assert feedback_state().live == first
+    assert feedback_state().version > version
+    assert len(live_boosts()) == 1
+    assert feedback_round().status == "frozen"
+    assert actions()[-2:] == ["rolled_back", "frozen"]
+
+
+def test_rolling_back_the_first_revision_leaves_no_boosts(staff: User) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    feedback_round()
+    assert revision_roll_back(by=staff, why="All wrong.") is None
+    assert snapshot_load().is_empty
+    with pytest.raises(ConflictError):
+        revision_roll_back(by=staff, why="Again.")
+
+
+def test_what_was_rolled_back_does_not_come_again_by_itself(staff: User) -> None:
+    two_revisions()
+    revision_roll_back(by=staff, why="Wrong results.", freeze=False)
+    outcome = feedback_round()
+    assert outcome.status == "held"
+    assert "rolled back" in outcome.reason
+
+
+def test_a_frozen_round_gathers_evidence_and_proposes_nothing(staff: User) -> None:
+    assert feedback_freeze(by=staff, why="A change of the documents.")
+    liked(QUESTION, passage("Ten books."), by=2)
+    assert feedback_round().status == "frozen"
+    assert Evidence.objects.count() == 2
+    assert not feedback_freeze(by=staff, why="Again.")
+    assert feedback_freeze(by=staff, why="Done.", frozen=False)
+    assert feedback_round().status == "live"
+    assert actions()[:2] == ["frozen", "unfrozen"]
+
+
+# ------------------------------------------------------------------------------------------------ resets and bursts
+def test_resetting_a_document_takes_its_boosts_away_and_keeps_the_ratings(staff: User) -> None:
+    first, second = passage("Ten books."), passage("Four weeks.")
+    liked(QUESTION, first, by=2)
+    liked("How long may I keep them?", second, by=2)
+    feedback_round()
+    outcome = reset_document(document=first.document, by=staff, why="It was rewritten.")
+    assert outcome.status == "live"
+    assert {boost.document_id for boost in live_boosts()} == {second.document_id}
+    event = RevisionEvent.objects.get(action="reset_document")
+    assert (event.document_id, event.by, event.detail) == (first.document_id, staff, {"evidence": 2})
+    assert feedback_round().status == "unchanged"
+
+
+def test_resetting_a_rater_takes_back_what_that_one_said(staff: User) -> None:
+    chunk, attacker = passage("Ten books."), regular()
+    rate(answered(QUESTION, [chunk], user=attacker), 1, "wrong_source")
+    liked(QUESTION, chunk)
+    feedback_round()
+    assert live_boosts() == []  # one for, one against
+    reset_rater(rater=attacker, by=staff, why="Votes against everything.")
+    (boost,) = live_boosts()
+    assert boost.multiplier > 1.0
+    assert (boost.raters_up, boost.raters_down) == (1, 0)
+
+
+def burst(chunk: Any, *, votes: int = 15) -> User:
+    attacker = regular()
+    for number in range(votes):
+        rate(answered(f"Question {number} on fees and deposits {number}?", [chunk], user=attacker), 1, "outdated")
+    return attacker
+
+
+def test_a_burst_is_left_out_until_a_person_decides(staff: User) -> None:
+    chunk = passage("Ten books.")
+    burst(chunk)
+    liked(QUESTION, chunk, by=2)
+    outcome = feedback_round()
+    assert outcome.bursts == 1
+    assert [boost.multiplier > 1 for boost in live_boosts()] == [True]
+    found = Burst.objects.get()
+    assert (found.status, found.votes, found.accounts) == ("open", 15, 1)
+
+
+def test_an_accepted_burst_counts_from_the_next_round_on(staff: User, rag_settings: Any) -> None:
+    rag_settings(feedback={"burst_accounts": 1})
+    burst(passage("Ten books."))
+    assert feedback_round().status == "unchanged"
+    burst_decide(burst=Burst.objects.get(), accept=True, by=staff, why="They read all of it.")
+    assert feedback_round().status == "live"
+    assert all(boost.multiplier < 1 for boost in live_boosts())
+
+
+def test_a_rejected_burst_stays_out_and_cannot_be_decided_again(staff: User, rag_settings: Any) -> None:
+    rag_settings(feedback={"burst_accounts": 1})
+    burst(passage("Ten books."))
+    feedback_round()
+    found = burst_decide(burst=Burst.objects.get(), accept=False, by=staff, why="An attack.")
+    assert feedback_round().status == "unchanged"
+    with pytest.raises(ConflictError):
+        burst_decide(burst=found, accept=True, by=staff)
+
+
+def test_one_user_cannot_lift_a_passage_by_asking_the_same_again_and_again() -> None:
+    chunk, user = passage("Ten books."), regular()
+    for _ in range(10):
+        rate(answered(QUESTION, [chunk], user=user), 5)
+    feedback_round()
+    (boost,) = live_boosts()
+    assert boost.raters_up == 1
+    assert boost.multiplier == pytest.approx(2**0.5)
+
+
+# ------------------------------------------------------------------------------------------------ by hand
+def test_a_boost_by_hand_holds_at_once_and_is_audited(staff: User) -> None:
+    chunk = passage("Ten books.")
+    version = feedback_state().version
+    boost = manual_boost_set(document=chunk.document, by=staff, why="Withdrawn.", hide=True)
+    hit = type("Hit", (), {"chunk_id": str(chunk.pk), "document_id": str(chunk.document_id)})()
+    assert snapshot_load().boosts([], {}, [hit]).by_chunk[str(chunk.pk)].hide
+    assert feedback_state().version > version
+    manual_boost_end(boost=boost, by=staff, why="It is back.")
+    assert snapshot_load().is_empty
+    assert actions() == ["manual_set", "manual_ended"]
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"multiplier": 5.0}, "multiplier"),
+        ({"multiplier": 1.0}, "multiplier"),
+        ({"multiplier": 1.5, "why": " "}, "why"),
+        ({"hide": True, "expires_at": timezone.now() - timedelta(days=1)}, "expires_at"),
+        ({"hide": True, "chunk_id": "00000000-0000-0000-0000-000000000000"}, "chunk_id"),
+    ],
+)
+def test_a_boost_by_hand_is_checked(staff: User, values: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        manual_boost_set(**{"document": passage("Ten books.").document, "by": staff, "why": "So.", **values})
+    assert field in error.value.fields
+
+
+# ------------------------------------------------------------------------------------------------ how it is started
+def test_the_command_tells_what_the_round_did() -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    out = StringIO()
+    call_command("reindex_feedback", stdout=out)
+    assert "2 new or changed ratings" in out.getvalue()
+    assert "Revision 1 is live" in out.getvalue()
+
+
+def test_the_commands_json_is_the_outcome() -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    out = StringIO()
+    call_command("reindex_feedback", "--dry-run", "--json", stdout=out)
+    told = json.loads(out.getvalue())
+    assert (told["status"], told["dry_run"], told["ratings"], told["counts"]["added"]) == ("live", True, 2, 1)
+    assert not FeedbackState.objects.filter(live__isnull=False).exists()
+
+
+def test_the_round_runs_every_night_and_its_time_can_be_changed() -> None:
+    task = PeriodicTask.objects.get(task="feedback.tasks.reindex_feedback")
+    assert (task.enabled, task.crontab.hour) == (True, "3")
+    liked(QUESTION, passage("Ten books."), by=2)
+    assert reindex_feedback() == "live"
