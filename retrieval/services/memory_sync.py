@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from asgiref.sync import sync_to_async
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from retrieval.engine import Engine, get_engine
@@ -39,6 +40,7 @@ logger = logging.getLogger(__name__)
 MAINTENANCE = "memory maintenance"  # the lease of whoever repairs the memory's index
 MAINTENANCE_WAIT_S = 30.0
 LOST_AFTER = timedelta(minutes=2)  # a draft that is older has lost its message
+LOST_PER_ROUND = 200
 BATCH = 128
 NEIGHBOURS = 3
 
@@ -68,10 +70,13 @@ async def memory_repair() -> int:
     engine = get_engine()
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
         lost = Memory.objects.exclude(draft="").filter(updated_at__lt=timezone.now() - LOST_AFTER)
-        for memory_id in [pk async for pk in lost.values_list("pk", flat=True)]:
+        for memory_id in [pk async for pk in lost.values_list("pk", flat=True)[:LOST_PER_ROUND]]:
             await _condense(engine, memory_id)
-        written = await _index_all_in(engine, await _wanting(engine))
-        for space in await sync_to_async(spaces_of)(Memory.objects.all()):
+        embedder = await _wanting(engine)
+        written = await _index_all_in(engine, embedder)
+        # Also where no fact is left: rows of the last one may have stayed behind.
+        spaces = {LEXICAL, *([embedder.space] if embedder else []), *await sync_to_async(spaces_of)(_all())}
+        for space in spaces:
             written += await _compare(engine, space)
     return written
 
@@ -83,7 +88,7 @@ async def memory_rebuild() -> int:
     """
     engine, written = get_engine(), 0
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        for space in await sync_to_async(spaces_of)(Memory.objects.all()):
+        for space in await sync_to_async(spaces_of)(_all()):
             try:
                 embedder = await engine.models.embedder(space)
             except EmbeddingUnavailableError as error:
@@ -149,6 +154,10 @@ async def _write(engine: Engine, space: EmbeddingSpace, memories: Sequence[Memor
             await _index(engine).delete_chunks(old, [str(memory.pk)])
     await _index(engine).delete_chunks(space, [one for one in gone if not await _is_there(one)])
     return len(memories) - len(gone)
+
+
+def _all() -> QuerySet[Memory]:
+    return Memory.objects.all()
 
 
 async def _is_there(memory_id: str) -> bool:

@@ -364,6 +364,17 @@ async def test_a_deleted_fact_leaves_the_index_too(engine: Engine, queued: list[
     assert await engine.memory_index.chunk_ids(LEXICAL) == set(left) and len(left) == 1
 
 
+async def test_rows_that_a_lost_message_left_behind_go_with_the_next_round(engine: Engine) -> None:
+    owner = await user()
+    await remember(owner, LAKESIDE)
+    await consolidate_all()
+    await sync_to_async(memories_forget)(user_id=owner.pk)
+    assert engine.memory_index
+    assert await engine.memory_index.count(LEXICAL) == 1
+    await memory_repair()
+    assert await engine.memory_index.count(LEXICAL) == 0
+
+
 async def test_a_deleted_account_takes_its_memory_along(engine: Engine, queued: list[tuple[Any, ...]]) -> None:
     owner, other = await user(), await user()
     await remember(owner, LAKESIDE)

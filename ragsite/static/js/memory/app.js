@@ -59,7 +59,7 @@ function draw() {
   emptyState.hidden = shown.length > 0 || Boolean(next);
   replace(emptyState, searching
     ? [h("h2", {}, "Nothing found"), h("p", {}, "Nothing that is remembered has all of these words.")]
-    : [h("h2", {}, "Nothing is remembered yet"), h("p", {}, "Ask with “Dual loop”, under the question. What its answers cite is kept here, one sentence each.")]);
+    : [h("h2", {}, "Nothing is remembered yet"), h("p", {}, "Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each.")]);
 }
 
 function memoryRow(row) {
