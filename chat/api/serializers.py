@@ -174,6 +174,18 @@ class DegradedSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class GroundedSentenceSerializer(serializers.Serializer[Any]):
+    sentence = serializers.CharField(help_text="As it stands in the answer.")
+    start = serializers.IntegerField(help_text="Its first character in the answer, from 0.")
+    end = serializers.IntegerField()
+    markers = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Sources that it was held against; none: all."
+    )
+    score = serializers.FloatField(allow_null=True, help_text="0 to 1; null: it could not be checked.")
+    supported = serializers.BooleanField(allow_null=True, help_text="Null: it could not be checked.")
+    reason = serializers.CharField(help_text="Why it is weak or unchecked.")
+
+
 class AnswerSerializer(serializers.Serializer[Any]):
     """An answer. A user's message has `text` instead, and none of the fields after `created_at`."""
 
@@ -189,7 +201,8 @@ class AnswerSerializer(serializers.Serializer[Any]):
     workflow = serializers.CharField(required=False)
     model = serializers.CharField(required=False)
     answer = serializers.CharField(required=False, help_text="Markdown with [1] markers.")
-    html = serializers.CharField(required=False, help_text="The answer, rendered and sanitised.")
+    html = serializers.CharField(required=False, help_text="The answer, rendered and sanitised; weak sentences in <mark>.")
+    grounding = GroundedSentenceSerializer(many=True, required=False, help_text="Its sentences, checked.")
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
     decision_path = StepSerializer(many=True, required=False)
