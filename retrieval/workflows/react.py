@@ -114,15 +114,17 @@ def after_rewriting(
 
 # ------------------------------------------------------------------------------------------------ retrieval
 async def retriever(state: State, runtime: Runtime[Context]) -> State:
-    """Filters that were only read from the question serve the first search alone: they may have been the mistake."""
+    """With the last words that may be tried, filters that were only read from the question are left out: they may have
+    been the mistake."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     settings = tools.settings
+    last = bool(state.get("tried")) and state.get("rewrites", 0) >= settings.react.max_rewrites
     wanted = question.options.top_k or settings.react.top_k
     result = await Retrieve(tools).retrieve(
         SearchRequest(
             queries=(Query(state["query"], kind="rewrite" if state.get("rewrites") else "original"),),
             scope=question.scope,
-            filters=question.filters if state.get("tried") else state["filters"],
+            filters=question.filters if last else state["filters"],
             top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
         ),
         run=run,

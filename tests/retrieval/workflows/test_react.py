@@ -135,12 +135,14 @@ async def test_a_filter_of_the_request_is_never_dropped(offline) -> None:
     assert {request.filters.department for request in searcher.requests} == {"Library"}
 
 
-async def test_a_filter_read_from_the_question_serves_the_first_search_alone(offline) -> None:
+async def test_a_filter_read_from_the_question_is_left_out_of_the_last_search(online) -> None:
+    online.reply(match="Tried before", json={"query": "deposit Lakeside hall"}, times=1)
+    online.reply(match="Tried before", json={"query": "room deposit"})
+    online.reply(match="SUFFICIENT", json=TOO_LITTLE)
     searcher = MemorySearcher(HANDBOOK)
-    await answer("Guide me: the deposit for a room in Lakeside hall?", searcher=searcher)
-    assert searcher.requests[0].filters.doc_type == "guide"
-    assert all(request.filters == SearchFilters() for request in searcher.requests[1:])
-    assert len(searcher.requests) > 1
+    result, _, _ = await answer("Guide me: the deposit for a room in Lakeside hall?", searcher=searcher)
+    assert [request.filters.doc_type for request in searcher.requests] == ["guide", "guide", None]
+    assert "EUR 300" in result.text
 
 
 # ------------------------------------------------------------------------------------------------ decisions
