@@ -201,7 +201,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
     workflow = serializers.CharField(required=False)
     model = serializers.CharField(required=False)
     answer = serializers.CharField(required=False, help_text="Markdown with [1] markers.")
-    html = serializers.CharField(required=False, help_text="The answer, rendered and sanitised; weak sentences in <mark>.")
+    html = serializers.CharField(
+        required=False, help_text="The answer, rendered and sanitised; weak sentences in <mark>."
+    )
     grounding = GroundedSentenceSerializer(many=True, required=False, help_text="Its sentences, checked.")
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
