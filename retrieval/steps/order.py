@@ -35,7 +35,11 @@ def choose(candidates: Sequence[ScoredChunk], *, most: int, weak_score: float) -
 
 
 def place(ranked: Sequence[ScoredChunk], position: Position) -> list[ScoredChunk]:
-    """`top_first`: best first. `sandwich`: the best at both ends, the weakest in the middle (1 3 5 4 2)."""
+    """`top_first`: best first. `sandwich`: the best at both ends, the weakest in the middle (1 3 5 4 2).
+
+    The seed's code gives 1 2 5 4 3, which leaves the last place, the second most read one, to the third best; Liu et
+    al. find both ends to be read best, so the second best stands there.
+    """
     if position == "top_first" or len(ranked) <= 2:
         return list(ranked)
     return [*ranked[0::2], *reversed(ranked[1::2])]
