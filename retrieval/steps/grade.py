@@ -1,20 +1,21 @@
 """Grade: one independent verdict for every document, all of them side by side; the grader never answers.
 
 Source: seed 000, node 2 (is_relevant, confidence, reasoning); Yan et al., 2024, arXiv:2401.15884 (the retrieval
-evaluator). Without a model the trained grader serves (`retrieval.grader`), for each document whose call failed.
+evaluator). Without a model the trained grader serves (`retrieval.steps.grading`), for each document whose call failed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from retrieval.errors import ModelError
-from retrieval.grader import shipped_grader
 from retrieval.steps.answer_language import Language
+from retrieval.steps.grading import grade_passages
 from retrieval.steps.judge import rerank
 from retrieval.steps.quoting import one_line, quote_passage
 from retrieval.steps.schemas import DocumentVerdict
@@ -82,13 +83,14 @@ class Grade:
         language: Language,
         known: Mapping[str, DocumentGrade] | None = None,
         use_model: bool = True,
+        listed: Sequence[ScoredChunk] = (),
         semantic: bool = True,
     ) -> Graded:
         """A grade for every document. Never raises a ModelError.
 
-        `known`: grades of earlier rounds for the same question; they stand. `semantic=False`: the dense scores come
-        from no embedding model. At most `ollama.max_concurrency` calls at once, each with its time limit, all of them
-        together within `grade.timeout_s`.
+        `known`: grades of earlier rounds for the same question; they stand. `listed`, `semantic`: what the trained
+        grader looks at, see `grade_passages`. At most `ollama.max_concurrency` calls at once, each with its time
+        limit, all of them together within `grade.timeout_s`.
         """
         before = dict(known or {})
         fresh = [document for document in documents if grade_key(document) not in before]
@@ -101,7 +103,8 @@ class Grade:
             if use_model and fresh:
                 await run.trace.sink.tool_called("grade", f"grading {len(fresh)} documents, each by itself", step)
                 given = await self._ask_model(question, fresh, run=run, language=language)
-            grades = await self._complete(question, documents, fresh, given, semantic=semantic)
+            estimate = partial(grade_without_model, question, documents, listed=listed, semantic=semantic)
+            grades = await self._complete(documents, fresh, given, estimate)
             if use_model and (failures := [reason for reason in given if isinstance(reason, str)]):
                 step.degrade(f"{len(failures)} of {len(fresh)} documents were graded without a model: {failures[0]}")
             graded = _graded(documents, before | grades)
@@ -150,12 +153,10 @@ class Grade:
 
     async def _complete(
         self,
-        question: str,
         documents: Sequence[ScoredChunk],
         fresh: Sequence[ScoredChunk],
         given: Sequence[DocumentGrade | str],
-        *,
-        semantic: bool,
+        estimate: Callable[..., list[DocumentGrade]],
     ) -> dict[str, DocumentGrade]:
         """The model's grades, and for what it gave none those of the trained grader, which looks at all documents."""
         grades = {
@@ -164,31 +165,29 @@ class Grade:
             if isinstance(grade, DocumentGrade)
         }
         if len(grades) < len(fresh):
-            estimates = await asyncio.to_thread(
-                grade_without_model,
-                question,
-                documents,
-                relevant_score=self.tools.settings.grade.relevant_score,
-                semantic=semantic,
-            )
+            estimates = await asyncio.to_thread(estimate, relevant_score=self.tools.settings.grade.relevant_score)
             wanted = {grade_key(document) for document in fresh}
-            for document, estimate in zip(documents, estimates, strict=True):
+            for document, estimated in zip(documents, estimates, strict=True):
                 if (key := grade_key(document)) in wanted:
-                    grades.setdefault(key, estimate)
+                    grades.setdefault(key, estimated)
         return grades
 
 
 def grade_without_model(
-    question: str, documents: Sequence[ScoredChunk], *, relevant_score: float, semantic: bool = True
+    question: str,
+    documents: Sequence[ScoredChunk],
+    *,
+    relevant_score: float,
+    listed: Sequence[ScoredChunk] = (),
+    semantic: bool = True,
 ) -> list[DocumentGrade]:
-    """The trained grader's verdicts, in the documents' order. `relevant_score`: P(answers) from which one is relevant.
+    """The trained grader's verdicts, in the documents' order. `relevant_score`: P(answers) from which one is relevant;
+    `listed`, `semantic`: see `grade_passages`.
 
     A few ms of CPU a document: keep it off the event loop.
     """
-    return [
-        _from_probability(probability, relevant_score)
-        for probability in shipped_grader().judge(question, documents, semantic=semantic).passages
-    ]
+    probabilities = grade_passages(question, documents, listed=listed, semantic=semantic).passages
+    return [_from_probability(probability, relevant_score) for probability in probabilities]
 
 
 def _from_probability(probability: float, relevant_score: float) -> DocumentGrade:

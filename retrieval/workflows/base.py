@@ -83,11 +83,6 @@ def has_documents(question: Question) -> bool:
     return any(ref.space is not None for ref in question.scope.collections)
 
 
-def has_embeddings(question: Question) -> bool:
-    """Whether dense scores tell of meaning: those of the lexical embedder tell of words again."""
-    return question.scope.semantic
-
-
 def reranking_is_on(question: Question, tools: Toolbox) -> bool:
     asked = question.options.rerank
     return tools.settings.rerank.enabled if asked is None else asked

@@ -41,7 +41,6 @@ from retrieval.workflows.base import (
     Context,
     Rounds,
     has_documents,
-    has_embeddings,
     is_small_talk,
     reranking_is_on,
     run_graph,
@@ -58,7 +57,8 @@ class State(TypedDict, total=False):
     language: Language
     standalone: str  # self-contained: what every document is graded against
     history: tuple[QueryRewrite, ...]
-    found: tuple[ScoredChunk, ...]  # by the last search
+    listed: tuple[ScoredChunk, ...]  # the chunks of the last search, as found
+    found: tuple[ScoredChunk, ...]  # the documents made of them: neighbours joined, each said once
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
@@ -112,10 +112,10 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     request = SearchRequest(queries=(query,), scope=question.scope, filters=question.filters, top_k=limits.top_k)
     result = await Retrieve(tools).retrieve(request, run=run, purpose=f"attempt {len(history)}: " if history else "")
     near = result.candidates
-    if has_embeddings(question):
+    if question.scope.semantic:
         near = tuple(one for one in near if is_similar(one, limits.min_similarity))
     found = await Dedupe(tools).dedupe(near, run=run)
-    return {"found": found}
+    return {"listed": near, "found": found}
 
 
 async def grade(state: State, runtime: Runtime[Context]) -> State:
@@ -127,7 +127,8 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         language=state["language"],
         known=state.get("grades"),
         use_model=reranking_is_on(question, tools),
-        semantic=has_embeddings(question),
+        listed=state["listed"],
+        semantic=question.scope.semantic,
     )
     before = state.get("documents", ())
     documents = joined(before, graded.documents, graded.grades)
