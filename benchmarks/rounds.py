@@ -50,7 +50,7 @@ def a_site(folder: str, model_server: str) -> Iterator[None]:
     """A fresh site with the sample handbook; Django is set up for it."""
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": "",
-        "OLLAMA_BASE_URL": model_server, "RAG_OFFLINE": "auto",
+        "OLLAMA_BASE_URL": model_server, "RAG_OFFLINE": "auto", "RAG_MILVUS_TIMEOUT_S": "120",
     }  # fmt: skip
     import django
     from django.core.management import call_command

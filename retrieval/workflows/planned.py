@@ -27,14 +27,15 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
+from retrieval.grader import holds_answer
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer_check import AnswerCheck, CheckedAnswer
 from retrieval.steps.answer_language import Language, answer_language
 from retrieval.steps.clarify import Clarify, open_readings
-from retrieval.steps.condense import Condense, condense_without_model
+from retrieval.steps.condense import Condense, condense_without_model, takes_up
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
-from retrieval.steps.grading import grade_passages
+from retrieval.steps.grading import LIST_LENGTH
 from retrieval.steps.held_answer import HeldAnswer
 from retrieval.steps.judge import Assessment
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory, quote_memories
@@ -130,10 +131,9 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
         if not has_documents(state["question"]):
             return {"first": ()}
         found = await Retrieve(tools).retrieve(_own_words(state, tools), run=run, purpose="own words: ")
-        shown = found.candidates[: tools.settings.rerank.max_candidates]
-        semantic = state["question"].scope.semantic
-        grading = await asyncio.to_thread(grade_passages, state["draft"], shown, semantic=semantic)
-        good = grading.holds_answer >= tools.settings.corrective.clear_score
+        shown, semantic = found.candidates[:LIST_LENGTH], state["question"].scope.semantic
+        holds = await asyncio.to_thread(holds_answer, state["draft"], shown, semantic=semantic)
+        good = holds >= tools.settings.corrective.clear_score
         return {"first": found.candidates}
     finally:
         run.first_search.finish(good=good)
@@ -202,7 +202,10 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
     )
     best = state.get("best")
     best = reflection if best is None or reflection.score >= best.score else best
-    readings = await asyncio.to_thread(open_readings, best.assessment(), state["standalone"], state["filters"])
+    readings: tuple[ScoredChunk, ...] = ()
+    worth_asking = best.score >= tools.settings.corrective.weak_score
+    if worth_asking and not takes_up(state["standalone"], state["question"].open_clarification):
+        readings = await asyncio.to_thread(open_readings, best.assessment(), state["standalone"], state["filters"])
     return {"reflection": reflection, "best": best, "readings": readings}
 
 
@@ -211,7 +214,7 @@ def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["genera
     reflection = state["reflection"]
     if reflection.outcome != "pass" and may_retry(state, runtime.context) and _mending(state, runtime.context).helps:
         return "mend"
-    if state["readings"] and state["question"].open_clarification is None:
+    if state["readings"]:
         return "clarify"
     if state["best"].outcome == "pass" or is_worth_a_try(state["best"].assessment(), runtime.context):
         return "generate"
