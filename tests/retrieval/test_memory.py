@@ -58,6 +58,12 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     return messages
 
 
+@pytest.fixture(autouse=True)
+def _patient(rag_settings: Any) -> None:
+    """A busy machine is not what these tests are about."""
+    rag_settings(memory={"timeout_s": 60.0})
+
+
 @pytest_asyncio.fixture
 async def engine(milvus: Any, offline: None) -> AsyncIterator[Engine]:
     yield get_engine()

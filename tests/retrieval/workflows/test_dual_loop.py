@@ -436,12 +436,12 @@ async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_setti
 @pytest.mark.parametrize(
     "fault",
     [{"disconnect_after": 3}, {"stall_after": 3}, {"error_after": 3}, {"malformed_after": 3},
-     {"done_reason": "length"}],
+     {"done_reason": "length"}, {"endless": True}],
 )  # fmt: skip
 async def test_an_answer_that_breaks_off_while_it_is_written_is_marked_and_not_remembered(
     online, rag_settings, fault: dict[str, Any]
 ) -> None:
-    rag_settings(ollama={"between_tokens_timeout_s": 0.2, "busy_retry_s": 0.01})
+    rag_settings(ollama={"between_tokens_timeout_s": 0.2, "busy_retry_s": 0.01, "max_answer_tokens": 60})
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
     online.reply(match=JUDGE, json=judgement("ANSWER", 0.9, 0.9, 0.9, 0.9))
     online.reply(match=GRADE, json=grade(0.9))
