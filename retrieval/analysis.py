@@ -28,6 +28,7 @@ from retrieval.stop_words import BY_LANGUAGE, CHINESE, ENGLISH
 MAX_TERM_CHARS = 64
 MAX_CODE_PARTS = 12
 CACHED_CHARS, CACHED_TEXTS = 600, 4096  # sentences, not documents
+PASSAGE_CHARS, CACHED_PASSAGES = 8_000, 128  # chunks: a few MiB in all
 
 _UNSPACED = KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
 _TOKEN = re.compile(
@@ -50,12 +51,20 @@ _STEMMERS = {
 
 def analyze(text: str) -> list[str]:
     """The terms of a document's text, as often as they occur. Empty when there are only stop words and symbols."""
-    return list(_analyzed(text) if len(text) <= CACHED_CHARS else _terms(text, _chinese_index_terms))
+    if len(text) <= CACHED_CHARS:
+        return list(_analyzed(text))
+    return list(_passage(text) if len(text) <= PASSAGE_CHARS else _terms(text, _chinese_index_terms))
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def _analyzed(text: str) -> tuple[str, ...]:
     """Grading, snippets and checking look at the same sentences one after the other, within milliseconds."""
+    return tuple(_terms(text, _chinese_index_terms))
+
+
+@lru_cache(maxsize=CACHED_PASSAGES)
+def _passage(text: str) -> tuple[str, ...]:
+    """The ingest embeds (without a model: by terms) and indexes the same chunks one after the other."""
     return tuple(_terms(text, _chinese_index_terms))
 
 

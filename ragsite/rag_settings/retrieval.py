@@ -14,8 +14,9 @@ class IngestSettings:
 
     max_file_mib: int = 50  # a larger upload is refused
     max_files_per_upload: int = 100  # in one request
-    chunk_tokens: int = 320  # fits 512-token embedding models with room for title and heading
-    chunk_overlap_tokens: int = 48  # repeated from the chunk before
+    chunk_tokens: int = 480  # about 400 of an English model's own: fits 512-token embedders with title and heading
+    chunk_overlap_tokens: int = 64  # repeated from the chunk before
+    summary_tokens: int = 160  # of a document's summary, by which hierarchical search finds it
     max_pages: int = 5000  # of one document
     max_chunks: int = 50_000  # of one document
     parse_timeout_s: float = 300.0  # reading one file

@@ -25,7 +25,7 @@ from retrieval.ingest.headings import plain_blocks
 from retrieval.language import detect_language
 from retrieval.models import Chunk, Document
 from retrieval.ports import ChunkIndex, Models
-from retrieval.services.ingest import embedding_text, index_rows
+from retrieval.services.index_rows import embedding_text, index_rows
 from retrieval.tokens import estimate_tokens
 from retrieval.values import CollectionRef, IndexRow, SearchScope, StoredChunk
 

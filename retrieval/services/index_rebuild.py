@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Sequence
 
 import numpy as np
+from django.db.models import Q
 from django.utils import timezone
 
 from retrieval.engine import Engine, get_engine
@@ -83,8 +84,9 @@ async def collection_reindex(*, collection: Collection, space: EmbeddingSpace, r
     written = 0
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
         chunks_there = Chunk.objects.filter(document__collection=collection)
-        chunk_ids = await index_sync.ids_of(chunks_there.filter(index_sync.SHOULD_BE_INDEXED))
-        async for chunks in in_batches(chunks_there, sorted(chunk_ids)):
+        row_ids = await index_sync.ids_of(chunks_there.filter(index_sync.SHOULD_BE_INDEXED))
+        row_ids |= await index_sync.summary_ids(space, Q(collection=collection))
+        async for chunks in in_batches(chunks_there, sorted(row_ids)):
             vectors = await _vectors(engine, space, chunks)
             await engine.index.upsert(space, await asyncio.to_thread(rows_of, chunks, vectors))
             written += len(chunks)
@@ -105,7 +107,8 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
         return new
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
         chunks_there = Chunk.objects.filter(document__collection=collection)
-        async for chunks in in_batches(chunks_there, sorted(await index_sync.ids_of(chunks_there))):
+        row_ids = await index_sync.ids_of(chunks_there) | await index_sync.summary_ids(old, Q(collection=collection))
+        async for chunks in in_batches(chunks_there, sorted(row_ids)):
             vectors = await index_sync.embed(embedder, chunks)
             await engine.index.upsert(new, await asyncio.to_thread(rows_of, chunks, vectors))
             report(len(chunks))

@@ -20,7 +20,7 @@ from retrieval.engine import Engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Chunk, Collection, Document
 from retrieval.ports import Embedder, Vectors
-from retrieval.services.ingest import embedding_text, index_rows
+from retrieval.services.index_rows import embedding_text, index_rows, summary_chunk, with_summary
 from retrieval.services.write_lease import write_lease
 from retrieval.values import EmbeddingSpace, IndexRow
 
@@ -29,6 +29,7 @@ MAINTENANCE = "index maintenance"  # the lease of whoever repairs, rebuilds or r
 MAINTENANCE_WAIT_S = 30.0
 WRITE_BATCH = 256  # chunks per write: every write ends with a flush, and every flush makes a segment
 SHOULD_BE_INDEXED = Q(indexed=True) | Q(document__status=Document.Status.READY)
+EVERY = Q()
 NEXT_VERSION = F("version") + 1
 Report = Callable[[int], None]
 
@@ -66,9 +67,10 @@ async def index_repair() -> list[SpaceRepair]:
 async def space_repair(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
     """For holders of the maintenance lease. Raises IndexUnavailableError."""
     # Read in this order, what an ingest writes or deletes meanwhile looks neither missing nor surplus.
-    expected = await ids_of(chunks_of(space).filter(SHOULD_BE_INDEXED))
+    ready = Q(status=Document.Status.READY)
+    expected = await ids_of(chunks_of(space).filter(SHOULD_BE_INDEXED)) | await summary_ids(space, ready)
     found = await engine.index.chunk_ids(space)
-    known = await ids_of(chunks_of(space))
+    known = await ids_of(chunks_of(space)) | await summary_ids(space)
     missing, surplus = sorted((expected & known) - found), sorted(found - known)
     await engine.index.delete_chunks(space, surplus)
     written, problem = 0, ""
@@ -112,11 +114,16 @@ def chunks_of(space: EmbeddingSpace) -> QuerySet[Chunk]:
     )
 
 
-async def in_batches(chunks: QuerySet[Chunk], chunk_ids: Sequence[str]) -> AsyncIterator[list[Chunk]]:
-    """Those of the chunks that still exist, with their documents, a document's next to each other."""
-    for start in range(0, len(chunk_ids), WRITE_BATCH):
-        batch = chunks.filter(pk__in=chunk_ids[start : start + WRITE_BATCH])
-        if found := [chunk async for chunk in batch.select_related("document").order_by("document", "seq")]:
+async def in_batches(chunks: QuerySet[Chunk], row_ids: Sequence[str]) -> AsyncIterator[list[Chunk]]:
+    """Those of the chunks that still exist, with their documents, a document's next to each other; then summaries,
+    whose ids are those of their documents."""
+    for start in range(0, len(row_ids), WRITE_BATCH):
+        page = row_ids[start : start + WRITE_BATCH]
+        batch = chunks.filter(pk__in=page).select_related("document").order_by("document", "seq")
+        found = [chunk async for chunk in batch]
+        summaries = with_summary(Document.objects.filter(pk__in=page))
+        found += [summary_chunk(document) async for document in summaries]
+        if found:
             yield found
 
 
@@ -139,7 +146,16 @@ def rows_of(chunks: Sequence[Chunk], vectors: Vectors) -> list[IndexRow]:
 
 async def changed_since(space: EmbeddingSpace, moment: object) -> set[str]:
     """Chunks whose document's metadata may have been edited since."""
-    return await ids_of(chunks_of(space).filter(document__updated_at__gte=moment))
+    chunks = await ids_of(chunks_of(space).filter(document__updated_at__gte=moment))
+    return chunks | await summary_ids(space, Q(updated_at__gte=moment))
+
+
+async def summary_ids(space: EmbeddingSpace, condition: Q = EVERY) -> set[str]:
+    """Row ids of the summaries, which are their documents' ids."""
+    documents = with_summary(Document.objects.filter(condition)).filter(
+        collection__embedding_model=space.model, collection__embedding_dim=space.dim
+    )
+    return {str(pk) async for pk in documents.order_by().values_list("pk", flat=True).aiterator(chunk_size=5000)}
 
 
 async def ids_of(chunks: QuerySet[Chunk]) -> set[str]:
@@ -156,4 +172,6 @@ async def _flag(chunk_ids: Sequence[str]) -> None:
 async def ids_to_keep(engine: Engine, space: EmbeddingSpace) -> set[str]:
     """What a rebuilt index has to hold: also rows that an ingest is about to write anew, until it has."""
     there = await engine.index.chunk_ids(space)
-    return await ids_of(chunks_of(space).filter(SHOULD_BE_INDEXED)) | (there & await ids_of(chunks_of(space)))
+    ready = await summary_ids(space, Q(status=Document.Status.READY))
+    known = await ids_of(chunks_of(space)) | await summary_ids(space)
+    return await ids_of(chunks_of(space).filter(SHOULD_BE_INDEXED)) | ready | (there & known)

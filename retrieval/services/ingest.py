@@ -19,7 +19,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from asgiref.sync import sync_to_async
@@ -27,7 +27,6 @@ from django.conf import settings
 from django.db import transaction
 
 from ragsite.errors import UnsupportedFileError
-from retrieval.analysis import terms_text
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
     DocumentUnreadableError,
@@ -36,13 +35,22 @@ from retrieval.errors import (
     IndexUnavailableError,
 )
 from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.chunking import HEADING_JOIN, Chunker, TextChunk
+from retrieval.ingest.chunking import Chunker, TextChunk
 from retrieval.ingest.parsing import parse_file
+from retrieval.ingest.summary import summarize
 from retrieval.language import detect_language
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Embedder, Models, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.selectors import collection_space
+from retrieval.services.index_rows import (
+    embedding_text,
+    index_rows,
+    row_metadata,
+    row_terms,
+    summary_chunk,
+    with_summary,
+)
 from retrieval.services.ingest_jobs import (
     Claim,
     LeaseLostError,
@@ -55,7 +63,7 @@ from retrieval.services.ingest_jobs import (
     job_wait,
 )
 from retrieval.tokens import estimate_tokens
-from retrieval.values import EmbeddingSpace, IndexRow
+from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
 IngestOutcome = Literal["ready", "failed", "waiting", "busy"]
@@ -113,9 +121,8 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 async def _work(run: _Run) -> IngestOutcome:
     """Raises LeaseLostError, Document.DoesNotExist."""
     try:
-        document = await Document.objects.select_related("collection").aget(pk=run.claim.document_id)
-        # All chunks are written in one transaction: some mean all.
-        if not await document.chunks.aexists():
+        document = await sync_to_async(_begin)(run.claim)
+        if document.status == Document.Status.PARSING:
             await _parse(run, document)
         await _embed(run, document.collection)
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
@@ -146,10 +153,23 @@ async def _heartbeat(claim: Claim) -> AsyncIterator[None]:
             await task
 
 
+def _begin(claim: Claim) -> Document:
+    """The document with its collection, and with the status that says what is to do: PARSING or EMBEDDING.
+
+    Raises Document.DoesNotExist.
+    """
+    document = Document.objects.select_related("collection").get(pk=claim.document_id)
+    # All chunks are written in one transaction: some mean all.
+    parsed = document.chunks.exists()
+    document.status = Document.Status.EMBEDDING if parsed else Document.Status.PARSING
+    document.progress, document.error = document.progress if parsed else 0.0, ""
+    Document.objects.filter(pk=document.pk).update(status=document.status, progress=document.progress, error="")
+    return document
+
+
 # ------------------------------------------------------------------------------------------------ file → chunks
 async def _parse(run: _Run, document: Document) -> None:
     """Raises DocumentUnreadableError, UnsupportedFileError, LeaseLostError."""
-    await Document.objects.filter(pk=document.pk).aupdate(status=Document.Status.PARSING, progress=0.0, error="")
     ingest = settings.RAG.ingest
     with run.timed("parse"):
         if not document.file:
@@ -164,14 +184,25 @@ async def _parse(run: _Run, document: Document) -> None:
         )
         chunks = await asyncio.to_thread(chunker.split, parsed)
         language = await asyncio.to_thread(detect_language, parsed.text)
+        summary = await asyncio.to_thread(_summary, parsed, len(chunks))
     if len(chunks) > ingest.max_chunks:
         raise DocumentUnreadableError(f"The document makes more than {ingest.max_chunks:,} chunks; split it.")
-    await sync_to_async(_chunks_store)(run.claim, parsed, chunks, language)
+    await sync_to_async(_chunks_store)(run.claim, parsed, chunks, language, summary)
     run.report(PARSED_SHARE)
 
 
+def _summary(parsed: ParsedDocument, chunks: int) -> str:
+    """Nothing for a document of one chunk, which stands for itself."""
+    if chunks < 2:
+        return ""
+    headings = (block.label for block in parsed.blocks if block.kind == "heading")
+    return summarize(parsed.text, headings=headings, tokens=settings.RAG.ingest.summary_tokens)
+
+
 @transaction.atomic
-def _chunks_store(claim: Claim, parsed: ParsedDocument, chunks: Sequence[TextChunk], language: str) -> None:
+def _chunks_store(
+    claim: Claim, parsed: ParsedDocument, chunks: Sequence[TextChunk], language: str, summary: str
+) -> None:
     job_check(claim=claim)
     document = Document.objects.select_for_update().get(pk=claim.document_id)
     rows = [
@@ -192,7 +223,7 @@ def _chunks_store(claim: Claim, parsed: ParsedDocument, chunks: Sequence[TextChu
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     if parsed.title and document.title == PurePosixPath(document.file_name).stem:
         document.title = parsed.title[:300]  # nobody chose a title: the document's own is better than its file's name
-    document.language = language
+    document.language, document.summary = language, summary
     document.page_count = parsed.page_count
     document.chunk_count = len(rows)
     document.status = Document.Status.EMBEDDING
@@ -204,31 +235,41 @@ def _chunks_store(claim: Claim, parsed: ParsedDocument, chunks: Sequence[TextChu
 async def _embed(run: _Run, collection: Collection) -> None:
     """Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError."""
     engine = get_engine()
-    await Document.objects.filter(pk=run.claim.document_id).aupdate(status=Document.Status.EMBEDDING, error="")
     space = await _space_of(collection, engine.models)
     while True:
-        chunks = await _chunks_to_do(run.claim.document_id)
-        if not chunks:
+        chunks, last = await sync_to_async(_chunks_to_do)(run.claim.document_id)
+        if chunks:
+            await _batch(run, engine, space, chunks, last=last)
+        if last:
             await _clear_former_rows(run.claim.document_id, space)
             run.timings_ms["total"] = round((time.monotonic() - run.started) * 1000, 1)
             if await sync_to_async(job_finish)(claim=run.claim, timings_ms=run.timings_ms):
                 run.report(1.0)
                 return
-            continue
-        document = chunks[0].document
+
+
+async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
+    """Embed, analyse, write. The document's summary goes with its last batch: a write of its own costs a flush."""
+    document = chunks[0].document
+    rows_of = [*chunks, summary_chunk(document, embedded=chunks[0].embedded)] if last and document.summary else chunks
+    analysing = asyncio.create_task(asyncio.to_thread(row_terms, rows_of)) if space != LEXICAL_SPACE else None
+    try:
         with run.timed("embed"):
-            vectors = await _vectors(run, engine, space, chunks)
-        with run.timed("analyse"):
-            rows = await asyncio.to_thread(index_rows, document, chunks, vectors)
-        with run.timed("index"):
-            await engine.index.upsert(space, rows)
-        try:
-            progress = await sync_to_async(_chunks_flag)(run.claim, document, chunks)
-        except Document.DoesNotExist:
-            # Deleted while its rows were being written: nobody else would clear these away.
-            await engine.index.delete_document(space, str(run.claim.document_id))
-            raise
-        run.report(progress)
+            vectors = await _vectors(run, engine, space, rows_of)
+        with run.timed("analyse"):  # what the lexical embedder has analysed need not be analysed again
+            terms = await (analysing or asyncio.to_thread(row_terms, rows_of))
+    finally:
+        if analysing is not None:
+            analysing.cancel()
+    with run.timed("index"):
+        await engine.index.upsert(space, index_rows(document, rows_of, vectors, terms))
+    try:
+        progress = await sync_to_async(_chunks_flag)(run.claim, document, chunks)
+    except Document.DoesNotExist:
+        # Deleted while its rows were being written: nobody else would clear these away.
+        await engine.index.delete_document(space, str(run.claim.document_id))
+        raise
+    run.report(progress)
 
 
 async def _clear_former_rows(document_id: uuid.UUID, space: EmbeddingSpace) -> None:
@@ -237,6 +278,9 @@ async def _clear_former_rows(document_id: uuid.UUID, space: EmbeddingSpace) -> N
         return
     index = get_engine().index
     chunk_ids = {str(key) async for key in Chunk.objects.filter(document=document_id).values_list("pk", flat=True)}
+    chunk_ids |= {
+        str(key) async for key in with_summary(Document.objects.filter(pk=document_id)).values_list("pk", flat=True)
+    }
     if former := await index.chunk_ids(space, document_id=str(document_id)) - chunk_ids:
         await index.delete_chunks(space, sorted(former))
 
@@ -296,41 +340,12 @@ def _check_vectors(vectors: Vectors, space: EmbeddingSpace, count: int) -> None:
         )
 
 
-async def _chunks_to_do(document_id: uuid.UUID) -> list[Chunk]:
-    """The next batch, with the document's metadata as they are now."""
+def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
+    """The next batch, with the document's metadata as they are now, and whether it is the last one."""
+    size = settings.RAG.ollama.embed_batch_size
     todo = Chunk.objects.filter(document=document_id, indexed=False).select_related("document").order_by("seq")
-    return [chunk async for chunk in todo[: settings.RAG.ollama.embed_batch_size]]
-
-
-def embedding_text(document: Document, chunk: Chunk) -> str:
-    """What is embedded and analysed: a chunk says more with the title and headings that it stands under."""
-    headings = [part for part in chunk.heading.split(HEADING_JOIN) if part and part != document.title]
-    return "\n".join(filter(None, (document.title, HEADING_JOIN.join(headings), chunk.text)))
-
-
-def index_rows(document: Document, chunks: Sequence[Chunk], vectors: Vectors) -> list[IndexRow]:
-    """What the index keeps of a document's chunks; analyses their text, so call it in a thread."""
-    return [
-        IndexRow(
-            chunk_id=str(chunk.pk),
-            collection_id=str(document.collection_id),
-            document_id=str(document.pk),
-            seq=chunk.seq,
-            terms=terms_text(embedding_text(document, chunk)),
-            vector=vector,
-            **_metadata(document),
-        )
-        for chunk, vector in zip(chunks, vectors, strict=True)
-    ]
-
-
-def _metadata(document: Document) -> dict[str, Any]:
-    return {
-        "department": document.department,
-        "doc_type": document.doc_type,
-        "policy_year": document.policy_year,
-        "tags": tuple(document.tags),
-    }
+    found = list(todo[: size + 1])
+    return found[:size], len(found) <= size
 
 
 @transaction.atomic
@@ -341,7 +356,7 @@ def _chunks_flag(claim: Claim, used: Document, chunks: Sequence[Chunk]) -> float
     # Edited meanwhile: what was just written is stale, so the same chunks stay to be done; without a new title, their
     # vectors are right all the same.
     if document.title == used.title:
-        current = _metadata(document) == _metadata(used)
+        current = row_metadata(document) == row_metadata(used)
         Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks]).update(indexed=current, embedded=True)
     done = Chunk.objects.filter(document=document, indexed=True).count()
     progress = PARSED_SHARE + (1 - PARSED_SHARE) * done / max(1, document.chunk_count)

@@ -67,6 +67,19 @@ async def test_missing_chunks_are_embedded_written_and_flagged(engine: Engine) -
     assert len(await found(engine, "borrowing books")) == 3
 
 
+async def test_missing_summaries_are_written_and_known_ones_kept(engine: Engine) -> None:
+    await library(summary="Rules about borrowing books", status=Document.Status.READY)
+    document = await Document.objects.aget()
+    rows = await chunk_ids() | {str(document.pk)}
+    [repair] = await index_repair()
+    assert (repair.missing, repair.written) == (4, 4)
+    assert await engine.index.chunk_ids(LEXICAL) == rows
+    [again] = await index_repair()
+    assert again.in_order
+    assert await index_rebuild() == len(rows)
+    assert await engine.index.chunk_ids(LEXICAL) == rows
+
+
 async def test_surplus_rows_are_deleted(engine: Engine) -> None:
     await library()
     stray = row("stray", dim_of=LEXICAL)

@@ -16,6 +16,7 @@ from django.core.files.base import ContentFile
 from django.utils import timezone
 
 from ragsite.rag_settings import MilvusSettings
+from retrieval.analysis import query_text
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Vectors
@@ -58,7 +59,8 @@ def add(text: str | bytes = TEXT, name: str = "规定.txt", collection: Collecti
 
 
 async def indexed_ids(document: Document) -> set[str]:
-    return await get_engine().index.chunk_ids(SPACE, document_id=str(document.pk))
+    """Without the summary's row."""
+    return await get_engine().index.chunk_ids(SPACE, document_id=str(document.pk)) - {str(document.pk)}
 
 
 async def chunk_ids(document: Document) -> set[str]:
@@ -152,7 +154,7 @@ async def test_worker_killed_between_index_and_flag_writes_the_same_rows_again()
     await IngestJob.objects.aupdate(state="waiting")
     assert await document_ingest(document.pk) == "ready"
     assert await indexed_ids(document) == await chunk_ids(document)
-    assert await get_engine().index.count(SPACE) == await Chunk.objects.acount()
+    assert await get_engine().index.count(SPACE) == await Chunk.objects.acount() + 1  # and the summary
 
 
 async def test_document_that_kills_its_workers_is_given_up() -> None:
@@ -168,10 +170,10 @@ async def test_document_that_kills_its_workers_is_given_up() -> None:
 async def test_unexpected_error_is_tried_again_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     document = await add()
 
-    def broken(text: str) -> str:
+    def broken(chunks: Sequence[Chunk]) -> list[str]:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(ingest, "terms_text", broken)
+    monkeypatch.setattr(ingest, "row_terms", broken)
     assert [await document_ingest(document.pk) for _ in range(4)] == ["waiting", "waiting", "waiting", "failed"]
     await document.arefresh_from_db()
     assert "RuntimeError" in document.error
@@ -287,7 +289,7 @@ async def test_new_title_is_embedded_with_every_chunk() -> None:
     document = await add()
     await document_ingest(document.pk)
     texts = await changed(document, title="图书馆规则")
-    assert len(texts) == await Chunk.objects.acount()
+    assert len(texts) == await Chunk.objects.acount() + 1  # and the summary
     assert all(text.startswith("图书馆规则") for text in texts)
 
 
@@ -369,3 +371,40 @@ async def test_documents_own_title_is_used_where_nobody_chose_one() -> None:
     await document_ingest(document.pk)
     await document.arefresh_from_db()
     assert document.title == "图书借阅规定"
+
+
+async def summaries_found(text: str, document: Document) -> set[str]:
+    """What is found among the rows that stand for whole documents."""
+    (hits,) = await get_engine().index.search_bm25(
+        SPACE,
+        [query_text(text)],
+        collection_ids=[str(document.collection_id)],
+        filters=SearchFilters(),
+        limit=10,
+        level="documents",
+    )
+    return {hit.chunk_id for hit in hits}
+
+
+async def test_a_document_of_several_chunks_is_found_by_its_summary() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    await document.arefresh_from_db()
+    assert "学生借阅图书" in document.summary
+    assert str(document.pk) in await summaries_found("借阅图书", document)
+
+
+async def test_a_document_of_one_chunk_has_no_summary() -> None:
+    document = await add("Books are lent for four weeks, and journals for one.", "loans.txt")
+    await document_ingest(document.pk)
+    await document.arefresh_from_db()
+    assert document.summary == ""
+    assert await summaries_found("journals", document) == await chunk_ids(document)
+
+
+async def test_a_new_title_reaches_the_summary_too() -> None:
+    document = await add()
+    await document_ingest(document.pk)
+    assert await summaries_found("Registry", document) == set()
+    await changed(document, title="Registry")
+    assert str(document.pk) in await summaries_found("Registry", document)

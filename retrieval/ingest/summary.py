@@ -1,0 +1,63 @@
+"""A document's summary without a model: its headings, and the sentences that say most of what it says throughout.
+
+Source: SumBasic (Nenkova and Vanderwende, MSR-TR-2005-101): a sentence counts by the mean probability of its terms in
+the document; terms of a chosen one count less for the next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from retrieval.analysis import analyze
+from retrieval.sentences import split_sentences
+from retrieval.tokens import estimate_tokens
+
+MAX_SENTENCES = 60  # that are weighed: of a longer document, evenly spread over it
+MAX_CHARS = 200_000  # in which they are looked for
+MIN_TERMS, MAX_TERMS = 4, 80  # of a sentence that can stand for others
+MIN_SENTENCE_TOKENS = 10  # with less room than this nothing more is looked for
+HEADINGS_SHARE = 2  # headings take up 1/2 at most
+
+
+def summarize(text: str, *, headings: Iterable[str], tokens: int) -> str:
+    """At most about `tokens` tokens, in the document's order; "" where no sentence will do."""
+    outline, left = _outline(headings, tokens // HEADINGS_SHARE), tokens
+    left -= estimate_tokens(outline)
+    sentences = _spread(split_sentences(text[:MAX_CHARS]))
+    terms = [analyze(sentence) for sentence in sentences]
+    usable = {at for at, found in enumerate(terms) if MIN_TERMS <= len(found) <= MAX_TERMS}
+    chosen = _choose(sentences, terms, usable, left)
+    return "\n".join(filter(None, (outline, " ".join(sentences[at] for at in sorted(chosen)))))
+
+
+def _outline(headings: Iterable[str], tokens: int) -> str:
+    """As many of the headings as there is room for, from the first on."""
+    kept: list[str] = []
+    for heading in dict.fromkeys(headings):
+        if estimate_tokens("; ".join([*kept, heading])) > tokens:
+            break
+        kept.append(heading)
+    return "; ".join(kept)
+
+
+def _spread(sentences: Sequence[str]) -> Sequence[str]:
+    step = -(-len(sentences) // MAX_SENTENCES)
+    return sentences[::step] if step > 1 else sentences
+
+
+def _choose(sentences: Sequence[str], terms: Sequence[list[str]], usable: set[int], tokens: int) -> list[int]:
+    counts = Counter(term for at in usable for term in terms[at])
+    total = sum(counts.values()) or 1
+    weight = {term: count / total for term, count in counts.items()}
+    chosen: list[int] = []
+    while usable and tokens >= MIN_SENTENCE_TOKENS:
+        best = max(sorted(usable), key=lambda at: sum(weight[term] for term in terms[at]) / len(terms[at]))
+        usable.discard(best)
+        cost = estimate_tokens(sentences[best])
+        if cost > tokens:
+            continue
+        chosen.append(best)
+        tokens -= cost
+        weight.update({term: weight[term] ** 2 for term in set(terms[best])})
+    return chosen

@@ -1,0 +1,62 @@
+"""What the index keeps of a document: a row for each chunk, and one for its summary, by which the document is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from retrieval.analysis import terms_text
+from retrieval.ingest.chunking import HEADING_JOIN
+from retrieval.models import Chunk, Document
+from retrieval.ports import Vectors
+from retrieval.values import SUMMARY_SEQ, IndexRow
+
+
+def embedding_text(document: Document, chunk: Chunk) -> str:
+    """What is embedded and analysed: a chunk says more with the title and headings that it stands under."""
+    headings = [part for part in chunk.heading.split(HEADING_JOIN) if part and part != document.title]
+    return "\n".join(filter(None, (document.title, HEADING_JOIN.join(headings), chunk.text)))
+
+
+def summary_chunk(document: Document, *, embedded: bool = False) -> Chunk:
+    """The summary as a row of the index, under the document's own id; never saved, so that nothing can cite it."""
+    return Chunk(id=document.pk, document=document, seq=SUMMARY_SEQ, text=document.summary, embedded=embedded)
+
+
+def with_summary(documents: QuerySet[Document]) -> QuerySet[Document]:
+    """Those that have a row of their own."""
+    return documents.exclude(summary="")
+
+
+def row_terms(chunks: Sequence[Chunk]) -> list[str]:
+    """The terms of each chunk; CPU work, for a thread."""
+    return [terms_text(embedding_text(chunk.document, chunk)) for chunk in chunks]
+
+
+def index_rows(
+    document: Document, chunks: Sequence[Chunk], vectors: Vectors, terms: Sequence[str] | None = None
+) -> list[IndexRow]:
+    """The rows of a document's chunks. Without `terms` it analyses their text: call it in a thread then."""
+    return [
+        IndexRow(
+            chunk_id=str(chunk.pk),
+            collection_id=str(document.collection_id),
+            document_id=str(document.pk),
+            seq=chunk.seq,
+            terms=text,
+            vector=vector,
+            **row_metadata(document),
+        )
+        for chunk, vector, text in zip(chunks, vectors, row_terms(chunks) if terms is None else terms, strict=True)
+    ]
+
+
+def row_metadata(document: Document) -> dict[str, Any]:
+    return {
+        "department": document.department,
+        "doc_type": document.doc_type,
+        "policy_year": document.policy_year,
+        "tags": tuple(document.tags),
+    }
