@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsite.rag_settings import CompressSettings
-from retrieval.grader.passage import view_passage, view_sentence
+from retrieval.grader.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.grader.question import view_question
 from retrieval.grader.signals import fits, term_weights
+from retrieval.sentences import split_sentences
 from retrieval.steps.quoting import quote_source
 from retrieval.steps.strips import Strip, recompose, split_strips
 from retrieval.steps.toolbox import Run, Toolbox
@@ -117,9 +119,9 @@ def _read(question: str, chosen: Sequence[ScoredChunk]) -> list[_Passage]:
     weights = term_weights(asked, views)
     total = sum(weights.values()) or 1.0
     passages = []
-    for candidate in chosen:
+    for candidate, passage in zip(chosen, views, strict=True):
         strips = split_strips(candidate.chunk.text)
-        found = [view_sentence(candidate.chunk.text[strip.start : strip.end])[0] for strip in strips]
+        found = _view(candidate.chunk.text, strips, passage)
         held = [sum(weight for term, weight in weights.items() if term in view.terms) / total for view in found]
         beside = [max(held[at - 1 : at] + held[at + 1 : at + 2], default=0.0) for at in range(len(held))]
         scores = [
@@ -128,6 +130,14 @@ def _read(question: str, chosen: Sequence[ScoredChunk]) -> list[_Passage]:
         ]
         passages.append(_Passage(candidate, strips, scores, set(range(len(strips)))))
     return passages
+
+
+def _view(text: str, strips: Sequence[Strip], passage: PassageView) -> list[SentenceView]:
+    """A strip that is a sentence has been looked at by the grader already; that is most of the work."""
+    sentences = split_sentences(unicodedata.normalize("NFKC", text))
+    known = dict(zip(sentences, passage.sentences, strict=False))
+    parts = [unicodedata.normalize("NFKC", text[strip.start : strip.end]) for strip in strips]
+    return [known.get(part) or view_sentence(part)[0] for part in parts]
 
 
 def _worth_keeping(passage: _Passage, best: float, numbers: CompressSettings) -> set[int]:

@@ -72,10 +72,9 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str, l
     views = [_view(passage) for passage in readable]
     known = f"{question}\n" + "\n".join(_all_text(passage) for passage in readable)
     missing = missing_numbers(statement, known)
-    # Numbers are looked up by their value, negations by what they deny: neither counts as a word.
-    weights = {
-        term: _weight(term, said, asked) for term in said.terms if not term.isdecimal() and term not in _denying_terms()
-    }
+    # Numbers are looked up by their value, negations by what they deny, and what stands beside the text is given.
+    given = _denying_terms() | {term for passage in readable for term in _terms_beside(passage)}
+    weights = {term: _weight(term, said, asked) for term in said.terms if not term.isdecimal() and term not in given}
     if weights:
         whole = _coverage(weights, views)
         local, best, nearest = _best_sentences(weights, views, [_sentences(passage.text) for passage in readable])
@@ -100,16 +99,17 @@ def _language_of(text: str) -> str:
 
 
 def _view(passage: StoredChunk) -> PassageView:
-    return view_passage(_facts(passage), passage.text)
+    """As the grader looked at it, so that its work is not done again."""
+    return view_passage(f"{passage.title}\n{passage.heading}".strip(), passage.text)
 
 
-def _facts(passage: StoredChunk) -> str:
-    facts = [passage.title, passage.heading, passage.department, passage.doc_type, str(passage.policy_year or "")]
-    return "\n".join(fact for fact in (*facts, passage.file_name) if fact)
+def _terms_beside(passage: StoredChunk) -> set[str]:
+    return set(analyze(" \n".join((passage.department, passage.doc_type, passage.file_name))))
 
 
 def _all_text(passage: StoredChunk) -> str:
-    return f"{_facts(passage)}\n{passage.page or ''}\n{passage.published}\n{passage.text}"
+    facts = (passage.title, passage.heading, passage.department, passage.doc_type, passage.file_name, passage.published)
+    return "\n".join((*facts, str(passage.policy_year or ""), str(passage.page or ""), passage.text))
 
 
 def _weight(term: str, said: QuestionView, asked: QuestionView) -> float:
