@@ -130,18 +130,18 @@ class LabelledSet:
         )
 
 
-def ranked(bm25: Vector, cosine: Vector | None, without: set[int]) -> list[int]:
-    """The engine's default order: both legs standardised over the window and summed."""
+def ranked(bm25: Vector, cosine: Vector | None, without: set[int], *, pool: int = POOL) -> list[int]:
+    """The engine's default order, the best `pool`: both legs standardised over the window and summed."""
     kept = np.ones(len(bm25), dtype=bool)
     kept[list(without)] = False
     bm25 = np.where(kept, bm25, -1.0)
     if cosine is None:
-        return [int(at) for at in np.argsort(-bm25, kind="stable")[:POOL] if bm25[at] > 0]
+        return [int(at) for at in np.argsort(-bm25, kind="stable")[:pool] if bm25[at] > 0]
     cosine = np.where(kept, cosine, -1.0)
     window = np.union1d(np.argpartition(-bm25, WINDOW)[:WINDOW], np.argpartition(-cosine, WINDOW)[:WINDOW])
     window = window[kept[window]]
     fused = _standard(bm25[window]) + _standard(cosine[window])
-    return [int(at) for at in window[np.argsort(-fused, kind="stable")[:POOL]]]
+    return [int(at) for at in window[np.argsort(-fused, kind="stable")[:pool]]]
 
 
 def _standard(values: Vector) -> Vector:

@@ -13,7 +13,7 @@ class CorrectiveSettings:
     """The default workflow (seed 003). Thresholds are probabilities, 0-1."""
 
     good_score: float = 0.6  # P(the documents hold the answer), or a model's best score, at or above it: ANSWER
-    weak_score: float = 0.3  # below it, after refining: NO_ANSWER
+    weak_score: float = 0.4  # below it, after refining: NO_ANSWER
     max_refine_rounds: int = 3  # searches again before it gives up
     history_messages: int = 20  # of the session that are looked back at
     history_tokens: int = 1500  # and their length together

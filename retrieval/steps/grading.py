@@ -28,6 +28,7 @@ def grade_passages(
     listed: the chunks of which the passages were made, as found, best first; empty: the passages themselves.
     beside: the best passages of earlier searches, which those newly found are measured against.
     semantic: whether dense scores come from an embedding model (`SearchScope.semantic`).
+    Of a short list (a small collection), what is estimated for the list counts less, and its best passage more.
     A few ms of CPU a passage that it has not seen yet: keep it off the event loop.
     """
     parts = [part for part in listed or passages if any(_is_in(part, passage) for passage in passages)]
@@ -38,11 +39,19 @@ def grade_passages(
         window = parts[begin : begin + room]
         grading = shipped_grader().judge(question, [*beside, *window], semantic=semantic)
         worth.update(zip((part.chunk_id for part in window), grading.passages[len(beside) :], strict=True))
-        holds_answer = holds_answer if begin else grading.holds_answer
+        if not begin:
+            holds_answer = grading.holds_answer if beside else _of_short_list(grading)
     grades = [
         max((worth[part.chunk_id] for part in parts if _is_in(part, passage)), default=0.0) for passage in passages
     ]
     return Grading(passages=grades, holds_answer=holds_answer)
+
+
+def _of_short_list(grading: Grading) -> float:
+    """The list's estimate knows lists of ten: gaps and spreads among two or three passages tell it little, and the best
+    of a few looks better than it is. Their geometric mean, with less of the best passage the longer the list."""
+    share = 0.5 * max(0.0, 1.0 - len(grading.passages) / LIST_LENGTH)
+    return float(grading.holds_answer ** (1.0 - share) * max(grading.passages, default=0.0) ** share)
 
 
 def _is_in(part: ScoredChunk, passage: ScoredChunk) -> bool:

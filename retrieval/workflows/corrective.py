@@ -30,14 +30,13 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from ragsite.rag_settings import CorrectiveSettings
-from retrieval.grader import holds_answer
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer_language import Language, answer_language
 from retrieval.steps.clarify import Clarify, open_readings
 from retrieval.steps.condense import Condense, condense_without_model, takes_up
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
-from retrieval.steps.grading import LIST_LENGTH
+from retrieval.steps.grading import LIST_LENGTH, grade_passages
 from retrieval.steps.judge import Assessment, Judge, combine
 from retrieval.steps.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
 from retrieval.steps.refine import Refine, Stage, stages
@@ -147,8 +146,8 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
         request = search_request(state, (Query(state["draft"]),), tools)
         first = await Retrieve(tools).retrieve(request, run=run, purpose="own words: ")
         pool, semantic = first.candidates[:LIST_LENGTH], state["question"].scope.semantic
-        holds = await asyncio.to_thread(holds_answer, state["draft"], pool, semantic=semantic)
-        good = holds >= tools.settings.corrective.clear_score
+        grading = await asyncio.to_thread(grade_passages, state["draft"], pool, semantic=semantic)
+        good = grading.holds_answer >= tools.settings.corrective.clear_score
     finally:
         run.first_search.finish(good=good)
     return {"first": first}

@@ -1,0 +1,173 @@
+"""What the corrective workflow decides without a model, on labelled sets that its grader never saw.
+
+    python -m benchmarks.decisions DATA_FOLDER --embeddings EMBEDDINGS_FOLDER [--sets a b] [--limit N] [--json]
+
+Each set's questions go through the whole workflow (offline): with their passages in the collection (present), with
+these taken out (absent), and those that were written to have no answer there (unanswerable). The searches are exact
+ones in memory; the grader is trained on the other sets, at most 400 questions of each. Needs scikit-learn.
+
+baseline: NO_ANSWER where the best passage's own probability is low, at the threshold that turns away as many of the
+`present`; what the estimate for the whole list adds stands in the difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.grader_data import LabelledSet, ranked
+from benchmarks.grader_report import left_out
+from benchmarks.tables import Row, show
+from benchmarks.train_grader import SETS, Examples, read_sets
+from ragsite.rag_settings import RagSettings
+from retrieval.analysis import query_terms
+from retrieval.evaluation.memory_store import MemoryChunkStore
+from retrieval.fusion import best_first, rrf_scores
+from retrieval.ports import SearchRequest, SearchResult
+from retrieval.prompting import PromptLibrary
+from retrieval.providers.registry import ModelRegistry
+from retrieval.steps.toolbox import Toolbox
+from retrieval.trace import Trace
+from retrieval.values import CollectionRef, EmbeddingSpace, Question, ScoredChunk, Scores, SearchScope
+from retrieval.workflows.corrective import CorrectiveWorkflow
+
+CASES = ("present", "absent", "unanswerable")
+DECISIONS = ("ANSWER", "CLARIFY", "NO_ANSWER")
+SEED = 1
+TRAINED_ON = 300  # questions of each set
+
+
+@dataclass
+class SetSearcher:
+    """`retrieval.ports.Searcher` over one labelled set. `at`: the question that is asked, `without`: what is hidden."""
+
+    labelled: LabelledSet
+    dense: bool
+    at: int = 0
+    without: set[int] = field(default_factory=set)
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """The variants' BM25 lists, each joined with the question's own vector, by reciprocal rank."""
+        found, cosine = self.labelled, None
+        if self.dense and "dense" in request.stages:
+            assert found.document_vectors is not None and found.query_vectors is not None
+            cosine = found.document_vectors @ found.query_vectors[self.at]
+        legs = [found.bm25.score(query_terms(query.text)) for query in request.queries if not query.vector_only]
+        rankings = [ranked(leg, cosine, self.without, pool=request.top_k) for leg in legs]
+        fused = rrf_scores([[found.chunks[place].chunk_id for place in ranking] for ranking in rankings])
+        places = [found.place[chunk_id] for chunk_id in best_first(fused)[: request.top_k]]
+        bm25 = np.max(legs, axis=0)
+        return SearchResult(
+            candidates=tuple(
+                ScoredChunk(
+                    chunk=found.chunks[place],
+                    scores=Scores(dense=None if cosine is None else float(cosine[place]), bm25=float(bm25[place])),
+                )
+                for place in places
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """best: the best passage's P. clear: the first search was clearly good, so its words were not improved on."""
+
+    decision: str
+    best: float
+    clear: bool
+
+
+async def decide(labelled: LabelledSet, *, dense: bool, limit: int, settings: RagSettings) -> dict[str, list[Outcome]]:
+    searcher = SetSearcher(labelled, dense)
+    tools = Toolbox(
+        settings=settings,
+        models=ModelRegistry(settings.ollama),
+        prompts=PromptLibrary(),
+        searcher=searcher,
+        store=MemoryChunkStore(labelled.chunks),
+    )
+    workflow = CorrectiveWorkflow(tools)
+    space = EmbeddingSpace("minilm", 384)
+    scope = SearchScope((CollectionRef(id=labelled.name, name=labelled.name, space=space),))
+    outcomes: dict[str, list[Outcome]] = {}
+    for case, at in cases(labelled, limit):
+        searcher.at, searcher.without = at, gold(labelled, at) if case == "absent" else set()
+        trace = Trace()
+        answer = await workflow.answer(Question(text=labelled.queries[at]["text"], scope=scope), trace=trace)
+        best = max((step.detail.get("best", 0.0) for step in trace.steps), default=0.0)
+        clear = any(step.name == "rewrite" and step.status == "skipped" for step in trace.steps)
+        outcomes.setdefault(case, []).append(Outcome(answer.decision, best, clear))
+    return outcomes
+
+
+def gold(labelled: LabelledSet, at: int) -> set[int]:
+    return labelled.answers.get(labelled.queries[at]["id"], set())
+
+
+def cases(labelled: LabelledSet, limit: int) -> Iterator[tuple[str, int]]:
+    choose = np.random.default_rng(SEED)
+    usable = [at for at, query in enumerate(labelled.queries) if not query.get("excluded")]
+    answerable = choose.permutation([at for at in usable if gold(labelled, at)])[:limit]
+    unanswerable = choose.permutation([at for at in usable if labelled.queries[at].get("unanswerable")])[:limit]
+    for case, chosen in zip(CASES, (answerable, answerable, unanswerable), strict=True):
+        for at in chosen:
+            yield case, int(at)
+
+
+def rows(name: str, mode: str, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Row]:
+    present = outcomes["present"]
+    refused = sum(one.decision == "NO_ANSWER" for one in present) / len(present)
+    threshold = float(np.quantile([one.best for one in present], refused))
+    found = []
+    for case, judged in outcomes.items():
+        counts = Counter(one.decision for one in judged)
+        shares = {decision: counts[decision] / len(judged) for decision in DECISIONS}
+        baseline = sum(one.best < threshold for one in judged) / len(judged)
+        clear = sum(one.clear for one in judged) / len(judged)
+        extra = {"baseline NO_ANSWER": baseline, "first search clear": clear}
+        found.append({"set": name, "mode": mode, "case": case, "n": len(judged), **shares, **extra})
+    return found
+
+
+def measure(examples: Examples, options: argparse.Namespace) -> list[Row]:
+    settings = RagSettings()
+    settings = replace(settings, ollama=replace(settings.ollama, offline="1"))
+    table: list[Row] = []
+    for name, found in examples.items():
+        if name not in options.sets:
+            continue
+        grader = left_out(examples, name)
+        labelled = LabelledSet(name, options.data, options.embeddings)
+        places = ("retrieval.steps.grading.shipped_grader", "retrieval.grader.model.shipped_grader")
+        with patch(places[0], lambda g=grader: g), patch(places[1], lambda g=grader: g):
+            for mode in found:
+                judged = asyncio.run(decide(labelled, dense=mode == "hybrid", limit=options.limit, settings=settings))
+                table += rows(name, mode, judged)
+                print(*table[-len(judged) :], sep="\n", file=sys.stderr, flush=True)
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, help="one folder per set")
+    parser.add_argument("--embeddings", type=Path, help="{set}.corpus.npy and {set}.queries.npy")
+    parser.add_argument("--sets", nargs="+", default=SETS, help="that are judged; all are trained on")
+    parser.add_argument("--limit", type=int, default=100, help="questions of each case")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with redirect_stdout(sys.stderr):
+        examples = read_sets(SETS, options.data, options.embeddings, TRAINED_ON)
+    show(measure(examples, options), as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()
