@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from uuid import UUID
 
+import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from feedback.boosts import find_bursts
 from feedback.models import Burst, Evidence, RevisionEvent
-from feedback.services.proposals import documents_load, votes_load
+from feedback.services.proposals import Ballot
 from ragsite.errors import ConflictError
 
 EPOCH = date(1970, 1, 1)
 
 
-def bursts_flag() -> int:
-    """Look at the counted evidence and set aside what looks like a burst. Returns how many were found or have grown.
+def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
+    """Set aside what looks like a burst: how many were found or have grown, and the ballot without them.
 
     Votes that belong to a burst that a person has decided on are not judged again.
     """
     numbers = settings.RAG.feedback
-    documents = documents_load()
-    votes = votes_load(documents, Q(discarded_by=None, burst=None))
-    found = find_bursts(votes, least_votes=numbers.burst_votes, accounts=numbers.burst_accounts)
+    open_votes = ballot.votes.where(~ballot.judged)
+    found = find_bursts(open_votes, least_votes=numbers.burst_votes, accounts=numbers.burst_accounts)
+    known = set(ballot.votes.key[ballot.left_out].tolist())
+    grown = 0
     for one in found:
-        _flag(documents.ids[one.document], one.day, votes.key[one.rows].tolist(), one.accounts)
-    return len(found)
+        keys = open_votes.key[one.rows].tolist()
+        if known.issuperset(keys):
+            continue
+        _flag(ballot.documents.ids[one.document], one.day, keys)
+        known.update(keys)
+        grown += 1
+    return grown, replace(ballot, left_out=np.isin(ballot.votes.key, np.fromiter(known, np.int64, len(known))))
 
 
 @transaction.atomic
-def _flag(document_id: UUID, day: int, evidence: list[int], accounts: int) -> None:
+def _flag(document_id: UUID, day: int, evidence: list[int]) -> None:
     burst, made = Burst.objects.get_or_create(
         document_id=document_id,
         day=EPOCH + timedelta(days=day),

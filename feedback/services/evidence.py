@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from django.utils import timezone
 from chat.models import DecisionStep, Message, Source
 from feedback.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
+from feedback.services.bulk_rows import rows_add
 from retrieval.analysis import query_terms
 from retrieval.models import Chunk
 
@@ -65,6 +67,25 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
 
 # ------------------------------------------------------------------------------------------------ one batch
 @dataclass(slots=True)
+class _Row:
+    """One of Evidence's, before it is written."""
+
+    rating: UUID
+    question: int
+    passage: int
+    voter: int
+    weight: float
+    document_weight: float
+    voter_weight: float
+    day: int
+    burst: UUID | None = None
+    discarded_by: UUID | None = None
+
+
+ROW = tuple(column.name for column in fields(_Row))
+
+
+@dataclass(slots=True)
 class _Answer:
     """A rated answer with all that is needed of it. question: as it was searched for."""
 
@@ -92,7 +113,7 @@ def _attribute_batch(rating_ids: Sequence[UUID], read: QuestionReader) -> int:
     ids = [rating.pk for rating in ratings]
     _keep_marks(rows_of_evidence, [rating.pk for rating in ratings if rating.attributed_at == rating.updated_at])
     Evidence.objects.filter(rating__in=ids).delete()
-    Evidence.objects.bulk_create(rows_of_evidence, batch_size=2000)
+    rows_add(Evidence, ROW, map(attrgetter(*ROW), rows_of_evidence))
     Rating.objects.filter(pk__in=ids).update(attributed_at=F("updated_at"))
     return len(rows_of_evidence)
 
@@ -144,12 +165,12 @@ def _searched_for(message_ids: Iterable[UUID]) -> dict[UUID, str]:
 
 def _evidence_rows(
     credits: Sequence[tuple[_Answer, int, Credit]], ratings: dict[UUID, Rating], read: QuestionReader
-) -> list[Evidence]:
+) -> list[_Row]:
     passages = _passages([answer.sources[credit.marker] for answer, _, credit in credits])
     credited = [one for one in credits if one[0].sources[one[2].marker] in passages]
     questions = read.questions({answer.question for answer, _, _ in credited if answer.question})
     weights = _VoterWeights({user for _, user, _ in credited})
-    rows: dict[tuple[UUID, int], Evidence] = {}
+    rows: dict[tuple[UUID, int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
             continue
@@ -159,11 +180,11 @@ def _evidence_rows(
             rows[key].weight = max(-1.0, min(1.0, rows[key].weight + credit.weight))
             rows[key].document_weight = max(-1.0, min(1.0, rows[key].document_weight + credit.document_weight))
             continue
-        rows[key] = Evidence(
-            rating_id=rating.pk,
-            question_id=questions[answer.question],
-            passage_id=passage,
-            voter_id=user,
+        rows[key] = _Row(
+            rating=rating.pk,
+            question=questions[answer.question],
+            passage=passage,
+            voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
             voter_weight=weights.of(user, rating.updated_at),
@@ -172,7 +193,7 @@ def _evidence_rows(
     return list(rows.values())
 
 
-def _keep_marks(rows: Iterable[Evidence], unchanged: Sequence[UUID]) -> None:
+def _keep_marks(rows: Iterable[_Row], unchanged: Sequence[UUID]) -> None:
     """A rating that is drawn anew without having changed stays in its burst, and stays discarded."""
     marked = Evidence.objects.filter(rating__in=unchanged).exclude(burst=None, discarded_by=None)
     marks = {
@@ -182,7 +203,7 @@ def _keep_marks(rows: Iterable[Evidence], unchanged: Sequence[UUID]) -> None:
         )
     }
     for row in rows:
-        row.burst_id, row.discarded_by_id = marks.get((row.rating_id, row.passage_id), (None, None))
+        row.burst, row.discarded_by = marks.get((row.rating, row.passage), (None, None))
 
 
 def day_of(moment: datetime) -> int:
@@ -243,10 +264,8 @@ def _passage_ids(wanted: set[tuple[UUID, str, UUID]]) -> dict[tuple[UUID, str], 
     missing = {(document, digest): chunk for document, digest, chunk in wanted if (document, digest) not in there}
     if not missing:
         return there
-    RatedPassage.objects.bulk_create(
-        [RatedPassage(document_id=key[0], content_hash=key[1], chunk_id=chunk) for key, chunk in missing.items()],
-        ignore_conflicts=True,
-    )
+    made = [(document, digest, chunk) for (document, digest), chunk in missing.items()]
+    rows_add(RatedPassage, ["document", "content_hash", "chunk_id"], made)
     return known()
 
 
@@ -270,13 +289,9 @@ class QuestionReader:
         new = {text: _terms(text) for text in texts if text not in self._known and text.strip()}
         if new:
             signatures = {text: signature(text, terms) for text, terms in new.items()}
-            RatedQuestion.objects.bulk_create(
-                [
-                    RatedQuestion(signature=signatures[text], text=text, terms=" ".join(dict.fromkeys(terms)))
-                    for text, terms in new.items()
-                ],
-                ignore_conflicts=True,
-            )
+            now = timezone.now()
+            made = [(signatures[text], text, " ".join(dict.fromkeys(terms)), now) for text, terms in new.items()]
+            rows_add(RatedQuestion, ["signature", "text", "terms", "created_at"], made)
             rows = RatedQuestion.objects.filter(signature__in=set(signatures.values()))
             ids: dict[str, Any] = dict(rows.values_list("signature", "pk"))
             self._known.update((text, ids[signatures[text]]) for text in new)

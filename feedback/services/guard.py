@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -55,28 +56,34 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
     """What could not be measured is a reason to hold: nobody knows then whether it is worse."""
     numbers = settings.RAG.feedback
     golden, recent = golden_questions(numbers.golden_questions), recent_questions(numbers.recent_questions)
+    if not golden and not recent:
+        return judge([], [], margin=numbers.golden_margin, max_churn=numbers.max_churn)
     manual = manual_rules()
-    before, after = snapshot_make(live, manual=manual), snapshot_make(proposal.content, manual=manual)
-    changed = snapshot_make(_changed_rows(proposal, live))
     priors_changed = any(change.passage is None for change in proposal.changes)
+    changed = None if priors_changed else snapshot_make(_changed_rows(proposal, live))
+
+    asked = (*golden, *recent)
+    near = asked if changed is None else with_engine(partial(_near, asked, changed))
+    before, after = snapshot_make(live, manual=manual), snapshot_make(proposal.content, manual=manual)
 
     async def work(engine: Engine) -> list[Compared]:
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def one(asked: Asked) -> Compared:
             async with limit:
-                compared = await _compared(asked, engine, before, after, None if priors_changed else changed)
+                compared = await _compared(asked, engine, before, after)
             await sync_to_async(report)()
             return compared
 
-        return await asyncio.gather(*map(one, (*golden, *recent)))
+        return await asyncio.gather(*map(one, near))
 
     try:
-        with _index_at_hand() if golden or recent else nullcontext():
-            results = with_engine(work) if golden or recent else []
+        with _index_at_hand() if near else nullcontext():
+            measured = with_engine(work) if near else []
     except (AppError, milvus_lite.MilvusLiteError) as error:
         reason = f"it could not be measured: {error}"
         return GuardReport(golden=len(golden), recent=len(recent), reason=reason)
+    results = _with_the_untouched(measured, asked)
     return judge(
         [one for one in results if one.relevant],
         [one for one in results if not one.relevant],
@@ -104,15 +111,30 @@ def _changed_rows(proposal: Proposal, live: Content) -> Content:
     return Content(queries=type(parts[0])(**joined), documents={}, parameters=proposal.content.parameters)
 
 
-async def _compared(
-    asked: Asked, engine: Engine, before: Snapshot, after: Snapshot, changed: Snapshot | None
-) -> Compared:
-    """Raises AppError. changed: None where the question has to be searched whatever it is near to."""
+def _with_the_untouched(measured: Sequence[Compared], asked: Sequence[Asked]) -> list[Compared]:
+    """All questions: those that no changed boost is near to are ranked as before."""
+    done = {(one.question, tuple(sorted(one.relevant))) for one in measured}
+    rest = [one for one in asked if (one.text, tuple(sorted(_relevant(one)))) not in done]
+    return [*measured, *(Compared(question=one.text, relevant=_relevant(one), untouched=True) for one in rest)]
+
+
+async def _near(asked: Sequence[Asked], changed: Snapshot, engine: Engine) -> list[Asked]:
+    """The questions that a changed boost is near to."""
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def is_near(one: Asked) -> bool:
+        async with limit:
+            terms = await asyncio.to_thread(query_terms, one.text)
+            return changed.nearest(terms, await _vectors(one.text, changed.spaces, engine)) > 0.0
+
+    near = await asyncio.gather(*map(is_near, asked))
+    return [one for one, yes in zip(asked, near, strict=True) if yes]
+
+
+async def _compared(asked: Asked, engine: Engine, before: Snapshot, after: Snapshot) -> Compared:
+    """Raises AppError."""
     terms = await asyncio.to_thread(query_terms, asked.text)
-    spaces = set(before.spaces) | set(after.spaces)
-    vectors = await _vectors(asked.text, sorted(spaces, key=repr), engine)
-    if changed is not None and changed.nearest(terms, vectors) == 0.0:
-        return Compared(question=asked.text, relevant=_relevant(asked), untouched=True)
+    vectors = await _vectors(asked.text, tuple({*before.spaces, *after.spaces}), engine)
     request = SearchRequest(queries=(Query(asked.text),), scope=asked.scope, top_k=TOP)
     result = await engine.searcher.search(request)
     found: Found = (*result.candidates, *result.contenders)

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import numpy as np
 from django.conf import settings
-from django.db.models import Q
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -23,7 +22,6 @@ from feedback.snapshot import Content, DocumentPrior
 ROWS_AT_ONCE = 20_000
 SAME_QUESTION = 0.6  # shared part of two questions' terms from which one voter is asking the same
 COLUMNS = ("pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day")
-COUNTED = Q(discarded_by=None) & (Q(burst=None) | Q(burst__status=Burst.Status.ACCEPTED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +64,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Documents:
+class Documents:
     """Documents by a number of this round. passage: sorted; of: the document's number of each."""
 
     passage: NDArray[np.int64]
@@ -80,14 +78,31 @@ class _Documents:
         return self.ids[int(self.of[np.searchsorted(self.passage, passage)])]
 
 
-def votes_load(documents: _Documents, counted: Q = COUNTED) -> Votes:
-    """The evidence that counts, as columns."""
-    rows = Evidence.objects.filter(counted).order_by("pk").values_list(*COLUMNS)
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """All evidence that was not discarded, and whose document is still there.
+
+    judged: belongs to a burst that a person has decided on; left_out: to one that they have not, or have rejected.
+    """
+
+    documents: Documents
+    votes: Votes
+    judged: NDArray[np.bool_]
+    left_out: NDArray[np.bool_]
+
+    @property
+    def counted(self) -> Votes:
+        return self.votes.where(~self.left_out)
+
+
+def ballot_load() -> Ballot:
+    documents = _documents_load()
+    rows = Evidence.objects.filter(discarded_by=None).order_by("pk").values_list(*COLUMNS)
     parts = [np.asarray(part, dtype=np.float64) for part in _parts(rows)]
     table = np.concatenate(parts) if parts else np.zeros((0, len(COLUMNS)))
     whole = {name: table[:, at].astype(np.int64) for at, name in enumerate(COLUMNS)}
     here = np.isin(whole["passage_id"], documents.passage)  # a document may go while this is read
-    return Votes(
+    votes = Votes(
         key=whole["pk"][here],
         question=whole["question_id"][here],
         passage=whole["passage_id"][here],
@@ -96,6 +111,16 @@ def votes_load(documents: _Documents, counted: Q = COUNTED) -> Votes:
         value=(table[:, 4] * table[:, 6])[here],
         document_value=(table[:, 5] * table[:, 6])[here],
         day=whole["day"][here],
+    )
+    bursts = dict(Evidence.objects.exclude(burst=None).values_list("pk", "burst__status"))
+    accepted = [key for key, status in bursts.items() if status == Burst.Status.ACCEPTED]
+    rejected = [key for key, status in bursts.items() if status == Burst.Status.REJECTED]
+    inside = np.isin(votes.key, np.fromiter(bursts, np.int64, len(bursts)))
+    return Ballot(
+        documents=documents,
+        votes=votes,
+        judged=np.isin(votes.key, np.asarray(accepted + rejected, dtype=np.int64)),
+        left_out=inside & ~np.isin(votes.key, np.asarray(accepted, dtype=np.int64)),
     )
 
 
@@ -110,18 +135,17 @@ def _parts(rows: Any) -> Iterator[list[tuple[float, ...]]]:
         yield part
 
 
-def documents_load() -> _Documents:
+def _documents_load() -> Documents:
     rows = list(RatedPassage.objects.order_by("pk").values_list("pk", "document_id"))
     numbers: dict[UUID, int] = {}
     of = np.fromiter((numbers.setdefault(document, len(numbers)) for _, document in rows), np.int64, len(rows))
-    return _Documents(np.fromiter((key for key, _ in rows), np.int64, len(rows)), of, list(numbers))
+    return Documents(np.fromiter((key for key, _ in rows), np.int64, len(rows)), of, list(numbers))
 
 
-def proposal_make(live: Content) -> Proposal:
+def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     """All counted evidence → boosts → their difference from the live ones."""
     numbers = settings.RAG.feedback
-    documents = documents_load()
-    votes = votes_load(documents)
+    documents, votes = ballot.documents, ballot.counted
     votes = votes.where(boosts.within_the_cap(votes, per_day=numbers.ratings_per_day))
     votes = boosts.one_voice(votes, _SameQuestion(votes))
     votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=numbers.half_life_days)
@@ -181,7 +205,7 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------ differences
-def changes_between(live: Content, new: Content, documents: _Documents) -> list[Change]:
+def changes_between(live: Content, new: Content, documents: Documents) -> list[Change]:
     """Boosts that came, went, or moved by at least the least effect."""
     least = settings.RAG.feedback.least_effect
     before, after = _query_boosts(live), _query_boosts(new)

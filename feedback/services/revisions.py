@@ -13,11 +13,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from feedback.models import Boost, FeedbackState, Revision, RevisionEvent
+from feedback.services.bulk_rows import rows_add
 from feedback.services.live import feedback_state
-from feedback.services.proposals import Proposal
+from feedback.services.proposals import Change, Proposal
 from ragsite.errors import ConflictError, InvalidInputError
 
 Action = RevisionEvent.Action
+BOOST_COLUMNS = (
+    "revision", "kind", "change", "document", "passage", "question", "before", "after", "raters_up", "raters_down",
+)  # fmt: skip
 Status = Revision.Status
 
 
@@ -36,26 +40,17 @@ def revision_create(
         guard=guard,
         made_by=by,
     )
-    Boost.objects.bulk_create(
-        (
-            Boost(
-                revision=revision,
-                kind=Boost.Kind.DOCUMENT if change.passage is None else Boost.Kind.QUERY,
-                change=change.kind,
-                document_id=change.document,
-                passage_id=change.passage,
-                question_id=change.question,
-                before=change.before,
-                after=change.after,
-                raters_up=change.raters_up,
-                raters_down=change.raters_down,
-            )
-            for change in proposal.changes
-        ),
-        batch_size=2000,
-    )
+    rows_add(Boost, BOOST_COLUMNS, (_boost_row(revision, change) for change in proposal.changes))
     _log(Action.PROPOSED, revision=revision, by=by, detail=proposal.counts())
     return revision
+
+
+def _boost_row(revision: Revision, change: Change) -> tuple[Any, ...]:
+    kind = Boost.Kind.DOCUMENT if change.passage is None else Boost.Kind.QUERY
+    return (
+        revision.pk, kind, change.kind, change.document, change.passage, change.question, change.before, change.after,
+        change.raters_up, change.raters_down,
+    )  # fmt: skip
 
 
 @transaction.atomic

@@ -33,7 +33,7 @@ from feedback.services.forgetting import revisions_forget
 from feedback.services.guard import guard_measure
 from feedback.services.live import content_of, feedback_state
 from feedback.services.passages import passages_relocate
-from feedback.services.proposals import Proposal, proposal_make
+from feedback.services.proposals import Proposal, ballot_load, proposal_make
 from feedback.services.question_vectors import questions_embed
 from feedback.services.revisions import revision_create, revision_go_live, revision_hold
 from ragsite.errors import ConflictError
@@ -110,7 +110,7 @@ def _round(lease: _Lease, by: User | None) -> RoundOutcome:
     passages_relocate(since=state.last_round_at)
     FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
     not_embedded = questions_embed(report=lease.renew)
-    bursts = bursts_flag()
+    bursts, ballot = bursts_flag(ballot_load())
     notes = (f"some rated questions are compared by words alone: {not_embedded}",) if not_embedded else ()
     lease.renew()
     done: dict[str, Any] = {
@@ -119,7 +119,7 @@ def _round(lease: _Lease, by: User | None) -> RoundOutcome:
     if state.frozen:
         return RoundOutcome(status="frozen", reason="Rounds are frozen: evidence was gathered, no more.", **done)
     live = content_of(state.live)
-    proposal = proposal_make(live)
+    proposal = proposal_make(ballot, live)
     lease.renew()
     if not proposal.changes:
         return RoundOutcome(status="unchanged", reason="No boost changes.", counts=proposal.counts(), **done)
