@@ -21,6 +21,8 @@ Source: Yao et al., "ReAct", ICLR 2023; seed 004.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, TypedDict
 
 from langgraph.graph import END, START, StateGraph
@@ -55,7 +57,7 @@ class State(TypedDict, total=False):
     query: str  # what is searched for next; empty when no other words are left
     tried: tuple[str, ...]
     rewrites: int
-    found: tuple[ScoredChunk, ...]  # chunks of all searches, as they were found
+    found: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
     passages: tuple[ScoredChunk, ...]  # the same, merged, each said once
     evaluation: Evaluation
     web_searched: bool
@@ -132,7 +134,7 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
     before = state.get("passages", ())
     newly = await Dedupe(tools).dedupe(result.candidates, run=run, known=before)
     return {
-        "found": (*state.get("found", ()), *result.candidates),
+        "found": newest_first(result.candidates, state),
         "passages": (*before, *newly),
         "tried": (*state.get("tried", ()), state["query"]),
     }
@@ -142,7 +144,7 @@ async def web_search(state: State, runtime: Runtime[Context]) -> State:
     tools, run = runtime.context.tools, runtime.context.run
     result = await WebSearch(tools).search(state["question"], state["draft"], run=run, language=state["language"])
     return {
-        "found": (*state.get("found", ()), *result.candidates),
+        "found": newest_first(result.candidates, state),
         "passages": (*state.get("passages", ()), *result.candidates),
         "web_searched": True,
     }
@@ -159,7 +161,9 @@ async def evaluator(state: State, runtime: Runtime[Context]) -> State:
         run=runtime.context.run,
         language=state["language"],
     )
-    return {"evaluation": evaluation}
+    before = state.get("evaluation")  # the grader's estimate is for one search's list: the best of them counts
+    holds_answer = max(evaluation.holds_answer, before.holds_answer if before else 0.0)
+    return {"evaluation": replace(evaluation, holds_answer=holds_answer)}
 
 
 def after_evaluation(
@@ -254,3 +258,9 @@ class ReactWorkflow:
 def rewriting_is_on(question: Question, tools: Toolbox) -> bool:
     asked = question.options.rewrite
     return tools.settings.rewrite.enabled if asked is None else asked
+
+
+def newest_first(newly: Sequence[ScoredChunk], state: State) -> tuple[ScoredChunk, ...]:
+    """What the last search found, then what only earlier ones did."""
+    ids = {candidate.chunk_id for candidate in newly}
+    return (*newly, *(candidate for candidate in state.get("found", ()) if candidate.chunk_id not in ids))
