@@ -144,7 +144,7 @@ class GradeSettings:
     enabled: bool = True  # by the model; off: by the trained grader
     prompt: str = "grade"  # its file in retrieval/prompts
     snippet_length: int = 2000  # characters of a document that the model reads
-    relevant_score: float = 0.5  # without a model: probability from which a document is relevant
+    relevant_score: float = 0.4  # without a model: probability from which a document is relevant
     timeout_s: float = 60.0  # all documents of one search together
 
     def __post_init__(self) -> None:

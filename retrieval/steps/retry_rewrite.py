@@ -6,12 +6,15 @@ question: first its filler, then all but what it is about.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, Field
 
+from retrieval.analysis import analyze
+from retrieval.language import HAN
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grade import DocumentGrade
 from retrieval.steps.quoting import label, one_line
@@ -21,6 +24,8 @@ from retrieval.steps.term_coverage import strong_terms
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.values import ScoredChunk
 
+_HAN = re.compile(f"[{HAN}]")
+_WORD = re.compile(r"\w+(?:[-'’./]\w+)*")
 MAX_FAILED = 5  # documents that the model is shown
 FAILED_CHARS = 160  # of each one's text
 REASON_CHARS = 300
@@ -126,15 +131,24 @@ class RetryRewrite:
 
 def rewrite_without_model(question: str, tried: Sequence[str]) -> QueryRewrite | None:
     """The first shorter form of the question that was not tried yet."""
-    terms = strong_terms(question)
+    words = strong_words(question)
     ways = [
         (without_filler(question), "without a model: filler words removed"),
-        (" ".join(terms), "without a model: only the words that say what it is about"),
+        (" ".join(words), "without a model: only the words that say what it is about"),
     ]
     for text, reason in ways:
         if text and not is_among(text, tried):
-            return QueryRewrite(original=question, rewritten=text, reason=reason, keywords=tuple(terms[:MAX_KEYWORDS]))
+            return QueryRewrite(original=question, rewritten=text, reason=reason, keywords=tuple(words[:MAX_KEYWORDS]))
     return None
+
+
+def strong_words(question: str) -> list[str]:
+    """What the question is about, as it is written there; of a Chinese question the terms, in Simplified."""
+    strong = strong_terms(question)
+    if _HAN.search(question):
+        return strong
+    wanted = set(strong)
+    return [word for word in _WORD.findall(question) if wanted & set(analyze(word))]
 
 
 def is_among(query: str, tried: Sequence[str]) -> bool:
