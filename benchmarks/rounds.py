@@ -31,6 +31,10 @@ from benchmarks.tables import show
 FIRST_TOKEN_S, TOKENS_PER_S, AT_ONCE = 0.25, 40.0, 4
 NOTHING_IS_GOOD = 1.01  # a "clearly good" that no first search reaches, so that every step runs
 HISTORY = ("I am new at the university and have a few questions.", "Welcome! What would you like to know?")
+PLAN = {
+    "query_type": "factual", "complexity": "simple",
+    "tasks": [{"id": "t1", "type": "retrieve", "input": "", "depends_on": [], "priority": 1}],
+}  # fmt: skip
 LANGUAGES = ("en", "zh-Hans", "zh-Hant")
 
 
@@ -199,6 +203,7 @@ def simulated() -> Iterator[str]:
     from benchmarks.paced_ollama import PacedOllama
 
     server = PacedOllama(first_token_s=FIRST_TOKEN_S, tokens_per_s=TOKENS_PER_S, at_once=AT_ONCE)
+    server.reply(match='"query_type"', json=PLAN)  # shared words make no plan
     server.start()
     try:
         yield server.url

@@ -55,6 +55,7 @@ from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import Context, Rounds, has_documents, is_small_talk, reranking_is_on, run_graph, say
 from retrieval.workflows.corrective import CorrectiveWorkflow
 
+GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
 
@@ -72,6 +73,7 @@ class State(TypedDict, total=False):
     retries: int
     reflection: Reflection
     best: Reflection
+    in_vain: bool  # the last retry bettered nothing
     readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
     checked: CheckedAnswer
@@ -201,18 +203,21 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
         semantic=state["question"].scope.semantic,
     )
     best = state.get("best")
+    in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
     readings: tuple[ScoredChunk, ...] = ()
     worth_asking = best.score >= tools.settings.corrective.weak_score
     if worth_asking and not takes_up(state["standalone"], state["question"].open_clarification):
         readings = await asyncio.to_thread(open_readings, best.assessment(), state["standalone"], state["filters"])
-    return {"reflection": reflection, "best": best, "readings": readings}
+    return {"reflection": reflection, "best": best, "readings": readings, "in_vain": in_vain}
 
 
 def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["generate", "mend", "clarify", "no_answer"]:
-    """The seed's table: pass, else mend while a retry and time are left, else the best result so far."""
-    reflection = state["reflection"]
-    if reflection.outcome != "pass" and may_retry(state, runtime.context) and _mending(state, runtime.context).helps:
+    """The seed's table: pass, else mend while a retry and time are left, else the best result so far. A middling result
+    that tuning did not better is answered from."""
+    outcome = state["reflection"].outcome
+    is_settled = outcome == "pass" or (outcome == "tune" and state["in_vain"])
+    if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).helps:
         return "mend"
     if state["readings"]:
         return "clarify"

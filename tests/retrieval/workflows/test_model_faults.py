@@ -132,7 +132,7 @@ async def test_an_answer_that_breaks_off_is_marked_as_a_part(
     online, workflow: str, fault: str, rag_settings: Any
 ) -> None:
     if fault == "stalls":
-        rag_settings(ollama={"between_tokens_timeout_s": 0.4})
+        rag_settings(ollama={"between_tokens_timeout_s": 1.0})
     online.reply(structured=False, text=ANSWER, **BREAKS[fault])
     answer, trace, events = await answered(workflow)
     assert answer.text == events.text

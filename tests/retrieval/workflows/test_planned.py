@@ -167,7 +167,7 @@ async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(onli
                 await asyncio.sleep(600)
             return await super().search(request)
 
-    rag_settings(planned={"task_timeout_s": 0.5, "max_retries": 0})
+    rag_settings(planned={"task_timeout_s": 2.0, "max_retries": 0})
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "slow"), task("t2", "retrieve", "deposit Lakeside")))
     online.reply(match=REFLECTS, json=reflection(0.9, 1.0))
     online.reply(structured=False, text=GOOD)
@@ -213,6 +213,15 @@ async def test_what_nothing_answers_gets_no_answer_after_the_retries(online) -> 
     assert result.decision == "NO_ANSWER"
     assert result.text == events.text
     assert len(steps(trace, "plan")) <= 1 + settings.RAG.planned.max_retries
+
+
+async def test_a_middling_result_that_tuning_does_not_better_is_answered_from(online) -> None:
+    online.reply(match=PLANS, json=plan(task("t1", "retrieve", "Lakeside deposit")))
+    online.reply(match=REFLECTS, json=reflection(0.7, 0.7))
+    online.reply(structured=False, text=GOOD)
+    result, trace, _ = await answer(VAGUE)
+    assert result.decision == "ANSWER"
+    assert len(steps(trace, "plan")) == 2
 
 
 async def test_retries_stop_when_no_remedy_is_left(online, rag_settings) -> None:
