@@ -94,7 +94,8 @@ class Command(BaseCommand):
             self.stdout.write("\nSources")
         for source in answer.sources:
             chunk = source.chunk
-            place = ", ".join(part for part in (f"page {chunk.page}" if chunk.page else "", chunk.heading) if part)
+            page = f"page {chunk.page}" if chunk.page else ""
+            place = ", ".join(part for part in (page, chunk.heading, chunk.url, chunk.published) if part)
             final = f"{source.scores.final:.3f}" if source.scores.final is not None else "-"
             mark = "*" if source.cited else " "
             self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}  {final}")

