@@ -58,7 +58,8 @@ class GuardReport:
         return not self.reason
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "worse": [asdict(one) for one in self.worse], "passed": self.passed}
+        told = {**asdict(self), "worse": [asdict(one) for one in self.worse]}
+        return {**told, "notes": list(self.notes), "passed": self.passed}
 
 
 def judge(golden: Sequence[Compared], recent: Sequence[Compared], *, margin: float, max_churn: float) -> GuardReport:

@@ -1,0 +1,184 @@
+"""The live revision in memory, as the engine asks it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import DatabaseError
+
+from feedback import boost_source
+from feedback.boost_source import LiveBoosts
+from feedback.models import QuestionVector, RatedQuestion
+from feedback.services.live import vector_encode
+from feedback.services.revisions import revision_roll_back
+from feedback.services.rounds import feedback_round
+from ragsite.errors import UnavailableError
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, Scores
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+from tests.feedback.rated import liked, passage
+
+QUESTION = "How many books may I borrow?"
+
+
+class Embedder:
+    """Every text is the same to it."""
+
+    async def embed_query(self, text: str) -> Any:
+        return np.asarray([1.0, 0.0], dtype=np.float32)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Any:
+        return np.asarray([[1.0, 0.0]] * len(texts), dtype=np.float32)
+
+
+class Models:
+    def __init__(self, *, away: bool = False) -> None:
+        self.away = away
+
+    async def embedder(self, space: EmbeddingSpace) -> Embedder:
+        if self.away:
+            raise EmbeddingUnavailableError("Ollama is not reachable")
+        return Embedder()
+
+
+def source(models: Models | None = None, **fields: Any) -> LiveBoosts:
+    return LiveBoosts(models or Models(), settings.RAG.feedback)  # type: ignore[arg-type]
+
+
+def hit(chunk: Any) -> Contender:
+    return Contender(chunk_id=str(chunk.pk), document_id=str(chunk.document_id), scores=Scores(fused=1.0))
+
+
+def by_chunk(boosts: Boosts) -> Mapping[str, Boost]:
+    return boosts.by_chunk
+
+
+@pytest.fixture(autouse=True)
+def no_questions_to_measure(rag_settings: Any) -> None:
+    rag_settings(feedback={"recent_questions": 0, "refresh_s": 0.0})
+
+
+@pytest.fixture
+def staff(db: None) -> User:
+    user: User = UserFactory(is_staff=True)
+    return user
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
+    chunk = await sync_to_async(passage)("Ten books.")
+    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(feedback_round)()
+    boosts = await source().boosts("how many book may I borrow", [hit(chunk)])
+    boost = boosts.by_chunk[str(chunk.pk)]
+    assert boost.multiplier > 1.4
+    assert boost.origin == "2 people found this useful for similar questions"
+    assert boosts.revision
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_without_a_revision_nothing_is_boosted() -> None:
+    chunk = await sync_to_async(passage)("Ten books.")
+    assert (await source().boosts(QUESTION, [hit(chunk)])).by_chunk == {}
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_another_revision_is_seen_without_a_restart(staff: User) -> None:
+    chunk = await sync_to_async(passage)("Ten books.")
+    live = source()
+    assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk == {}
+    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(feedback_round)()
+    await _until(live, chunk, boosted=True)
+    await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
+    await _until(live, chunk, boosted=False)
+
+
+async def _until(live: LiveBoosts, chunk: Any, *, boosted: bool) -> None:
+    async with asyncio.timeout(60):
+        while bool((await live.boosts(QUESTION, [hit(chunk)])).by_chunk) != boosted:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_searches_during_a_switch_see_one_revision_or_the_other(staff: User) -> None:
+    """Both passages are lifted together or not at all, and no search fails."""
+    first, second = await sync_to_async(passage)("Ten books."), await sync_to_async(passage)("Ten more books.")
+    for chunk in (first, second):
+        await sync_to_async(liked)(QUESTION, chunk, by=2)
+    live, seen, done = source(), set(), asyncio.Event()
+
+    async def search() -> None:
+        while not done.is_set():
+            boosts = await live.boosts(QUESTION, [hit(first), hit(second)])
+            seen.add((bool(boosts.revision), len(boosts.by_chunk)))
+            await asyncio.sleep(0)
+
+    searches = [asyncio.create_task(search()) for _ in range(3)]
+    await sync_to_async(feedback_round)()
+    await _until(live, first, boosted=True)
+    await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
+    await _until(live, first, boosted=False)
+    done.set()
+    await asyncio.gather(*searches)
+    assert seen == {(False, 0), (True, 2)}
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_database_that_fails_keeps_the_last_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunk = await sync_to_async(passage)("Ten books.")
+    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(feedback_round)()
+    live = source()
+    assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk
+
+    def away() -> int:
+        raise DatabaseError("gone")
+
+    monkeypatch.setattr(boost_source, "live_version", away)
+    for _ in range(3):
+        assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk
+    with pytest.raises(UnavailableError):
+        await source().boosts(QUESTION, [hit(chunk)])
+
+
+def embedded(text: str) -> Any:
+    collection = CollectionFactory(embedding_model="test-embed", embedding_dim=2)
+    return ChunkFactory(document=DocumentFactory(collection=collection), text=text, seq=0)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_without_its_model_a_question_is_compared_by_words_and_that_is_told(
+    offline: None,
+) -> None:
+    chunk = await sync_to_async(embedded)("Ten books.")
+    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(feedback_round)()
+    question = await RatedQuestion.objects.aget()
+    vector = vector_encode(np.asarray([1.0, 0.0], dtype=np.float32))
+    await QuestionVector.objects.acreate(
+        question=question, embedding_model="test-embed", embedding_dim=2, vector=vector
+    )
+    near = await source().boosts("Quite other words?", [hit(chunk)])
+    assert near.by_chunk[str(chunk.pk)].multiplier > 1.4  # its vector is the same
+    away = await source(Models(away=True)).boosts(QUESTION, [hit(chunk)])
+    assert away.by_chunk[str(chunk.pk)].multiplier > 1.4
+    assert away.degraded == "rated questions were compared by words alone: Ollama is not reachable"
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_share_of_searches_shows_what_nobody_has_rated_first_among_equals(rag_settings: Any) -> None:
+    rag_settings(feedback={"exploration": 0.5})
+    chunk = await sync_to_async(passage)("Ten books.")
+    live = source()
+    explored = [bool((await live.boosts(f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
+    again = [bool((await live.boosts(f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
+    assert explored == again
+    assert 5 < sum(explored) < 35
