@@ -18,7 +18,10 @@ CRITERIA = (
     "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
     "specificity_to_query", "temporal_fit", "language_terminology_alignment",
 )  # fmt: skip
-_ALL: dict[str, JsonValue] = {"minItems": len(CRITERIA), "maxItems": len(CRITERIA)}  # of the grammar that the model writes by
+_ALL: dict[str, JsonValue] = {
+    "minItems": len(CRITERIA),
+    "maxItems": len(CRITERIA),
+}  # of the grammar that the model writes by
 
 
 class PassageCriteria(BaseModel):
