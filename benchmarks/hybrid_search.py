@@ -3,7 +3,9 @@
     python -m benchmarks.hybrid_search [--sizes 1000,10000,50000] [--queries 30] [--json]
 
 raw: one dense and one BM25 search of the same window, at once, by pymilvus alone. Ours adds analysis, fusion, and
-reading the texts. The embedding of the query is left out everywhere. Peers need `pip install '.[peers]'`.
+reading the texts. Five wordings: a question and four rewrites that share most of its words, as rewrites do; five
+questions: with nothing in common, the worst case. The embedding of the query is left out everywhere. Peers need
+`pip install '.[peers]'`.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import asyncio
 import random
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import peers
 from benchmarks.tables import medians_ms, show
@@ -32,6 +35,7 @@ from retrieval.providers.registry import ModelRegistry
 from retrieval.search import HybridSearcher
 from retrieval.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 
+Vector = NDArray[np.float32]
 DIM = 384
 WORDS_PER_TEXT = 120
 VOCABULARY = 30_000
@@ -42,12 +46,17 @@ VARIANTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """texts[i] has vectors[i]; queries[j], eight words of some text, has query_vectors[j]."""
+    """texts[i] has vectors[i]; queries[j], eight words of some text, has query_vectors[j].
+
+    wordings[j]: the query, and rewrites of it with two of its words exchanged; vectors of all of them in `known`.
+    """
 
     texts: Sequence[str]
     vectors: Vectors
     queries: Sequence[str]
     query_vectors: Vectors
+    wordings: Sequence[Sequence[str]]
+    known: Mapping[str, Vector]
 
 
 class MadeVectors:
@@ -68,7 +77,30 @@ def make_corpus(size: int, queries: int) -> Corpus:
     words = numbers.choice(VOCABULARY, size=(size, WORDS_PER_TEXT), p=frequency / frequency.sum())
     texts = [" ".join(f"w{word}" for word in row) for row in words]
     asked = [" ".join(random.Random(at).sample(sorted(set(texts[at].split())), 8)) for at in range(queries)]
-    return Corpus(texts=texts, vectors=_unit(numbers, size), queries=asked, query_vectors=_unit(numbers, queries))
+    vectors, query_vectors = _unit(numbers, size), _unit(numbers, queries)
+    wordings = [_wordings(query, random.Random(query)) for query in asked]
+    known = {
+        text: _near(vector, numbers) if text != query else vector
+        for query, vector, texts_of in zip(asked, query_vectors, wordings, strict=True)
+        for text in texts_of
+    }
+    return Corpus(
+        texts=texts, vectors=vectors, queries=asked, query_vectors=query_vectors, wordings=wordings, known=known
+    )
+
+
+def _wordings(query: str, choose: random.Random) -> list[str]:
+    words = query.split()
+    return [query] + [
+        " ".join([*choose.sample(words, len(words) - 2), *(f"w{choose.randrange(VOCABULARY)}" for _ in range(2))])
+        for _ in range(VARIANTS - 1)
+    ]
+
+
+def _near(vector: Vector, numbers: np.random.Generator) -> Vector:
+    """A neighbour, cosine about 0.8."""
+    near = vector + 0.75 * _unit(numbers, 1)[0]
+    return np.asarray(near / np.linalg.norm(near), dtype=np.float32)
 
 
 def _unit(numbers: np.random.Generator, count: int) -> Vectors:
@@ -95,7 +127,7 @@ async def filled(
         )
         for key, text, vector in zip(ids, corpus.texts, corpus.vectors, strict=True)
     ]
-    known = KnownQueries(MadeVectors(), dict(zip(corpus.queries, corpus.query_vectors, strict=True)))
+    known = KnownQueries(MadeVectors(), corpus.known)
     models = ModelsOfRun(ModelRegistry(settings.ollama), known)
     try:
         await index.upsert(space, rows)
@@ -138,17 +170,19 @@ async def measure(size: int, queries: int, settings: RagSettings, uri: str) -> l
                 client.search(name, texts, anns_field="sparse", search_params={"metric_type": "BM25"}, **options),
             )
 
-        async def ours(number: int, variants: int = 1) -> None:
-            texts = [corpus.queries[(number + at) % len(corpus.queries)] for at in range(variants)]
+        async def ours(texts: Sequence[str]) -> None:
             request = SearchRequest(queries=tuple(Query(text) for text in texts), scope=scope, top_k=TOP_K)
             found = await searcher.search(request)
             assert len(found.candidates) == TOP_K
 
         runs = {
             "raw Milvus calls": raw,
-            "Ragsite": ours,
-            f"raw, {VARIANTS} variants in a call": lambda number: raw(number, VARIANTS),
-            f"Ragsite, {VARIANTS} variants": lambda number: ours(number, VARIANTS),
+            "Ragsite": lambda number: ours([corpus.queries[number]]),
+            f"raw, {VARIANTS} questions in a call": lambda number: raw(number, VARIANTS),
+            f"Ragsite, {VARIANTS} wordings": lambda number: ours(corpus.wordings[number]),
+            f"Ragsite, {VARIANTS} questions": lambda number: ours(
+                [corpus.queries[(number + at) % len(corpus.queries)] for at in range(VARIANTS)]
+            ),
         }
         times = await medians_ms(runs, queries)
         await client.close()

@@ -24,6 +24,7 @@ from ragsite.rag_settings.retrieval import (
     IngestSettings,
     RerankSettings,
     RewriteSettings,
+    RouteSettings,
     SearchSettings,
     StepBackSettings,
     VerifySettings,
@@ -59,6 +60,7 @@ __all__ = [
     "ReactSettings",
     "RerankSettings",
     "RewriteSettings",
+    "RouteSettings",
     "SearchSettings",
     "SelfCorrectiveSettings",
     "SettingsError",
@@ -77,6 +79,7 @@ class RagSettings:
     milvus: MilvusSettings = field(default_factory=MilvusSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
+    route: RouteSettings = field(default_factory=RouteSettings)
     rewrite: RewriteSettings = field(default_factory=RewriteSettings)
     hyde: HydeSettings = field(default_factory=HydeSettings)
     step_back: StepBackSettings = field(default_factory=StepBackSettings)
@@ -110,6 +113,7 @@ SECTIONS: dict[str, tuple[type, str]] = {
     "milvus": (MilvusSettings, "RAG_MILVUS_"),
     "ingest": (IngestSettings, "RAG_INGEST_"),
     "search": (SearchSettings, "RAG_SEARCH_"),
+    "route": (RouteSettings, "RAG_ROUTE_"),
     "rewrite": (RewriteSettings, "RAG_REWRITE_"),
     "hyde": (HydeSettings, "RAG_HYDE_"),
     "step_back": (StepBackSettings, "RAG_STEP_BACK_"),

@@ -73,6 +73,14 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RouteSettings:
+    """Filters that the question names (seed 003). Rules always look; this is about the model."""
+
+    by_model: bool = True  # the fast model reads filters too, beside the rewrites: a call more, no round more
+    prompt: str = "question_filters"  # its file in retrieval/prompts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteSettings:
     enabled: bool = True  # search with other wordings, too
     variants: int = 3  # wordings asked for

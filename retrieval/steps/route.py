@@ -1,7 +1,8 @@
 """Route: department, kind of document, year and tags that the question names become filters.
 
-By rules over the values that the documents in scope hold; nothing without evidence in the question. Filters of the
-request always win. Two years or two departments in one question are a comparison: no filter then.
+By rules over the values that the documents in scope hold, and by the fast model for values that the question names in
+other words ("HR", 人事); nothing without evidence in the question. Filters of the request always win, then those by
+rules. Two years or two departments in one question are a comparison: no filter then.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from retrieval.language import HAN, to_simplified
+from retrieval.steps.answer_language import Language
+from retrieval.steps.quoting import one_line
+from retrieval.steps.schemas import QuestionFilters
+from retrieval.steps.step import attempt
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.values import Question, SearchFilters, Vocabulary
 
 MIN_HAN_VALUE = 2  # characters; shorter values turn up inside other words
+MAX_LISTED = 60  # values of a kind that the model chooses among
 SPECIFIC_TAG_WORDS = 2
 SPECIFIC_TAG_HAN = 4
 _YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
@@ -42,6 +48,72 @@ class Route:
             step.detail["filters"] = filters.as_dict()
             step.summary = ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items()) or "no filter"
             return filters
+
+    async def route_by_model(
+        self, question: Question, text: str, known: SearchFilters, *, run: Run, language: Language
+    ) -> SearchFilters:
+        """`known`, and what the fast model finds beside it; for the round of calls that improve on the question.
+
+        No call where the documents hold no other value to choose, or a request wants no rewriting. Without a model
+        `known` stays as it is.
+        """
+        if question.options.rewrite is False or not self.tools.settings.route.by_model:
+            return known
+        vocabulary = await self.tools.store.vocabulary(question.scope)
+        if not _open_choices(vocabulary, known):
+            return known
+        async with run.trace.step("route") as step:
+            read = await attempt(
+                step,
+                self._ask_model(text, vocabulary, language),
+                fallback=QuestionFilters,
+                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
+                first_search=run.first_search,
+            )
+            found = with_evidence(read, text, vocabulary)
+            filters = merge(explicit=known, found=found)
+            step.detail |= {"from_model": found.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
+            named = ", ".join(f"{name} = {value}" for name, value in found.as_dict().items())
+            step.summary = step.summary or named or "the model reads no other filter from the question"
+            return filters
+
+    async def _ask_model(self, text: str, vocabulary: Vocabulary, language: Language) -> QuestionFilters:
+        return await self.tools.complete(
+            "fast",
+            self.tools.settings.route.prompt,
+            QuestionFilters,
+            language=language,
+            departments=_listed(vocabulary.departments),
+            doc_types=_listed(vocabulary.doc_types),
+            policy_years=_listed(vocabulary.policy_years),
+            question=text,
+        )
+
+
+def _open_choices(vocabulary: Vocabulary, known: SearchFilters) -> bool:
+    """Whether a value is left to choose; a department or kind that all documents share parts nothing."""
+    return (known.department is None and len(vocabulary.departments) > 1) or (
+        known.doc_type is None and len(vocabulary.doc_types) > 1
+    )
+
+
+def _listed(values: Iterable[object]) -> str:
+    return "; ".join(one_line(str(value)) for value in list(values)[:MAX_LISTED]) or "-"
+
+
+def with_evidence(read: QuestionFilters, question: str, vocabulary: Vocabulary) -> SearchFilters:
+    """The documents' own values alone, and only if the words that are given as evidence stand in the question."""
+    evidence, asked = fold(read.evidence), fold(question)
+    if not MIN_HAN_VALUE <= len(evidence) < len(asked) or evidence not in asked:
+        return SearchFilters()
+    departments = {fold(value): value for value in vocabulary.departments}
+    doc_types = {fold(value): value for value in vocabulary.doc_types}
+    year = read.policy_year if read.policy_year in vocabulary.policy_years else None
+    return SearchFilters(
+        department=departments.get(fold(read.department)),
+        doc_type=doc_types.get(fold(read.doc_type)),
+        policy_year=year if years_in(question) == [year] else None,
+    )
 
 
 def merge(*, explicit: SearchFilters, found: SearchFilters) -> SearchFilters:

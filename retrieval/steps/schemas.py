@@ -21,6 +21,15 @@ class HypotheticalPassage(BaseModel):
     hypothetical_passage: str = Field(description="A short passage that would answer the question")
 
 
+class QuestionFilters(BaseModel):
+    """What the question says about the documents it is about; `evidence` are its own words."""
+
+    evidence: str = Field(default="", description="The question's words that name these values, copied exactly")
+    department: str = Field(default="", description="One of the departments, or empty")
+    doc_type: str = Field(default="", description="One of the kinds of document, or empty")
+    policy_year: int | None = Field(default=None, description="One of the years, or null")
+
+
 class StepBackQuery(BaseModel):
     step_back_query: str = Field(description="A broader search query")
 

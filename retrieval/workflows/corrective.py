@@ -3,6 +3,7 @@
     START → route ─┬─ small talk ──────────────────────────────► greet ──► END
                    ├─ nothing to search in ────────────────────► no_answer
                    ├─► condense ────┐
+                   ├─ route_by_model┤
                    ├─► rewrite ─────┤                          ┌─ ANSWER ────► generate ─► END
                    ├─► hyde ────────┤
                    ├─► transform ───┼─► retrieve ─► dedupe ─► judge ─ CLARIFY ──► clarify ──► END
@@ -10,12 +11,13 @@
                                                       │        └─ REFINE ────► refine ──┐
                                                       └─────────────────────────────────┘
 
-The search with the user's own words runs beside the calls that would improve on them; when it is clearly good, they
-are left out or broken off. `transform` decomposes a compound question or steps back from a very specific one. So an
-answer takes at most three model rounds before its first token (words; judge; generate), and two when the first search
-is good. REFINE searches by text alone, then wider and with the question taken apart, then on the web where that is
-configured and wanted; each time it is judged again, by the model while a round is left. Two rounds without gain end the
-search in the documents. Simplified from Yan et al., 2024, arXiv:2401.15884.
+The search with the user's own words runs beside the calls that would improve on them; when it is clearly good, they are
+left out or broken off. `route_by_model` reads filters that rules can't see (HR for Human Resources). `transform`
+decomposes a compound question or steps back from a very specific one. So an answer takes at most three model rounds
+before its first token (words; judge; generate), and two when the first search is good. REFINE searches by text alone,
+then wider and with the question taken apart, then on the web where that is configured and wanted; each time it is
+judged again, by the model while a round is left. Two rounds without gain end the search in the documents. Simplified
+from Yan et al., 2024, arXiv:2401.15884.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -33,7 +35,7 @@ from ragsite.rag_settings import CorrectiveSettings
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer_language import Language, answer_language
 from retrieval.steps.clarify import Clarify, open_readings
-from retrieval.steps.condense import Condense, chooses, condense_without_model, takes_up
+from retrieval.steps.condense import Condense, condense_without_model, takes_up
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
 from retrieval.steps.grading import LIST_LENGTH, grade_passages
@@ -65,12 +67,16 @@ STAGNATION = 2  # rounds in vain, one after the other, that end the search in th
 BESIDE = 3  # best passages so far that those newly found are graded beside
 
 
+Improving = Literal["condense", "route_by_model", "rewrite", "hyde", "transform", "first_search"]
+
+
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
     language: Language
     draft: str  # made self-contained without a model: what the first search looks for
     standalone: str  # made self-contained by the model, or the draft
     filters: SearchFilters
+    more_filters: SearchFilters  # the same, and what the model read from the question beside them
     variants: tuple[Query, ...]
     hypothetical: tuple[Query, ...]
     transformed: tuple[Query, ...]
@@ -98,12 +104,20 @@ async def route(state: State, runtime: Runtime[Context]) -> State:
 
 def after_routing(
     state: State,
-) -> Literal["greet", "no_answer"] | Sequence[Literal["condense", "rewrite", "hyde", "transform", "first_search"]]:
+) -> Literal["greet", "no_answer"] | Sequence[Improving]:
     if is_small_talk(state["question"]):
         return "greet"
     if not has_documents(state["question"]):
         return "no_answer"
-    return ["condense", "rewrite", "hyde", "transform", "first_search"]
+    return ["condense", "route_by_model", "rewrite", "hyde", "transform", "first_search"]
+
+
+async def route_by_model(state: State, runtime: Runtime[Context]) -> State:
+    step = Route(runtime.context.tools)
+    filters = await step.route_by_model(
+        state["question"], state["draft"], state["filters"], run=runtime.context.run, language=state["language"]
+    )
+    return {"more_filters": filters}
 
 
 async def condense(state: State, runtime: Runtime[Context]) -> State:
@@ -164,10 +178,11 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     queries = distinct_queries(
         [own_words, condensed, *state["variants"], *state["transformed"], *state["hypothetical"]]
     )
-    if len(queries) == 1:
+    if len(queries) == 1 and state["more_filters"] == state["filters"]:
         return {"queries": queries, "found": state["first"]}
+    state = {**state, "filters": state["more_filters"]}
     found = await Retrieve(tools).retrieve(search_request(state, queries, tools), run=run)
-    return {"queries": queries, "found": found}
+    return {"queries": queries, "found": found, "filters": state["filters"]}
 
 
 async def dedupe(state: State, runtime: Runtime[Context]) -> State:
@@ -222,8 +237,7 @@ def after_judging(state: State, runtime: Runtime[Context]) -> Literal["generate"
         return "generate"
     if next_stage(state, runtime.context.tools) and runtime.context.run.deadline.remaining() > 0:
         return "refine"
-    worth_a_try = is_worth_a_try(assessment, numbers) or was_offered(state["question"], assessment)
-    return "generate" if worth_a_try else "no_answer"
+    return "generate" if is_worth_a_try(assessment, numbers) else "no_answer"
 
 
 async def refine(state: State, runtime: Runtime[Context]) -> State:
@@ -297,16 +311,15 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
 def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
     nodes = (
-        route, greet, condense, rewrite, hyde, transform, first_search, retrieve, dedupe, judge, refine, generate,
-        clarify, no_answer,
+        route, greet, condense, route_by_model, rewrite, hyde, transform, first_search, retrieve, dedupe, judge, refine,
+        generate, clarify, no_answer,
     )  # fmt: skip
     for node in nodes:
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "route")
-    graph.add_conditional_edges(
-        "route", after_routing, ["greet", "no_answer", "condense", "rewrite", "hyde", "transform", "first_search"]
-    )
-    graph.add_edge(["condense", "rewrite", "hyde", "transform", "first_search"], "retrieve")
+    side_by_side: list[str] = list(get_args(Improving))
+    graph.add_conditional_edges("route", after_routing, ["greet", "no_answer", *side_by_side])
+    graph.add_edge(side_by_side, "retrieve")
     graph.add_edge("retrieve", "dedupe")
     graph.add_edge("dedupe", "judge")
     graph.add_conditional_edges("judge", after_judging)
@@ -346,14 +359,6 @@ def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     if not assessment.refused and assessment.worth >= numbers.weak_score:
         return True
     return assessment.holds_answer >= numbers.clear_score
-
-
-def was_offered(question: Question, assessment: Assessment) -> bool:
-    """The user chose one of the options that were asked about: what was offered is not denied afterwards, unless a
-    model has looked and refused."""
-    opened = question.open_clarification
-    chosen = opened is not None and chooses(question.text, opened)
-    return chosen and bool(assessment.candidates) and not assessment.refused
 
 
 def next_stage(state: State, tools: Toolbox) -> Stage | None:

@@ -69,7 +69,7 @@ def ranked(*chunk_ids: str) -> dict[str, float]:
     return {chunk_id: 1.0 / rank for rank, chunk_id in enumerate(chunk_ids, start=1)}
 
 
-@pytest.mark.parametrize(("shared", "trust"), [(0, 0.2), (2, 0.2), (4, 1.0), (10, 1.0)])
+@pytest.mark.parametrize(("shared", "trust"), [(0, 0.2), (2, 0.2), (5, 1.0), (10, 1.0)])
 def test_a_dense_leg_that_ranks_none_of_bm25s_best_high_is_trusted_least(shared: int, trust: float) -> None:
     noise = ranked(*(f"noise{number}" for number in range(200)), *(f"late{number}" for number in range(10)))
     bm25 = ranked(*(f"noise{number}" for number in range(shared)), *(f"late{number}" for number in range(shared, 10)))

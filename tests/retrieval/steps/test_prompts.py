@@ -8,7 +8,7 @@ from retrieval.prompting import BUILT_IN, PromptLibrary
 VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
     "sub_queries": 4, "query": "fee amount", "attempts": "1. fees", "tried": "fees", "missing": "amount",
-    "max_tasks": 8,
+    "max_tasks": 8, "departments": "Library; HR", "doc_types": "policy; form", "policy_years": "2024; 2025",
     "web": "no",
     "parts": "- the fee",
     "language_name": "English", "statements": "1. It is 5. [1]",

@@ -1,10 +1,12 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.route import Route, filters_in
+from retrieval.steps.route import Route, filters_in, with_evidence
+from retrieval.steps.schemas import QuestionFilters
 from retrieval.values import HistoryMessage, SearchFilters, Vocabulary
 from tests.retrieval.steps.fakes import ask, make_tools, start_run
 
+NOTHING = SearchFilters()
 VOCABULARY = Vocabulary(
     departments=("Library", "Student Affairs", "学生处", "教务处"),
     doc_types=("regulation", "policy", "form", "办法"),
@@ -61,3 +63,59 @@ async def test_the_messages_own_year_wins_over_the_last_questions() -> None:
     question = ask("And in 2024?", history=(HistoryMessage("user", "Library fees in 2022?"),))
     filters = await Route(tools).route(question, "Library fees in 2022? And in 2024?", run=start_run(settings.RAG))
     assert filters == SearchFilters(department="Library", policy_year=2024)
+
+
+HR = Vocabulary(departments=("Human Resources", "财务处"), doc_types=("policy", "form"), policy_years=(2024, 2025))
+
+
+def reads(**fields) -> dict:
+    return {"evidence": "", "department": "", "doc_type": "", "policy_year": None} | fields
+
+
+async def by_model(question: str, known: SearchFilters = NOTHING, vocabulary: Vocabulary = HR):
+    tools = make_tools(settings.RAG, vocabulary=vocabulary)
+    run = start_run(settings.RAG)
+    filters = await Route(tools).route_by_model(ask(question), question, known, run=run, language="en")
+    return filters, run.trace.steps
+
+
+async def test_the_model_names_a_value_that_the_question_says_in_other_words(online) -> None:
+    online.reply(match="Departments:", json=reads(evidence="HR", department="Human Resources"))
+    filters, (step,) = await by_model("What does HR say about parental leave?")
+    assert filters == SearchFilters(department="Human Resources")
+    assert (step.name, step.status) == ("route", "ok")
+    assert step.detail["from_model"] == {"department": "Human Resources"}
+
+
+async def test_filters_that_are_known_win_over_the_models(online) -> None:
+    online.reply(match="Departments:", json=reads(evidence="HR", department="Human Resources", doc_type="form"))
+    filters, _ = await by_model("Which HR form?", SearchFilters(department="财务处"))
+    assert filters == SearchFilters(department="财务处", doc_type="form")
+
+
+async def test_no_call_is_made_where_there_is_nothing_to_choose(online) -> None:
+    same = Vocabulary(departments=("Library",), doc_types=("policy",))
+    for known, vocabulary in ((NOTHING, same), (SearchFilters(department="财务处", doc_type="form"), HR)):
+        filters, steps = await by_model("What does HR say?", known, vocabulary)
+        assert (filters, list(steps)) == (known, [])
+
+
+async def test_without_a_model_the_known_filters_stay_and_the_path_says_so(offline) -> None:
+    known = SearchFilters(department="财务处")
+    filters, (step,) = await by_model("What does HR say?", known)
+    assert filters == known
+    assert step.status == "degraded"
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        reads(evidence="", department="Human Resources"),
+        reads(evidence="staff office", department="Human Resources"),  # not in the question
+        reads(evidence="What does HR say of 2024?", department="Human Resources"),  # all of it is no evidence
+        reads(evidence="HR", department="Library"),  # no document is of it
+        reads(evidence="HR", policy_year=2025),  # another year than the question's
+    ],
+)
+def test_what_the_model_says_without_evidence_is_not_believed(read: dict) -> None:
+    assert not with_evidence(QuestionFilters(**read), "What does HR say of 2024?", HR)
