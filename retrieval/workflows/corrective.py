@@ -35,7 +35,7 @@ from ragsite.rag_settings import CorrectiveSettings
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer_language import Language, answer_language
 from retrieval.steps.clarify import Clarify, open_readings
-from retrieval.steps.condense import Condense, condense_without_model, takes_up
+from retrieval.steps.condense import Condense, chooses, condense_without_model, takes_up
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
 from retrieval.steps.grading import LIST_LENGTH, grade_passages
@@ -237,7 +237,8 @@ def after_judging(state: State, runtime: Runtime[Context]) -> Literal["generate"
         return "generate"
     if next_stage(state, runtime.context.tools) and runtime.context.run.deadline.remaining() > 0:
         return "refine"
-    return "generate" if is_worth_a_try(assessment, numbers) else "no_answer"
+    worth_a_try = is_worth_a_try(assessment, numbers) or was_offered(state["question"], assessment)
+    return "generate" if worth_a_try else "no_answer"
 
 
 async def refine(state: State, runtime: Runtime[Context]) -> State:
@@ -359,6 +360,14 @@ def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     if not assessment.refused and assessment.worth >= numbers.weak_score:
         return True
     return assessment.holds_answer >= numbers.clear_score
+
+
+def was_offered(question: Question, assessment: Assessment) -> bool:
+    """The user chose one of the options that were asked about: what was offered is not denied afterwards, unless a
+    model has looked and refused."""
+    opened = question.open_clarification
+    chosen = opened is not None and chooses(question.text, opened)
+    return chosen and bool(assessment.candidates) and not assessment.refused
 
 
 def next_stage(state: State, tools: Toolbox) -> Stage | None:

@@ -274,6 +274,20 @@ async def test_the_reply_to_a_question_asked_back_is_understood(offline, reply: 
     assert books in result.text
 
 
+async def test_what_was_offered_is_not_denied_when_it_is_chosen(offline) -> None:
+    rules = (
+        chunk(21, "Those who leave tell the office.", title="Staff notes", department="Personnel"),
+        chunk(22, "Leave is noted down.", title="Student notes", department="Registry"),
+    )
+    opened = OpenClarification(
+        question="What about leave of absence papers?",
+        clarification=Clarification(question="Which department do you mean?", options=("Personnel", "Registry")),
+    )
+    result, _, _ = await answer(ask("Personnel", open_clarification=opened), chunks=rules)
+    assert result.decision == "ANSWER"
+    assert "tell the office" in result.text
+
+
 async def test_a_new_question_after_one_asked_back_is_answered_as_such(offline) -> None:
     opened = OpenClarification(
         question="How many books?", clarification=Clarification(question="Which year?", options=("2025", "2022"))
