@@ -46,7 +46,8 @@ class DocumentGrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
-    """`documents`: best first, their score in `scores.rerank`. `grades`: by `grade_key`."""
+    """`documents`: those that passed, best first, then the others as found; their score is `scores.rerank`. `grades`:
+    by `grade_key`."""
 
     documents: tuple[ScoredChunk, ...] = ()
     grades: Mapping[str, DocumentGrade] = field(default_factory=dict)
@@ -210,8 +211,14 @@ def as_share(value: float) -> float:
 
 
 def _graded(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> Graded:
-    ranked = rerank(documents, [grades[grade_key(document)].score for document in documents])
-    return Graded(documents=ranked, grades=grades)
+    """Those that passed by their score; the others as they were found: how surely one is rejected says nothing of how
+    near it comes."""
+    scores = [grades[grade_key(document)].score for document in documents]
+    ranked = rerank(documents, scores)
+    scored = {document.chunk_id: document for document in ranked}
+    passed = [document for document in ranked if grades[grade_key(document)].relevant]
+    rejected = [scored[document.chunk_id] for document in documents if not grades[grade_key(document)].relevant]
+    return Graded(documents=(*passed, *rejected), grades=grades)
 
 
 def _describe(step: StepRecord, graded: Graded, fresh: Sequence[ScoredChunk]) -> None:

@@ -285,7 +285,8 @@ def is_similar(one: ScoredChunk, least: float) -> bool:
 def joined(
     before: tuple[ScoredChunk, ...], found: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
 ) -> tuple[ScoredChunk, ...]:
-    """Every document once, best first; of one that came with other neighbours, the relevant or else the longer text."""
+    """Every document once, those that passed first, best first; of one that came with other neighbours, the relevant or
+    else the longer text."""
 
     def worth(one: ScoredChunk) -> tuple[bool, int]:
         return grades[grade_key(one)].relevant, len(one.chunk.text)
@@ -294,7 +295,11 @@ def joined(
     for one in found:
         if one.chunk_id not in kept or worth(one) > worth(kept[one.chunk_id]):
             kept[one.chunk_id] = one
-    return tuple(sorted(kept.values(), key=lambda one: -(one.scores.rerank or 0.0)))
+
+    def place(one: ScoredChunk) -> float:
+        return -(one.scores.rerank or 0.0) if grades[grade_key(one)].relevant else 0.0
+
+    return tuple(sorted(kept.values(), key=place))
 
 
 def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:

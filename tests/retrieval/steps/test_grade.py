@@ -37,10 +37,10 @@ async def test_each_document_gets_a_call_and_a_verdict_of_its_own(online) -> Non
     assert (step.status, step.detail["pass_count"], step.detail["total_count"]) == ("ok", 1, 3)
 
 
-async def test_what_a_sure_grader_rejects_comes_last(online) -> None:
+async def test_what_is_rejected_comes_last_in_the_order_of_the_search(online) -> None:
     online.reply(match="EUR 55", json=verdict(True, 0.1))
-    online.reply(match="library", json=verdict(False, 0.9))
-    online.reply(json=verdict(False, 0.2))
+    online.reply(match="library", json=verdict(False, 0.2))
+    online.reply(json=verdict(False, 0.9))
     graded, _, _ = await grade()
     assert [one.chunk_id for one in graded.documents] == ["k2", "k1", "k3"]
     assert all(0 <= (one.scores.rerank or 0) <= 1 for one in graded.documents)
