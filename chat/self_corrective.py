@@ -87,7 +87,7 @@ def rewrite_history(steps: Iterable[Step]) -> list[dict[str, Any]]:
 
 
 def graded_documents(steps: Iterable[Step]) -> list[dict[str, Any]]:
-    """Every document that was graded, once, as in the last search that found it; those that passed first, best first."""
+    """Every document that was graded, once, as in the last search that found it; the best that passed first."""
     found = {entry["chunk_id"]: entry for step in _named(steps, "grade") for entry in _entries(step)}
     ranked = sorted(found.values(), key=lambda entry: -entry["scores"].get("rerank", 0.0) if entry["relevant"] else 0.0)
     return [_document(entry) for entry in ranked]
