@@ -2,7 +2,6 @@
 
 condense → route → rewrite → HyDE → search → rerank, one call for each candidate → judge → generate. The same steps, the
 same prompts, the same search; only nothing runs side by side, nothing gives way, and rerank and judge share no call.
-Routing is by rules in both.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ class NaiveOrder:
         language = answer_language(question.text)
         standalone = await Condense(self.tools).condense(question, draft, run=run, language=language)
         filters = await Route(self.tools).route(question, standalone, run=run)
+        filters = await Route(self.tools).route_by_model(question, standalone, filters, run=run, language=language)
         variants = await Rewrite(self.tools).rewrite(question, standalone, run=run, language=language)
         imagined = await Hyde(self.tools).imagine(question, standalone, run=run, language=language)
         request = SearchRequest(

@@ -61,11 +61,18 @@ def a_site(folder: str, model_server: str) -> Iterator[None]:
 
     django.setup()
     from retrieval.milvus_lite import ensure_server
-    from retrieval.services.samples import SAMPLES_DIR
+    from retrieval.services.samples import SAMPLES_DIR, read_manifest
 
     call_command("migrate", verbosity=0)
-    with ensure_server(folder), redirect_stderr(StringIO()):
-        call_command("ingest", str(SAMPLES_DIR / "handbook"), collection="handbook", stdout=StringIO())
+    with ensure_server(folder):
+        for entry in read_manifest()["documents"]:
+            if entry["collection"] != "handbook":
+                continue
+            facts = {name: entry[name] for name in ("department", "doc_type", "policy_year")}
+            with redirect_stderr(StringIO()):
+                call_command(
+                    "ingest", str(SAMPLES_DIR / entry["file"]), collection="handbook", stdout=StringIO(), **facts
+                )
         yield
 
 
