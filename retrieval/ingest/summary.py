@@ -13,7 +13,7 @@ from retrieval.analysis import analyze
 from retrieval.sentences import split_sentences
 from retrieval.tokens import estimate_tokens
 
-MAX_SENTENCES = 60  # that are weighed: of a longer document, evenly spread over it
+WEIGHED_CHARS = 6_000  # of the sentences that are weighed: of a longer document, evenly spread over it
 MAX_CHARS = 200_000  # in which they are looked for
 MIN_TERMS, MAX_TERMS = 4, 80  # of a sentence that can stand for others
 MIN_SENTENCE_TOKENS = 10  # with less room than this nothing more is looked for
@@ -42,7 +42,7 @@ def _outline(headings: Iterable[str], tokens: int) -> str:
 
 
 def _spread(sentences: Sequence[str]) -> Sequence[str]:
-    step = -(-len(sentences) // MAX_SENTENCES)
+    step = -(-sum(map(len, sentences)) // WEIGHED_CHARS)
     return sentences[::step] if step > 1 else sentences
 
 
