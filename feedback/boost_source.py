@@ -11,8 +11,9 @@ import contextvars
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from channels.db import database_sync_to_async
@@ -29,6 +30,7 @@ from retrieval.ports import Models
 from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
 
 UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
+Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 
@@ -62,7 +64,7 @@ class LiveBoosts:
             self._refreshing = None
         due = time.monotonic() - self._checked >= self._settings.refresh_s
         if (due or self._snapshot is None) and self._refreshing is None:
-            # In a context of its own: a request's database thread ends with the request.
+            # Nothing of the request that happens to start it: it may end before this does.
             self._refreshing = asyncio.create_task(self._refresh(), context=contextvars.Context())
         if self._snapshot is None and self._refreshing:
             await asyncio.shield(self._refreshing)
@@ -72,9 +74,9 @@ class LiveBoosts:
 
     async def _refresh(self) -> None:
         try:
-            version = await database_sync_to_async(live_version)()
+            version = await _read(live_version)
             if self._snapshot is None or version != self._snapshot.version:
-                self._snapshot = await database_sync_to_async(snapshot_load)()
+                self._snapshot = await _read(snapshot_load)
         except (DatabaseError, ValueError) as error:
             logger.warning("The live ratings could not be read, going on with the last ones: %s", error)
         self._checked = time.monotonic()
@@ -94,6 +96,11 @@ class LiveBoosts:
             return await embedder.embed_query(query)
         except EmbeddingUnavailableError as error:
             return error.reason
+
+
+async def _read(function: Callable[[], Result]) -> Result:
+    """In a thread of the pool: a request's own database thread would keep the request waiting."""
+    return await database_sync_to_async(function, thread_sensitive=False)()
 
 
 def _evaluate(

@@ -7,10 +7,13 @@ move what fits the question, they pin nothing.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.ports import ChunkStore, SearchResult
+from ragsite.errors import AppError
+from retrieval.ports import BoostSource, ChunkStore, Searcher, SearchRequest, SearchResult
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, SearchScope
 
 FLOOR = 0.1  # of the worst one's share, so that its boost counts too
@@ -72,3 +75,38 @@ def ranked_with(
         final = (FLOOR + (1.0 - FLOOR) * ((one.scores.fused or 0.0) - low) / width) * factor
         changed.append(replace(one, scores=replace(one.scores, boost=factor, final=final)))
     return sorted(changed, key=lambda one: -(one.scores.final or 0.0))
+
+
+async def search_with_boosts(
+    request: SearchRequest, *, searcher: Searcher, boosts: BoostSource | None, store: ChunkStore, timeout_s: float
+) -> SearchResult:
+    """A search as an answer would see it, for those who search without asking. Raises what the searcher raises.
+
+    `notes["boosts"]` says of each boosted candidate by how much and why; a reason in `degraded` where ratings could not
+    be used. A search in one leg alone is left as it is.
+    """
+    result = await searcher.search(request)
+    if boosts is None or not result.candidates or len(request.stages) < 2:
+        return result
+    begun = time.perf_counter()
+    try:
+        async with asyncio.timeout(timeout_s):
+            found = await boosts.boosts(request.queries[0].text, (*result.candidates, *result.contenders))
+            boosted = await put_boosts(result, found, store=store, scope=request.scope)
+    except (AppError, TimeoutError) as error:
+        reason = f"ratings could not be used: {str(error) or 'they took too long'}"
+        return replace(result, degraded=(*result.degraded, reason))
+    shown = {one.chunk_id for one in boosted.candidates}
+    told = {
+        chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
+        for chunk_id, boost in found.by_chunk.items()
+        if chunk_id in shown
+    }
+    spent = round((time.perf_counter() - begun) * 1000, 2)
+    return replace(
+        result,
+        candidates=boosted.candidates,
+        timings_ms={**result.timings_ms, "boost": spent, "total": round(result.timings_ms["total"] + spent, 2)},
+        degraded=(*result.degraded, found.degraded) if found.degraded else result.degraded,
+        notes={**result.notes, "boosts": told} if told else result.notes,
+    )

@@ -16,9 +16,21 @@ from django.conf import settings
 
 from ragsite.rag_settings import MilvusSettings, RagSettings
 from retrieval import analysis, milvus_lite
+from retrieval.boosting import search_with_boosts
 from retrieval.hierarchical import HierarchicalSearcher
 from retrieval.index import MilvusIndex, import_client
-from retrieval.ports import BoostSource, ChunkIndex, ChunkStore, MemoryStore, Models, Reranker, Searcher, WebSearcher
+from retrieval.ports import (
+    BoostSource,
+    ChunkIndex,
+    ChunkStore,
+    MemoryStore,
+    Models,
+    Reranker,
+    Searcher,
+    SearchRequest,
+    SearchResult,
+    WebSearcher,
+)
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
@@ -64,6 +76,18 @@ def get_engine() -> Engine:
     if engine is None or engine.settings is not settings.RAG:
         engine = _engines[loop] = _build(settings.RAG)
     return engine
+
+
+async def search_as_answered(request: SearchRequest) -> SearchResult:
+    """A search on the running loop's engine, with what users' ratings make of it. Raises as `Searcher.search`."""
+    engine = get_engine()
+    return await search_with_boosts(
+        request,
+        searcher=engine.searcher,
+        boosts=engine.boosts,
+        store=engine.store,
+        timeout_s=engine.settings.corrective.boost_timeout_s,
+    )
 
 
 async def close_engine() -> None:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from retrieval.api.asking_user import asking_user
 from retrieval.candidate_data import search_data
-from retrieval.engine import get_engine
+from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest
 from retrieval.selectors import scope_for
 from retrieval.values import Query, SearchFilters
@@ -82,7 +82,7 @@ class SearchApi(APIView):
             top_k=asked.get("top_k", settings.RAG.search.top_k),
             stages=tuple(stage for stage in STAGES if stage in asked.get("stages", STAGES)),
         )
-        return Response(search_data(await get_engine().searcher.search(search)))
+        return Response(search_data(await search_as_answered(search)))
 
 
 def _filters(values: dict[str, Any]) -> SearchFilters:

@@ -49,7 +49,7 @@ class Retrieve:
                     boosts = await self.tools.boosts.boosts(request.queries[0].text, found)
                     boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
             except (AppError, TimeoutError) as error:
-                step.degrade(f"ratings could not be used: {error or type(error).__name__}")
+                step.degrade(f"ratings could not be used: {str(error) or 'they took too long'}")
                 return result.candidates
             describe_boosts(step, boosts, boosted)
             return boosted.candidates

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from ragsite.errors import AppError
 from retrieval import milvus_lite
 from retrieval.candidate_data import search_data
-from retrieval.engine import close_engine, get_engine
+from retrieval.engine import close_engine, search_as_answered
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for_all
 from retrieval.values import Query, ScoredChunk
@@ -75,6 +75,6 @@ class Command(BaseCommand):
 async def _search(text: str, collections: list[str], top_k: int) -> SearchResult:
     try:
         scope = await sync_to_async(scope_for_all)(names=collections)
-        return await get_engine().searcher.search(SearchRequest(queries=(Query(text),), scope=scope, top_k=top_k))
+        return await search_as_answered(SearchRequest(queries=(Query(text),), scope=scope, top_k=top_k))
     finally:
         await close_engine()

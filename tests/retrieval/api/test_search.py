@@ -10,8 +10,9 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from feedback.services.manual import manual_boost_set
 from retrieval.engine import close_engine
-from retrieval.models import Collection, Document
+from retrieval.models import Chunk, Collection, Document
 from retrieval.providers.lexical import SPACE
 from retrieval.services.documents import document_delete
 from retrieval.services.index_sync import index_repair
@@ -142,3 +143,20 @@ def test_a_search_is_cached_until_documents_or_permissions_change(
     assert titles() == (False, {"Loans"})
     document_delete(document=Document.objects.get(title="Loans"))
     assert titles() == (False, set())
+
+
+def test_what_users_rated_stands_in_the_scores_and_the_notes(library: None, client: APIClient) -> None:
+    late = Chunk.objects.get(text="Late books cost a fee.")
+    manual_boost_set(document=late.document, chunk_id=late.pk, by=UserFactory(), why="Asked for daily.", multiplier=2.0)
+    body = search(client, query="books", top_k=2).json()
+    boosted = {candidate["chunk_id"]: candidate["scores"]["boost"] for candidate in body["candidates"]}
+    assert boosted[str(late.pk)] == 2.0
+    assert body["notes"]["boosts"] == {str(late.pk): {"multiplier": 2.0, "origin": "set by staff"}}
+    assert "boost" in body["timings_ms"]
+
+
+def test_a_search_in_one_leg_alone_is_left_as_it_is(library: None, client: APIClient) -> None:
+    late = Chunk.objects.get(text="Late books cost a fee.")
+    manual_boost_set(document=late.document, by=UserFactory(), why="Withdrawn.", hide=True)
+    assert search(client, query="late fee").json()["candidates"] == []
+    assert search(client, query="late fee", stages=["bm25"]).json()["candidates"]
