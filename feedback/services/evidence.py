@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -85,13 +85,22 @@ class _Row:
 ROW = tuple(column.name for column in fields(_Row))
 
 
+class Shown(NamedTuple):
+    """What a source showed of which chunk. key: the source's."""
+
+    key: int
+    document: UUID
+    chunk: str
+    text: str
+
+
 @dataclass(slots=True)
 class _Answer:
     """A rated answer with all that is needed of it. question: as it was searched for."""
 
     rated: RatedAnswer
     question: str
-    sources: dict[int, tuple[UUID, str, str]]  # marker → document, chunk, text
+    sources: dict[int, Shown]  # by marker
     ratings: dict[int, list[GivenRating]] = field(default_factory=lambda: defaultdict(list))  # by user
 
 
@@ -121,7 +130,7 @@ def _attribute_batch(rating_ids: Sequence[UUID], read: QuestionReader) -> int:
 def _answers(message_ids: Iterable[UUID], ratings: Sequence[Rating]) -> dict[UUID, _Answer]:
     messages = Message.objects.filter(pk__in=message_ids).order_by()
     sources: dict[UUID, list[tuple[int, bool]]] = defaultdict(list)
-    texts: dict[UUID, dict[int, tuple[UUID, str, str]]] = defaultdict(dict)
+    texts: dict[UUID, dict[int, Shown]] = defaultdict(dict)
     marker_of: dict[int, int] = {}
     rated = {rating.source_id for rating in ratings} - {None}
     rows = Source.objects.filter(Q(cited=True) | Q(pk__in=rated), message__in=message_ids).order_by("pk")
@@ -130,9 +139,9 @@ def _answers(message_ids: Iterable[UUID], ratings: Sequence[Rating]) -> dict[UUI
     ):
         sources[message].append((marker, cited))
         if document is not None:  # a page from the web has none
-            texts[message][marker] = (document, chunk, text)
+            texts[message][marker] = Shown(key, document, chunk, text)
         marker_of[key] = marker
-    searched = _searched_for(message_ids)
+    searched = searched_for(message_ids)
     answers = {
         key: _Answer(
             rated=RatedAnswer(
@@ -155,7 +164,7 @@ def _answers(message_ids: Iterable[UUID], ratings: Sequence[Rating]) -> dict[UUI
     return answers
 
 
-def _searched_for(message_ids: Iterable[UUID]) -> dict[UUID, str]:
+def searched_for(message_ids: Iterable[UUID]) -> dict[UUID, str]:
     """The user's words as they were searched for first: of "and for Masters?" made to stand alone."""
     steps = DecisionStep.objects.filter(
         message__in=message_ids, name="retrieve", detail__queries__0__kind="original"
@@ -167,14 +176,14 @@ def _evidence_rows(
     credits: Sequence[tuple[_Answer, int, Credit]], ratings: dict[UUID, Rating], read: QuestionReader
 ) -> list[_Row]:
     passages = _passages([answer.sources[credit.marker] for answer, _, credit in credits])
-    credited = [one for one in credits if one[0].sources[one[2].marker] in passages]
+    credited = [one for one in credits if one[0].sources[one[2].marker].key in passages]
     questions = read.questions({answer.question for answer, _, _ in credited if answer.question})
     weights = _VoterWeights({user for _, user, _ in credited})
     rows: dict[tuple[UUID, int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
             continue
-        rating, passage = ratings[credit.rating_id], passages[answer.sources[credit.marker]]
+        rating, passage = ratings[credit.rating_id], passages[answer.sources[credit.marker].key]
         key = (rating.pk, passage)
         if key in rows:  # two markers of one text
             rows[key].weight = max(-1.0, min(1.0, rows[key].weight + credit.weight))
@@ -233,23 +242,28 @@ def content_hash(text: str) -> str:
     return hashlib.blake2b("".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _passages(sources: Iterable[tuple[UUID, str, str]]) -> dict[tuple[UUID, str, str], int]:
+def _passages(sources: Iterable[Shown]) -> dict[int, int]:
     """Source → the passage that it showed. Pages from the web, deleted documents and texts that have changed since have
     none."""
-    shown = list(dict.fromkeys(sources))
-    chunk_ids = {key for _, chunk, _ in shown if (key := _as_uuid(chunk))}
+    shown = {source.key: source for source in sources}
+    chunk_ids = {key for source in shown.values() if (key := _as_uuid(source.chunk))}
     chunks = {
-        str(key): (document, text)
+        str(key): (key, document, text)
         for key, document, text in Chunk.objects.filter(pk__in=chunk_ids).values_list("pk", "document_id", "text")
     }
-    placed: dict[tuple[UUID, str, str], tuple[UUID, str, UUID]] = {}
-    for source in shown:
-        document, chunk, text = source
-        known = chunks.get(chunk)
-        if known and known[0] == document and (known[1] in text or "".join(known[1].split()) in "".join(text.split())):
-            placed[source] = (document, content_hash(known[1]), UUID(chunk))
+    hashes = {key: content_hash(text) for key, (_, _, text) in chunks.items()}
+    placed: dict[int, tuple[UUID, str, UUID]] = {}
+    for source in shown.values():
+        known = chunks.get(source.chunk)
+        if known and known[1] == source.document and _holds(source.text, known[2]):
+            placed[source.key] = (known[1], hashes[source.chunk], known[0])
     ids = _passage_ids(set(placed.values()))
     return {source: ids[document, digest] for source, (document, digest, _) in placed.items()}
+
+
+def _holds(shown: str, text: str) -> bool:
+    """Neighbouring chunks may have been joined to what was shown."""
+    return text in shown or "".join(text.split()) in "".join(shown.split())
 
 
 def _passage_ids(wanted: set[tuple[UUID, str, UUID]]) -> dict[tuple[UUID, str], int]:
