@@ -320,10 +320,10 @@ class PlannedWorkflow:
     graph = build_graph()
     rounds = Rounds(
         best=2,
-        worst=9,
-        notes="reflect and generate when the search with the user's own words is clearly good; else the plan comes "
-        "first, and a call for each task that waits for another. A retry (two by default) adds a reflection, and a "
-        "rewording where the remedy is one; an answer that was held back and failed adds its check. A greeting "
+        worst=20,
+        notes="reflect and generate when the search with the user's own words is clearly good; three with a plan of "
+        "searches that do not wait for each other. A task that waits for another may add one (eight tasks at most), a "
+        "retry (two at most) a reflection and a rewording, and an answer that was held back its check. A greeting "
         "takes one.",
     )
 
