@@ -247,7 +247,8 @@ class Snapshot:
         cosine: Floats | None = None
         for space, stored in self._vectors.items():
             if (vector := vectors.get(space)) is not None:
-                one = np.asarray(stored[questions] @ vector, dtype=np.float32)
+                # Not `@`: BLAS may share a product as small as this out to threads, and wait for them longer than it takes.
+                one = np.einsum("ij,j->i", stored[questions], vector)
                 cosine = one if cosine is None else np.fmax(cosine, one)
         return self._kernel.nearness(cosine, overlap[questions], same_numbers[questions])
 
