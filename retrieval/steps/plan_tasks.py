@@ -28,10 +28,9 @@ from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.rewrite import QUERY_CHARS, Hyde, Rewrite
 from retrieval.steps.step import FirstSearch, attempt
 from retrieval.steps.task_graph import Task
-from retrieval.steps.term_coverage import strong_terms, terms_of
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.steps.transform import Transform
-from retrieval.steps.web_search import WebSearch
+from retrieval.steps.web_search import WebSearch, is_the_users
 from retrieval.values import Query, Question, ScoredChunk, SearchFilters
 
 WIDER = 3  # times as many candidates
@@ -153,15 +152,10 @@ class PlanTasks:
 
     async def _web_search(self, task: Task) -> Finding:
         """Only words of the user's own go out, never what documents, answers or memories hold."""
-        text = task.input if await asyncio.to_thread(self._is_the_users, task.input) else self.standalone
+        text = task.input if await asyncio.to_thread(is_the_users, task.input, self.question) else self.standalone
         found = await WebSearch(self.tools).search(self.question, text, run=self.run, language=self.language)
         note = "; ".join(found.degraded) or f"{len(found.candidates)} results"
         return Finding(candidates=found.candidates, note=note)
-
-    def _is_the_users(self, text: str) -> bool:
-        said = [message.text for message in self.question.history if message.role == "user"]
-        own = terms_of("\n".join([self.question.text, self.standalone, *said]))
-        return bool(text) and all(term in own for term in strong_terms(text))
 
     # -------------------------------------------------------------------------------------------- judgements
     async def _judge(self, task: Task, given: Mapping[str, Finding]) -> Finding:

@@ -1,7 +1,7 @@
 """Web search: what the documents don't hold, from the search engine that the operator has configured.
 
 Only where one is configured and the request (or the site's default) wants it. What goes out are words of the user's
-own conversation, never what documents hold. What comes back are titles and snippets: passages of their own kind, with
+own messages, never what documents, answers or memories hold: `is_the_users` guards that. What comes back are titles and snippets: passages of their own kind, with
 link and date, which no filter and no rating applies to.
 Source: seed 002 §3.3.3 (rewrite for the web: filler removed; topic, aspect, qualifier) and §3.3.4; Yan et al., 2024,
 arXiv:2401.15884 (web search as the corrective action).
@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult, WebSearcher
 from retrieval.steps.answer_language import Language
+from retrieval.steps.condense import condense_without_model
 from retrieval.steps.quoting import one_line
 from retrieval.steps.rewrite import without_filler
 from retrieval.steps.schemas import WebQuery
 from retrieval.steps.step import attempt
+from retrieval.steps.term_coverage import strong_terms, terms_of
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import StepRecord
 from retrieval.values import Question, ScoredChunk, StoredChunk
@@ -48,6 +50,14 @@ def may_search_web(question: Question, tools: Toolbox) -> bool:
     return wanted and tools.web is not None
 
 
+def is_the_users(text: str, question: Question) -> bool:
+    """Whether every content word of a text stands in what the user has written in this conversation."""
+    opened = [question.open_clarification.question] if question.open_clarification else []
+    said = [message.text for message in question.history if message.role == "user"]
+    own = terms_of("\n".join([question.text, *opened, *said]))
+    return bool(text) and all(term in own for term in strong_terms(text))
+
+
 @dataclass(frozen=True, slots=True)
 class WebSearch:
     tools: Toolbox
@@ -57,7 +67,8 @@ class WebSearch:
     ) -> SearchResult:
         """Web results as candidates, best first, without scores: they are still to be judged.
 
-        `standalone`: the self-contained question. `use_model=False`: no model round is left for the query's words, so
+        `standalone`: the self-contained question; where it holds words that are not the user's (a model may have taken
+        them from an answer), the question as rules complete it serves instead. `use_model=False`: no model round is left for the query's words, so
         rules make them. Never raises for a search engine that fails: `degraded` then says
         why nothing could be looked up. Not configured or not wanted: no candidates, and a skipped entry in the path.
         """
@@ -68,6 +79,9 @@ class WebSearch:
             if not may_search_web(question, self.tools):
                 step.skip("not asked for")
                 return SearchResult()
+            if not await asyncio.to_thread(is_the_users, standalone, question):
+                standalone = await asyncio.to_thread(condense_without_model, question)
+                step.detail["own_words_only"] = True
             query = web_query_without_model(standalone)
             if use_model:
                 query = await self._query(standalone, step, run=run, language=language)

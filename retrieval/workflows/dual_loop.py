@@ -60,7 +60,7 @@ from retrieval.steps.strategy import (
     wanting_web,
 )
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.steps.web_search import WebSearch
+from retrieval.steps.web_search import WebSearch, is_the_users
 from retrieval.trace import HeldBackTrace, Trace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import Context, Rounds, distinct_queries, is_small_talk, reranking_is_on, run_graph, say
@@ -190,9 +190,10 @@ async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
 async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]) -> SearchResult:
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     if route == "web_search":
-        return await WebSearch(tools).search(
-            wanting_web(question), state["queries"][0].text, run=run, language=state["language"]
-        )
+        # A corrective rewrite has read the rejected answer: its words may be those of documents, which stay here.
+        texts = (query.text for query in state["queries"])
+        words = next((text for text in texts if is_the_users(text, question)), state["plan"].standalone)
+        return await WebSearch(tools).search(wanting_web(question), words, run=run, language=state["language"])
     settings = tools.settings
     wanted = question.options.top_k or settings.corrective.context_passages
     request = SearchRequest(

@@ -12,7 +12,7 @@ from retrieval.ports import SearchResult, WebResult
 from retrieval.steps.quoting import label, quote_source
 from retrieval.steps.web_search import WebSearch, as_chunk, may_search_web, web_query_without_model
 from retrieval.trace import StepRecord
-from retrieval.values import AnswerOptions
+from retrieval.values import AnswerOptions, HistoryMessage
 from tests.retrieval.steps.fakes import Events, ask, make_tools, start_run
 
 FEES = WebResult(title="Fees", url="https://www.example.org/fees", snippet="It is 5.", published="2025-02-03")
@@ -108,6 +108,20 @@ async def test_the_web_is_searched_only_where_configured_and_wanted(
 async def test_the_prompt_holds_the_question_and_nothing_of_the_documents(online) -> None:
     await look(MemoryWeb(), "What is the fee?")
     assert online.chats[0].prompt.rstrip().endswith("Question: What is the fee?")
+
+
+async def test_words_that_only_an_answer_held_do_not_go_out(offline) -> None:
+    history = (
+        HistoryMessage("user", "Who tutors Ann?"),
+        HistoryMessage("assistant", "Dr Kowalski, room NLU-E107 [1]."),
+    )
+    question = ask("And where is she?", history=history, options=WANTED)
+    web, run = MemoryWeb(), start_run(settings.RAG, Events())
+    await WebSearch(make_tools(settings.RAG, web=web)).search(
+        question, "Where is Dr Kowalski, NLU-E107, who tutors Ann?", run=run, language="en"
+    )
+    assert web.asked == [("tutors Ann And she", 5)]
+    assert run.trace.steps[0].detail["own_words_only"] is True
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,21 @@ async def test_nothing_found_in_the_documents_goes_on_to_the_web_by_itself(onlin
     assert len(steps(trace, "assess")) == 1
 
 
+async def test_words_of_a_rejected_answer_do_not_go_out_to_the_web(online) -> None:
+    web = Web((WebResult(title="Cup", url="https://example.org/cup", snippet="Rovers won the cup last year."),))
+    online.reply(match=ROUTE, json=route("web_search"))
+    online.reply(match=REWRITE, json={"queries": ["NLU-E107 cup holder", "cup last year"]})
+    online.reply(match='{"query": "..."}', status=500)  # the query for the web is then made by rules
+    online.reply(match=JUDGE, json=judgement("ANSWER", 0.9))
+    online.reply(match=GRADE, json=grade(0.2), times=1)
+    online.reply(match=GRADE, json=grade(0.9))
+    online.reply(structured=False, text="NLU-E107 holds it [1].", times=1)
+    online.reply(structured=False, text="Rovers won it [1].")
+    await answer(ask("Who won the cup last year?", options=AnswerOptions(web_search=True)), web=web)
+    assert len(web.queries) == 2
+    assert "NLU-E107" not in " ".join(web.queries)
+
+
 async def test_a_request_that_wants_no_web_search_gets_none(online) -> None:
     web = Web()
     online.reply(match=JUDGE, json=judgement("REFINE", 0.1))
