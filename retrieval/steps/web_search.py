@@ -1,8 +1,8 @@
 """Web search: what the documents don't hold, from the search engine that the operator has configured.
 
 Only where one is configured and the request (or the site's default) wants it. What goes out are words of the user's
-own messages, never what documents, answers or memories hold: `is_the_users` guards that. What comes back are titles and snippets: passages of their own kind, with
-link and date, which no filter and no rating applies to.
+own messages, never what documents, answers or memories hold: `is_the_users` guards that. What comes back are titles and
+snippets: passages of their own kind, with link and date, which no filter and no rating applies to.
 Source: seed 002 §3.3.3 (rewrite for the web: filler removed; topic, aspect, qualifier) and §3.3.4; Yan et al., 2024,
 arXiv:2401.15884 (web search as the corrective action).
 """
@@ -68,9 +68,10 @@ class WebSearch:
         """Web results as candidates, best first, without scores: they are still to be judged.
 
         `standalone`: the self-contained question; where it holds words that are not the user's (a model may have taken
-        them from an answer), the question as rules complete it serves instead. `use_model=False`: no model round is left for the query's words, so
-        rules make them. Never raises for a search engine that fails: `degraded` then says
-        why nothing could be looked up. Not configured or not wanted: no candidates, and a skipped entry in the path.
+        them from an answer), the question as rules complete it serves instead. `use_model=False`: no model round is
+        left for the query's words, so rules make them. Never raises for a search engine that fails: `degraded` then
+        says why nothing could be looked up. Not configured or not wanted: no candidates, and a skipped entry in the
+        path.
         """
         async with run.trace.step("web_search") as step:
             if self.tools.web is None:
