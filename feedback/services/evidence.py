@@ -31,6 +31,7 @@ from retrieval.models import Chunk
 BATCH = 1000
 MAX_QUESTION_CHARS = 4000
 MAX_TERMS = 96
+MOST_KEPT = 20_000  # questions in memory
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 
@@ -300,6 +301,8 @@ class QuestionReader:
     def questions(self, texts: Iterable[str]) -> dict[str, int]:
         """Text → the rated question, made where it is new. Texts that say nothing at all are left out."""
         texts = list(texts)
+        if len(self._known) > MOST_KEPT:
+            self._known.clear()
         new = {text: _terms(text) for text in texts if text not in self._known and text.strip()}
         if new:
             signatures = {text: signature(text, terms) for text, terms in new.items()}

@@ -10,6 +10,7 @@ round that finds nothing to change writes no revision.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -81,7 +82,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
     by: who started it, None: the schedule. dry_run: the same, and then nothing of it is kept. Raises RoundLostError.
     """
     begun = time.monotonic()
-    with _lease() as lease:
+    with _lease() as lease, _rare_collections():
         if lease is None:
             return RoundOutcome(status="busy", reason="Another round is running.", dry_run=dry_run)
         if dry_run:
@@ -169,6 +170,17 @@ def _decide(
 def _outcome_status(revision: Revision) -> Status:
     statuses: dict[str, Status] = {"live": "live", "held": "held", "proposed": "proposed"}
     return statuses[revision.status]
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """A round makes millions of rows and no cycles: looking for those after every 700 objects takes a third of it."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 # ------------------------------------------------------------------------------------------------ one at a time
