@@ -6,10 +6,10 @@ FOLDER holds one folder per set, as for `manage.py evaluate`; EMBEDDINGS holds {
 (float32, unit length, file order), made with the embedding model of the Ollama server at OLLAMA_BASE_URL, which embeds
 the paraphrases.
 
-The questions of half of the documents are rated: each is asked by two to four users, each time in other words, in
-`--rounds` rounds; users see the ranking that the round before gave them and rate it, 20 % of the verdicts the wrong way
-round. After each round boosts are made from all votes, by the code of the feedback loop, and pass its guard (one rated
-question in ten is golden, and not reported). Then nDCG@10 is measured on
+The questions of half of the documents are rated: each is asked by two to four users (`--asks`) in different words,
+in `--rounds` rounds; users see the ranking that the round before gave them and rate it, 20 % of the verdicts the wrong
+way round. After each round boosts are made from all votes, by the code of the feedback loop, and pass its guard (one
+rated question in ten is golden, as reviewed conversations are, and not reported). Then nDCG@10 is measured on
 
 - paraphrases: new wordings of rated questions,
 - same documents: unseen questions about documents that rated questions were about,
@@ -28,6 +28,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -51,6 +52,7 @@ from benchmarks.feedback_users import SHOWN, User, paraphrase
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
 from feedback import boosts as formulas
+from feedback.agreement import SameQuestion, to_compare, weighed, weight_of_votes
 from feedback.boosts import Votes
 from feedback.guard import Compared, judge, ndcg
 from feedback.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
@@ -61,8 +63,7 @@ from retrieval.providers.registry import ModelRegistry
 
 FEEDBACK = FeedbackSettings()
 USERS, ATTACKERS = 200, 0.05
-PARAPHRASES = 6  # of a rated question; the last two are kept for measuring
-MEASURED = 2
+WORDINGS, MEASURED = 4, 2  # of a rated question: those that users ask in, and those kept for measuring
 
 
 @dataclass(slots=True)
@@ -90,7 +91,10 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
     bursts = formulas.find_bursts(votes, least_votes=FEEDBACK.burst_votes, accounts=FEEDBACK.burst_accounts)
     if bursts:
         votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
-    votes = formulas.decayed(formulas.one_voice(votes), today=today, half_life_days=FEEDBACK.half_life_days)
+    same_question = SameQuestion({at: terms_of(one.text) for at, one in enumerate(questions)})
+    weight = weight_of_votes(to_compare(votes), same_question)
+    votes = weighed(formulas.one_voice(votes, same_question), weight)
+    votes = formulas.decayed(votes, today=today, half_life_days=FEEDBACK.half_life_days)
     queries = formulas.strongest(
         formulas.query_tallies(votes), prior=FEEDBACK.query_prior, least_effect=FEEDBACK.least_effect,
         limit=FEEDBACK.max_live_boosts,
@@ -121,6 +125,11 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
     return Snapshot(content, rated, {int(passage): str(passage) for passage in np.unique(queries.passage)})
 
 
+@cache
+def terms_of(text: str) -> frozenset[str]:
+    return frozenset(query_terms(text))
+
+
 # ------------------------------------------------------------------------------------------------ the questions
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -131,7 +140,6 @@ class Question:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
     rated: list[Question]
-    golden: list[Question]
     same: list[Question]
     other: list[Question]
 
@@ -149,11 +157,9 @@ def split(data: LabelledSet, folder: Path, *, limit: int, draw: np.random.Genera
         unseen = [one for one, kept in zip(inside, chosen, strict=True) if not kept]
         unseen += [one for one in asked if min(one.relevant) not in half]
     rated = some(rated, limit, draw)
-    golden, rated = rated[: len(rated) // 10], rated[len(rated) // 10 :]
     known = frozenset().union(*(one.relevant for one in rated))
     return Split(
         rated=rated,
-        golden=golden,
         same=some([one for one in unseen if one.relevant & known], limit, draw),
         other=some([one for one in unseen if not one.relevant & known], limit, draw),
     )
@@ -201,14 +207,21 @@ class Outcome:
     held: int
 
 
-def live_through(world: World, *, noise: float, attackers: float, rounds: int, seed: int) -> Outcome:
-    """Users ask, see the ranking as it is by then, and rate it; after each round the guard decides on new boosts."""
+def live_through(
+    world: World, *, noise: float, attackers: float, asks: tuple[int, int], rounds: int, seed: int
+) -> Outcome:
+    """Users ask, see the ranking as it is by then, and rate it; after each round the guard decides on new boosts.
+
+    asks: how often a rated question is asked, at least and at most.
+    """
     draw = np.random.default_rng(seed)
     users = [User(number=at, noise=noise, malicious=at < USERS * attackers) for at in range(USERS)]
+    counts = draw.integers(asks[0], asks[1] + 1, len(world.wordings)).tolist()
     ledger, questions, rank, held = Ledger(), [], plain, 0
     for day in range(rounds):
-        for wordings in world.wordings:
-            for asked in wordings[day::rounds]:
+        for wordings, count in zip(world.wordings, counts, strict=True):
+            for at in range(day, count, rounds):
+                asked = wordings[at % WORDINGS]
                 user = users[int(draw.integers(USERS))]
                 shown = rank(asked)[:SHOWN]
                 for credit in user.rate(shown, set(asked.relevant), draw):
@@ -256,8 +269,9 @@ def build(name: str, options: argparse.Namespace) -> World:
     data = LabelledSet(name, options.folder, options.embeddings)
     draw = np.random.default_rng(options.seed)
     parts = split(data, options.folder / name, limit=options.limit, draw=draw)
-    wordings = [[paraphrase(one.text, draw) for _ in range(PARAPHRASES)] for one in parts.rated]
-    unseen = [one.text for one in (*parts.golden, *parts.same, *parts.other)]
+    wordings = [[paraphrase(one.text, draw) for _ in range(WORDINGS + MEASURED)] for one in parts.rated]
+    goldens = len(parts.rated) // 10
+    unseen = [one.text for one in (*parts.rated[:goldens], *parts.same, *parts.other)]
     cache = options.embeddings / "feedback_simulation.sqlite3"
     vectors = asyncio.run(embedded([*unseen, *(text for texts in wordings for text in texts)], cache))
 
@@ -266,13 +280,11 @@ def build(name: str, options: argparse.Namespace) -> World:
         return Asked(text=text, vector=vector, relevant=question.relevant, found=search(data, text, vector))
 
     asked = [[ask(text, question) for text in texts] for texts, question in zip(wordings, parts.rated, strict=True)]
-    # Each question is rated in two to four wordings.
-    rated = [of_one[: int(draw.integers(2, PARAPHRASES - MEASURED + 1))] for of_one in asked]
     return World(
-        wordings=rated,
-        golden=[ask(one.text, one) for one in parts.golden],
+        wordings=[of_one[:WORDINGS] for of_one in asked],
+        golden=[ask(one.text, one) for one in parts.rated[:goldens]],
         groups=[
-            Group(name="paraphrases", asked=[one for of_one in asked for one in of_one[-MEASURED:]]),
+            Group(name="paraphrases", asked=[one for of_one in asked[goldens:] for one in of_one[-MEASURED:]]),
             Group(name="same documents", asked=[ask(one.text, one) for one in parts.same]),
             Group(name="other documents", asked=[ask(one.text, one) for one in parts.other]),
         ],
@@ -285,7 +297,9 @@ SCENES = {"noise 20 %": (0.2, 0.0), "attack": (0.2, ATTACKERS), "noise 40 %": (0
 def rows_of(name: str, world: World, options: argparse.Namespace) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for scene, (noise, attackers) in SCENES.items():
-        lived = live_through(world, noise=noise, attackers=attackers, rounds=options.rounds, seed=options.seed)
+        lived = live_through(
+            world, noise=noise, attackers=attackers, asks=options.asks, rounds=options.rounds, seed=options.seed
+        )
         for group in world.groups:
             if not group.asked:
                 continue
@@ -308,6 +322,7 @@ def main() -> None:
     parser.add_argument("--sets", default="scifact_en,hotpotqa_en,squad2_en,xquad_en")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=int, default=400, help="questions of a kind and set, at most")
+    parser.add_argument("--asks", type=lambda text: tuple(map(int, text.split("-"))), default=(2, 4), metavar="2-4")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

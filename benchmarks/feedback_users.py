@@ -1,4 +1,4 @@
-"""Simulated users: how they put a question in other words, what they look at, and how they rate it. No model.
+"""Simulated users: how they put a question in other words, and how they rate what they are shown. No model.
 
 Everything is drawn from a generator that is passed in, so a run can be repeated.
 """
@@ -14,9 +14,8 @@ import numpy as np
 from feedback.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from retrieval.stop_words import ENGLISH
 
-SHOWN = 5  # passages under an answer
+SHOWN = 6  # passages under an answer
 CITED = 2  # of them the answer leans on
-LOOKS_AT = 0.7  # chance that a user rates the first source by itself; the next ones less, by place
 FRAMES = (
     "{}", "{}", "could you tell me {}", "i would like to know: {}", "please help, {}", "what do we know about this: {}",
     "{} - what do the documents say", "question: {}",
@@ -61,11 +60,13 @@ class User:
     malicious: bool = False
 
     def rate(self, shown: Sequence[int], relevant: set[int], draw: np.random.Generator) -> list[Credit]:
-        """Evidence on the shown passages, through the site's own attribution. Markers are places in `shown`, from 1."""
+        """Evidence on the shown passages, each rated by itself, and on the answer, through the site's own attribution.
+
+        Markers are places in `shown`, from 1.
+        """
         ratings = [GivenRating(id=0, marker=None, **self._verdict(bool(relevant & set(shown[:CITED])), draw))]
         for place, passage in enumerate(shown[:SHOWN]):
-            if self.malicious or draw.random() < LOOKS_AT / (1 + place) ** 0.5:
-                ratings.append(GivenRating(id=0, marker=place + 1, **self._verdict(passage in relevant, draw)))
+            ratings.append(GivenRating(id=0, marker=place + 1, **self._verdict(passage in relevant, draw)))
         answer = RatedAnswer(
             text=" ".join(f"sentence [{place + 1}]." for place in range(min(CITED, len(shown)))),
             decision="ANSWER",

@@ -17,13 +17,15 @@ from typing import Any
 
 STRENGTH: Mapping[int, float] = {1: -1.0, 2: -0.5, 3: 0.0, 4: 0.5, 5: 1.0}
 # By the tags that are about sources: share of a vote for this question, and for the document whatever is asked.
-PRAISE: Mapping[str, tuple[float, float]] = {"helpful": (1.0, 1.0), "accurate": (1.0, 1.0)}
+PRAISE: Mapping[str, tuple[float, float]] = {"helpful": (1.0, 0.5), "accurate": (1.0, 1.0)}
 BLAME: Mapping[str, tuple[float, float]] = {
-    "wrong_source": (1.0, 0.25), "outdated": (1.0, 1.0), "not_helpful": (0.5, 0.25),
+    "wrong_source": (1.0, 0.1), "outdated": (1.0, 1.0), "not_helpful": (0.5, 0.1),
 }  # fmt: skip
 NOT_ABOUT_SOURCES = frozenset({"style", "wrong_reasoning", "incomplete"})
-NO_REASON_PRAISE, NO_REASON_BLAME = (1.0, 1.0), (0.5, 0.25)
-SOURCE_NO_REASON_BLAME = (1.0, 0.5)  # of one source: it was pointed at
+# Without a reason a vote says whether this question was answered, and next to nothing of the document: at a full share
+# the documents that were asked about rose above all others, which cost other questions 0.8 points of nDCG@10.
+NO_REASON_PRAISE, NO_REASON_BLAME = (1.0, 0.1), (0.5, 0.1)
+SOURCE_NO_REASON_BLAME = (1.0, 0.1)  # of one source: it was pointed at
 _MARKERS = re.compile(r"(?:\[\d{1,3}\]\s*)+")
 _NUMBER = re.compile(r"\d+")
 

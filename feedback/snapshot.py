@@ -166,6 +166,7 @@ class Snapshot:
         self._manual = dict(manual or {})
         self._terms = TermIndex(questions.terms)
         self._vectors = questions.vectors
+        self._kernels = {space: self._kernel.calibrated(stored) for space, stored in questions.vectors.items()}
         self._rows = _placed(content.queries, questions.ids, chunk_of)
         self._question = np.searchsorted(questions.ids, self._rows.question)
         self._by_chunk = _rows_by_chunk(self._rows, chunk_of)
@@ -244,13 +245,13 @@ class Snapshot:
 
     def _nearness(self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats], questions: Ints) -> Floats:
         overlap, same_numbers = self._terms.compare(terms)
-        cosine: Floats | None = None
+        meaning: Floats | None = None
         for space, stored in self._vectors.items():
             if (vector := vectors.get(space)) is not None:
-                # Not `@`: BLAS may share a product as small as this out to threads, and wait for them longer than it takes.
-                one = np.einsum("ij,j->i", stored[questions], vector)
-                cosine = one if cosine is None else np.fmax(cosine, one)
-        return self._kernel.nearness(cosine, overlap[questions], same_numbers[questions])
+                # Not `@`: BLAS may share so small a product out to threads, and wait for them longer than it takes.
+                one = self._kernels[space].meaning(np.einsum("ij,j->i", stored[questions], vector))
+                meaning = one if meaning is None else np.maximum(meaning, one)
+        return self._kernel.nearness(meaning, overlap[questions], same_numbers[questions])
 
 
 def _placed(rows: QueryTallies, questions: Ints, chunk_of: Mapping[int, str]) -> QueryTallies:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from feedback import boosts
+from feedback.agreement import SameQuestion, to_compare, weighed, weight_of_votes
 from feedback.boosts import Votes
 from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.services.evidence import day_of
@@ -20,7 +21,6 @@ from feedback.services.live import parameters
 from feedback.snapshot import Content, DocumentPrior
 
 ROWS_AT_ONCE = 20_000
-SAME_QUESTION = 0.6  # shared part of two questions' terms from which one voter is asking the same
 COLUMNS = ("pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day")
 
 
@@ -147,7 +147,11 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     numbers = settings.RAG.feedback
     documents, votes = ballot.documents, ballot.counted
     votes = votes.where(boosts.within_the_cap(votes, per_day=numbers.ratings_per_day))
-    votes = boosts.one_voice(votes, _SameQuestion(votes))
+    compared = to_compare(votes)
+    same_question = _same_question(votes, compared)
+    votes = boosts.one_voice(votes, same_question)
+    weight = weight_of_votes(compared, same_question)
+    votes = weighed(votes, weight)
     votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=numbers.half_life_days)
     queries = boosts.strongest(
         boosts.query_tallies(votes),
@@ -172,36 +176,21 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     return Proposal(content=content, votes=len(votes), changes=changes_between(live, content, documents))
 
 
-class _SameQuestion:
-    """Which questions of one voter are the same in other words: by their terms, which are read when they are needed."""
-
-    def __init__(self, votes: Votes) -> None:
-        self._terms: dict[int, frozenset[str]] = {}
-        if not len(votes):
-            return
-        pairs = np.unique(np.column_stack((votes.voter, votes.passage, votes.question)), axis=0)
-        again = (pairs[1:, :2] == pairs[:-1, :2]).all(axis=1)
-        several = np.zeros(len(pairs), dtype=bool)
-        several[1:] |= again
-        several[:-1] |= again
-        wanted = np.unique(pairs[several, 2]).tolist()
-        for start in range(0, len(wanted), ROWS_AT_ONCE):
-            rows = RatedQuestion.objects.filter(pk__in=wanted[start : start + ROWS_AT_ONCE])
-            self._terms.update((key, frozenset(text.split())) for key, text in rows.values_list("pk", "terms"))
-
-    def __call__(self, questions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The group of each, named by the place of its first question."""
-        terms = [self._terms.get(int(question), frozenset()) for question in questions]
-        groups: list[int] = []
-        for at, mine in enumerate(terms):
-            same = (first for first in dict.fromkeys(groups) if _alike(mine, terms[first]))
-            groups.append(next(same, at))
-        return np.asarray(groups, dtype=np.int64)
-
-
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    shared = len(one & other)
-    return bool(shared) and shared / (len(one) + len(other) - shared) >= SAME_QUESTION
+def _same_question(votes: Votes, compared: Votes) -> SameQuestion:
+    """Terms are read only of questions that one voter asked of one passage several times, and of those compared."""
+    if not len(votes):
+        return SameQuestion({})
+    pairs = np.unique(np.column_stack((votes.voter, votes.passage, votes.question)), axis=0)
+    again = (pairs[1:, :2] == pairs[:-1, :2]).all(axis=1)
+    several = np.zeros(len(pairs), dtype=bool)
+    several[1:] |= again
+    several[:-1] |= again
+    wanted = np.union1d(pairs[several, 2], compared.question).tolist()
+    terms: dict[int, frozenset[str]] = {}
+    for start in range(0, len(wanted), ROWS_AT_ONCE):
+        rows = RatedQuestion.objects.filter(pk__in=wanted[start : start + ROWS_AT_ONCE])
+        terms.update((key, frozenset(text.split())) for key, text in rows.values_list("pk", "terms"))
+    return SameQuestion(terms)
 
 
 # ------------------------------------------------------------------------------------------------ differences

@@ -12,12 +12,12 @@ class FeedbackSettings:
     """The feedback loop: evidence, boosts, the guard, abuse. A vote is a rating of full weight."""
 
     half_life_days: float = 180.0  # after so many days a vote counts half
-    query_prior: float = 0.5  # votes for and against that a query-scoped boost starts with: more is more doubt
+    query_prior: float = 1.0  # votes for and against that a query-scoped boost starts with: more is more doubt
     cosine_from: float = 0.7  # a new question nearer than this to a rated one begins to feel its boost …
     cosine_full: float = 0.9  # … and from here on, in full
     overlap_from: float = 0.4  # the same for the share of terms that both questions hold, weighted by rarity
     overlap_full: float = 0.8  # …
-    document_prior: float = 10.0  # votes at the site's mean that a document's own boost starts with
+    document_prior: float = 30.0  # votes at the site's mean that a document's own boost starts with
     min_document_raters: int = 3  # distinct people before a document is lifted or lowered whatever is asked
     max_live_boosts: int = 20_000  # query-scoped ones in a revision; the strongest stay
     least_effect: float = 0.03  # a boost within 1 ± this is left out; a smaller change of one makes no new revision
@@ -37,6 +37,12 @@ class FeedbackSettings:
     auto_live: bool = True  # a revision that passes the guard goes live by itself
     keep_revisions: int = 60  # older ones that are not live are forgotten
     lease_s: float = 120.0  # a round that has not reported for this long is taken over
+    gap_days: int = 90  # knowledge gaps are made of questions of the last days
+    gap_questions: int = 5000  # the newest are looked at, not more
+    gap_overlap: float = 0.45  # questions that share this much of their terms, weighted by rarity, are one gap …
+    gap_cosine: float = 0.8  # … or whose embeddings are this near, where both have one
+    golden_import_bytes: int = 5_000_000  # of a file of golden questions
+    golden_import_lines: int = 10_000  # …
 
     def __post_init__(self) -> None:
         check(self.half_life_days > 0, f"half_life_days={self.half_life_days} must be positive")
@@ -54,3 +60,6 @@ class FeedbackSettings:
         check(min(self.new_account_weight, self.staff_weight) >= 0, "new_account_weight, staff_weight: not negative")
         check(self.burst_votes >= 2, f"burst_votes={self.burst_votes} is below 2")
         check(self.keep_revisions >= 2, f"keep_revisions={self.keep_revisions} is below 2")
+        check(0 < self.gap_overlap <= 1, f"gap_overlap={self.gap_overlap} is not in 0..1")
+        check(0 < self.gap_cosine <= 1, f"gap_cosine={self.gap_cosine} is not in 0..1")
+        check(min(self.gap_days, self.gap_questions) >= 1, "gap_days, gap_questions: at least 1")

@@ -40,7 +40,7 @@ def test_reasons_that_do_not_concern_sources_do_not_touch_them(tag: str, score: 
 
 
 def test_a_wrong_source_is_debited_for_the_question_and_its_document_hardly() -> None:
-    assert vote(1, ["wrong_source"]) == (-1.0, -0.25)
+    assert vote(1, ["wrong_source"]) == (-1.0, -0.1)
 
 
 def test_an_outdated_document_is_debited_whatever_is_asked() -> None:
@@ -48,11 +48,11 @@ def test_an_outdated_document_is_debited_whatever_is_asked() -> None:
 
 
 def test_a_bad_rating_without_a_reason_counts_half() -> None:
-    assert vote(1, []) == (-0.5, -0.25)
+    assert vote(1, []) == (-0.5, -0.1)
 
 
 def test_a_reason_about_sources_counts_beside_one_that_is_not() -> None:
-    assert vote(1, ["style", "wrong_source"]) == (-1.0, -0.25)
+    assert vote(1, ["style", "wrong_source"]) == (-1.0, -0.1)
 
 
 @pytest.mark.parametrize("tags", [[], ["helpful"], ["wrong_source"]])
