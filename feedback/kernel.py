@@ -8,13 +8,17 @@ or another number, year or code, is held back: embeddings hardly tell those apar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+LEAST_TO_CALIBRATE = 50  # questions with a vector
+PAIRS = 4000
+ABOVE = 0.3  # of the way from the background to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +30,32 @@ class Kernel:
     overlap_from: float
     overlap_full: float
 
-    def nearness(self, cosine: Floats | None, overlap: Floats, same_numbers: NDArray[np.bool_]) -> Floats:
-        """0..1 for each rated question. cosine: None where there are no vectors; NaN where one has none."""
+    def calibrated(self, vectors: Floats) -> Self:
+        """With the cosine's thresholds raised where this model finds everything alike.
+
+        Cosines of unrelated questions are near 0 with one embedding model and near 0.8 with another (E5; any English
+        model on Chinese), so the rated questions themselves say where likeness begins: 99 % of the random pairs among
+        them lie below it. vectors: shape (questions, dim), unit length; NaN rows are left out.
+        """
+        there = vectors[~np.isnan(vectors[:, 0])]
+        if len(there) < LEAST_TO_CALIBRATE:
+            return self
+        draw = np.random.default_rng(0)
+        one, other = draw.integers(0, len(there), (2, PAIRS))
+        differ = one != other
+        background = float(np.quantile(np.einsum("ij,ij->i", there[one[differ]], there[other[differ]]), 0.99))
+        begin = max(self.cosine_from, background + ABOVE * (1.0 - background))
+        full = max(self.cosine_full, begin + (1.0 - begin) * 2.0 / 3.0)
+        return replace(self, cosine_from=min(begin, 0.998), cosine_full=min(full, 0.999))
+
+    def meaning(self, cosine: Floats) -> Floats:
+        """How near in meaning, 0..1. NaN, where a question has no vector: 0."""
+        return smooth_step(np.nan_to_num(cosine, nan=-1.0), self.cosine_from, self.cosine_full)
+
+    def nearness(self, meaning: Floats | None, overlap: Floats, same_numbers: NDArray[np.bool_]) -> Floats:
+        """0..1 for each rated question. meaning: None where there are no vectors."""
         words = smooth_step(overlap, self.overlap_from, self.overlap_full)
-        near = words
-        if cosine is not None:
-            meaning = smooth_step(np.nan_to_num(cosine, nan=-1.0), self.cosine_from, self.cosine_full)
-            near = np.maximum(words, meaning)
+        near = words if meaning is None else np.maximum(words, meaning)
         return np.where(same_numbers, near, 0.0).astype(np.float32)
 
 

@@ -171,3 +171,15 @@ def test_nearness_is_symmetric_in_words_and_whole_for_the_same() -> None:
     overlap, numbers = TermIndex([["a", "b"], ["c"]]).compare(["b", "a"])
     assert overlap.tolist() == pytest.approx([1.0, 0.0])
     assert kernel.nearness(None, overlap, numbers).tolist() == [1.0, 0.0]
+
+
+def test_a_model_that_finds_everything_alike_is_held_to_a_higher_likeness() -> None:
+    kernel = Kernel(cosine_from=0.7, cosine_full=0.9, overlap_from=0.4, overlap_full=0.8)
+    draw = np.random.default_rng(1)
+    apart = draw.normal(size=(200, 64)).astype(np.float32)
+    alike = apart + 16.0 * np.ones(64, dtype=np.float32) / 8.0
+    for vectors in (apart, alike):
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert kernel.calibrated(apart) == kernel
+    assert kernel.calibrated(alike).cosine_from > float(np.median(alike @ alike.T))
+    assert kernel.calibrated(alike[:10]) == kernel  # too few to tell
