@@ -13,6 +13,7 @@ Imports neither pymilvus (1-2 s) nor Django.
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import json
 import os
 import signal
@@ -112,7 +113,7 @@ class LiteServer:
         """Start it and publish its address; does not wait. Raises MilvusLiteError."""
         if not self._port:
             self._port, self._port_lock = _reserve_port(self._wanted_port)
-        command = [str(_executable()), "server", "--data-dir", str(self.data_dir / "milvus")]
+        command = [*_program(), "server", "--data-dir", str(self.data_dir / "milvus")]
         command += ["--host", HOST, "--port", str(self._port)]
         self.process = child_process.spawn(command, log_path=self.log_path)
         _write_state(self.data_dir, uri=self.uri, server_pid=self.process.pid)
@@ -205,11 +206,11 @@ def _wait_answers(uri: str, *, timeout_s: float) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ starting one
-def _executable() -> Path:
-    path = Path(sys.executable).with_name("milvus-lite")
-    if not path.exists():
-        raise MilvusLiteError(f"{path} is missing: install the project's dependencies, or set MILVUS_URI.")
-    return path
+def _program() -> list[str]:
+    """-P: the script's own folder is no place to import from, it has a `milvus_lite.py` that is not the library."""
+    if importlib.util.find_spec("milvus_lite") is None:
+        raise MilvusLiteError("Milvus Lite is missing: install the project's dependencies, or set MILVUS_URI.")
+    return [sys.executable, "-P", str(Path(__file__).with_name("milvus_lite_server.py"))]
 
 
 def _reserve_port(wanted: int) -> tuple[int, FileLock]:

@@ -148,7 +148,7 @@ def test_the_secret_key_is_for_the_owner_only(site: Site) -> None:
     assert stat.S_IMODE((site.data_dir / "secret_key").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("part", ["uvicorn", "milvus-lite"])
+@pytest.mark.parametrize("part", ["uvicorn", "milvus_lite_server"])
 def test_a_killed_part_comes_back(site: Site, part: str) -> None:
     before = site.part(part)
     os.kill(before, signal.SIGKILL)
@@ -167,7 +167,7 @@ def test_sigterm_leaves_nothing_running(site: Site) -> None:
 
 def test_a_killed_supervisor_leaves_nothing_running_and_the_folder_free(tmp_path: Path) -> None:
     first = start(tmp_path / "var")
-    assert wait_until(lambda: first.part("uvicorn") > 0 and first.part("milvus-lite") > 0, within_s=START_S)
+    assert wait_until(lambda: first.part("uvicorn") > 0 and first.part("milvus_lite_server") > 0, within_s=START_S)
     parts = descendants(first.process.pid)
     first.process.kill()
     first.process.wait()

@@ -221,6 +221,30 @@ async def test_bm25s_numbers_reach_milvus(milvus_settings: MilvusSettings) -> No
     assert scores[1] / scores[0] == pytest.approx((3 * 3.0 / (3 + 2.0)) / (3 * 1.1 / (3 + 0.1)))
 
 
+async def test_documents_written_one_by_one_rank_as_if_written_at_once(
+    milvus_settings: MilvusSettings,
+) -> None:
+    """Six writes: some segments are merged behind the scenes, the others have little besides their own document."""
+    texts = [
+        "annual leave leave of absence leave", "leave request form for parental leave", "leave the keys at the desk",
+        "library opening hours", "canteen menu", "parking permits for bicycles and cars",
+    ]  # fmt: skip
+    rows = [row(text) for text in texts]
+    rankings = []
+    for writes in ([rows], [[one] for one in rows]):
+        own = replace(milvus_settings, prefix=f"{milvus_settings.prefix}w{len(writes)}")
+        index = MilvusIndex(own, uri=own.uri, writer_lock=no_other_writer)
+        for write in writes:
+            await index.upsert(SPACE, write)
+        query = query_text("leave of absence form, or parking")
+        found = await index.search_bm25(SPACE, [query], collection_ids=[COLLECTION], filters=NONE, limit=10)
+        rankings.append({hit.chunk_id: hit.score for hit in found[0]})
+        await index.close()
+    assert len(rankings[0]) == 4
+    assert list(rankings[1]) == list(rankings[0])
+    assert rankings[1] == pytest.approx(rankings[0], rel=1e-4)
+
+
 def test_a_server_takes_each_index_option_as_a_field_of_its_own() -> None:
     assert index_options("v2.6.0", {"bm25_k1": 0.9}) == {"bm25_k1": 0.9}
     assert index_options("milvus-lite 3.2.2", {"bm25_k1": 0.9}) == {"params": {"bm25_k1": 0.9}}

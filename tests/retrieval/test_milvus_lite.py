@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval import child_process, milvus_lite
+from retrieval import child_process, milvus_lite, milvus_lite_server
 from retrieval.milvus_lite import LiteServer, MilvusLiteError
 
 
@@ -125,3 +125,16 @@ def test_a_log_that_grew_too_large_is_moved_aside(tmp_path: Path) -> None:
     log.write_text("x" * 100)
     child_process.trim_log(log, max_bytes=50)
     assert (log.read_text(), (tmp_path / "milvus.log.1").read_text()) == ("", "x" * 100)
+
+
+def test_a_library_built_differently_runs_unchanged_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from milvus_lite.engine.collection import Collection
+
+    unchanged = Collection._search_sparse
+    monkeypatch.delattr(Collection, "_segments_snapshot")
+    monkeypatch.setattr(sys, "argv", ["milvus-lite"])
+    assert milvus_lite_server.main() == 0
+    assert "weighs words within each segment" in capsys.readouterr().err
+    assert Collection._search_sparse is unchanged
