@@ -146,7 +146,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self.send(text_data=json.dumps(event, ensure_ascii=False))
 
     async def _send_error(self, error: AppError, message_id: Any) -> None:
-        event: dict[str, Any] = {"type": "error", "code": error.code, "content": error.message, "fields": error.fields}
+        event: dict[str, Any] = {"type": "error", "done": True, "code": error.code, "content": error.message}
+        event["fields"] = error.fields
         if isinstance(message_id, str):
             event["message_id"] = message_id[:100]
         if error.retry_after_s:

@@ -188,7 +188,7 @@ async def test_bad_frame_is_answered_and_the_socket_stays(socket: Any, text: str
     tab = await socket()
     await tab.communicator.send_to(text_data=text)
     answer = await tab.receive()
-    assert (answer["type"], answer["code"]) == ("error", code)
+    assert (answer["type"], answer["done"], answer["code"]) == ("error", True, code)
     await tab.send("ping")
     assert await tab.receive() == {"type": "pong"}
 
