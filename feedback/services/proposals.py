@@ -98,9 +98,10 @@ class Ballot:
 def ballot_load() -> Ballot:
     documents = _documents_load()
     rows = Evidence.objects.filter(discarded_by=None).order_by("pk").values_list(*COLUMNS)
-    parts = [np.asarray(part, dtype=np.float64) for part in _parts(rows)]
-    table = np.concatenate(parts) if parts else np.zeros((0, len(COLUMNS)))
-    whole = {name: table[:, at].astype(np.int64) for at, name in enumerate(COLUMNS)}
+    table = np.concatenate(
+        [np.zeros((0, len(COLUMNS))), *(np.asarray(part, dtype=np.float64) for part in _parts(rows))]
+    )
+    whole = {name: table[:, at].astype(np.int64) for at, name in enumerate(COLUMNS) if "weight" not in name}
     here = np.isin(whole["passage_id"], documents.passage)  # a document may go while this is read
     votes = Votes(
         key=whole["pk"][here],
