@@ -1,0 +1,214 @@
+"""Why a document is up, and boosts by hand, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from feedback.evidence_selectors import (
+    ShownBoost,
+    boosts_explained,
+    boosts_shown,
+    manual_boosts_in_force,
+    votes_on,
+    votes_shown,
+)
+from feedback.models import ManualBoost
+from feedback.services.manual import manual_boost_end, manual_boost_set
+from feedback.staff_api.base import TAG, StaffPagination, StaffView, WhySerializer, errors, one, page_of, read, staff_of
+from ragsite.errors import ConflictError
+from retrieval.models import Document
+
+MANUAL = ManualBoost.objects.select_related("document", "created_by", "ended_by")
+
+
+class ManualBoostSerializer(serializers.ModelSerializer[ManualBoost]):
+    """In force while `ended_at` is null and `expires_at` has not passed."""
+
+    document_title = serializers.CharField(source="document.title")
+    created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
+    ended_by = serializers.CharField(source="ended_by.username", default=None, allow_null=True)
+
+    class Meta:
+        model = ManualBoost
+        fields = [
+            "id", "document", "document_title", "chunk_id", "multiplier", "hide", "why", "created_by", "created_at",
+            "expires_at", "ended_at", "ended_by",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class ManualBoostInputSerializer(WhySerializer):
+    document = serializers.UUIDField()
+    chunk_id = serializers.UUIDField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
+    multiplier = serializers.FloatField(required=False, min_value=0.5, max_value=2.0)
+    hide = serializers.BooleanField(required=False)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+
+
+class ManualBoostChangesSerializer(WhySerializer):
+    multiplier = serializers.FloatField(required=False, min_value=0.5, max_value=2.0)
+    hide = serializers.BooleanField(required=False)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+
+
+class ManualBoostListQuerySerializer(serializers.Serializer[Any]):
+    document = serializers.UUIDField(required=False)
+    in_force = serializers.BooleanField(required=False, default=True, help_text="false: also what has ended.")
+
+
+class EvidenceQuerySerializer(serializers.Serializer[Any]):
+    document = serializers.UUIDField()
+    chunk = serializers.UUIDField(required=False)
+
+
+class ShownBoostSerializer(serializers.Serializer[Any]):
+    """question, chunk_id: null for the document's own prior."""
+
+    kind = serializers.ChoiceField(choices=["document", "query"])
+    multiplier = serializers.FloatField()
+    raters_up = serializers.IntegerField()
+    raters_down = serializers.IntegerField()
+    question = serializers.CharField(allow_null=True)
+    chunk_id = serializers.UUIDField(allow_null=True)
+
+
+class VoteSerializer(serializers.Serializer[Any]):
+    """weight: -1..1 for this question; document_weight: for the document whatever is asked; counts_now: what is left of
+    it today. left_out: why it does not count; empty: it does."""
+
+    rating_id = serializers.UUIDField()
+    message_id = serializers.UUIDField()
+    session_id = serializers.UUIDField()
+    user = serializers.CharField()
+    score = serializers.IntegerField()
+    tags = serializers.ListField(child=serializers.CharField())
+    rated = serializers.ChoiceField(choices=["answer", "source"])
+    question = serializers.CharField()
+    chunk_id = serializers.UUIDField(allow_null=True)
+    day = serializers.DateField()
+    weight = serializers.FloatField()
+    document_weight = serializers.FloatField()
+    voter_weight = serializers.FloatField()
+    counts_now = serializers.FloatField()
+    left_out = serializers.CharField(allow_blank=True)
+
+
+class EvidenceSerializer(serializers.Serializer[Any]):
+    document = serializers.DictField(help_text="id, title, collection")
+    boosts = ShownBoostSerializer(many=True)
+    manual = ManualBoostSerializer(many=True)
+    votes = page_of("VotePage", VoteSerializer(many=True))
+
+
+class EvidenceApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_evidence",
+        parameters=[EvidenceQuerySerializer],
+        responses={200: EvidenceSerializer, **errors(400, 404)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> Response:
+        """Why a document is up or down: its boosts that are live, those by hand, and the votes behind them, paged."""
+        wanted = read(EvidenceQuerySerializer, request.query_params)
+        document = one(Document.objects.select_related("collection"), pk=wanted["document"])
+        chunk = wanted.get("chunk")
+        pages = StaffPagination()
+        page = pages.paginate_queryset(votes_on(document=document, chunk_id=chunk), request, view=self) or []
+        votes = pages.get_paginated_response([vote.as_dict() for vote in votes_shown(page)]).data
+        boosts = boosts_explained(boosts_shown(document_id=document.pk, chunk_id=chunk))
+        told = {"id": str(document.pk), "title": document.title, "collection": document.collection.name}
+        manual = manual_boosts_in_force().filter(document=document)
+        return Response(
+            {
+                "document": told,
+                "boosts": list(map(_boost, boosts)),
+                "manual": ManualBoostSerializer(manual, many=True).data,
+                "votes": votes,
+            }
+        )
+
+
+def _boost(shown: ShownBoost) -> dict[str, Any]:
+    return {
+        "kind": "document" if shown.boost.passage_id is None else "query",
+        "multiplier": round(shown.boost.multiplier, 4),
+        "raters_up": shown.boost.raters_up,
+        "raters_down": shown.boost.raters_down,
+        "question": shown.question.text if shown.question else None,
+        "chunk_id": str(shown.chunk.pk) if shown.chunk else None,
+    }
+
+
+class ManualBoostsApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_manual_boosts_list",
+        parameters=[ManualBoostListQuerySerializer],
+        responses={200: page_of("ManualBoostPage", ManualBoostSerializer(many=True)), **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> Response:
+        wanted = read(ManualBoostListQuerySerializer, request.query_params)
+        rows = manual_boosts_in_force() if wanted["in_force"] else MANUAL.all()
+        if "document" in wanted:
+            rows = rows.filter(document=wanted["document"])
+        return self.paged(rows, lambda page: ManualBoostSerializer(page, many=True).data)
+
+    @extend_schema(
+        operation_id="feedback_manual_boosts_create",
+        request=ManualBoostInputSerializer,
+        responses={201: ManualBoostSerializer, **errors(400, 404)},
+        tags=[TAG],
+    )
+    def post(self, request: Request) -> Response:
+        """Lift, lower or hide a document or one chunk, at once; in place of an earlier one on the same."""
+        wanted = read(ManualBoostInputSerializer, request.data)
+        document = one(Document.objects.all(), pk=wanted.pop("document"))
+        boost = manual_boost_set(document=document, by=staff_of(request), **wanted)
+        return Response(ManualBoostSerializer(boost).data, status=status.HTTP_201_CREATED)
+
+
+class ManualBoostApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_manual_boost", responses={200: ManualBoostSerializer, **errors(404)}, tags=[TAG]
+    )
+    def get(self, request: Request, boost_id: UUID) -> Response:
+        return Response(ManualBoostSerializer(one(MANUAL.all(), pk=boost_id)).data)
+
+    @extend_schema(
+        operation_id="feedback_manual_boost_change",
+        request=ManualBoostChangesSerializer,
+        responses={200: ManualBoostSerializer, **errors(400, 404, 409)},
+        tags=[TAG],
+    )
+    def patch(self, request: Request, boost_id: UUID) -> Response:
+        """Ends this one and puts a new one, with an id of its own, in its place; what is left out stays as it was."""
+        boost, changes = one(MANUAL.all(), pk=boost_id), read(ManualBoostChangesSerializer, request.data)
+        kept = {name: getattr(boost, name) for name in ("multiplier", "hide", "expires_at")}
+        with_changes = {**kept, **changes}
+        _refuse_ended(boost)
+        new = manual_boost_set(document=boost.document, chunk_id=boost.chunk_id, by=staff_of(request), **with_changes)
+        return Response(ManualBoostSerializer(new).data)
+
+    @extend_schema(
+        operation_id="feedback_manual_boost_end",
+        parameters=[WhySerializer],
+        responses={200: ManualBoostSerializer, **errors(400, 404, 409)},
+        tags=[TAG],
+    )
+    def delete(self, request: Request, boost_id: UUID) -> Response:
+        """End it now. `why` stands in the address or in the body; the row stays, so that what was in force is known."""
+        boost = one(MANUAL.all(), pk=boost_id)
+        given = request.data if isinstance(request.data, dict) and request.data else request.query_params
+        why = read(WhySerializer, given)["why"]
+        return Response(ManualBoostSerializer(manual_boost_end(boost=boost, by=staff_of(request), why=why)).data)
+
+
+def _refuse_ended(boost: ManualBoost) -> None:
+    if boost.ended_at is not None:
+        raise ConflictError("This boost has ended already; make a new one.")

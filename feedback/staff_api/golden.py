@@ -1,0 +1,218 @@
+"""Golden questions over HTTP: one by one, and as JSONL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpResponse, StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from feedback.models import GoldenQuestion, GoldenRelevance
+from feedback.services.golden import Relevant, collection_find, golden_save
+from feedback.services.golden_files import golden_export, golden_import
+from feedback.staff_api.base import TAG, StaffView, errors, one, page_of, read, staff_of
+from ragsite.errors import InvalidInputError
+from retrieval.models import Collection
+
+GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
+JSONL = "application/x-ndjson"
+
+
+class RelevanceSerializer(serializers.ModelSerializer[GoldenRelevance]):
+    document_title = serializers.CharField(source="document.title")
+
+    class Meta:
+        model = GoldenRelevance
+        fields = ["document", "document_title", "chunk_id", "grade"]
+        read_only_fields = fields
+
+
+class GoldenQuestionSerializer(serializers.ModelSerializer[GoldenQuestion]):
+    collection = serializers.CharField(source="collection.name")
+    created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
+    relevant = RelevanceSerializer(many=True)
+
+    class Meta:
+        model = GoldenQuestion
+        fields = [
+            "id", "text", "collection", "collection_id", "enabled", "source", "message", "relevant", "created_by",
+            "created_at", "updated_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class RelevanceInputSerializer(serializers.Serializer[Any]):
+    document = serializers.UUIDField()
+    chunk_id = serializers.UUIDField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
+    grade = serializers.IntegerField(min_value=1, max_value=3, default=1, help_text="1 partly … 3 fully.")
+
+
+class GoldenInputSerializer(serializers.Serializer[Any]):
+    text = serializers.CharField(max_length=4000)
+    collection = serializers.CharField(max_length=100, help_text="Its name or id.")
+    relevant = RelevanceInputSerializer(many=True)
+    enabled = serializers.BooleanField(default=True)
+
+
+class GoldenListQuerySerializer(serializers.Serializer[Any]):
+    collection = serializers.CharField(required=False, max_length=100)
+    enabled = serializers.BooleanField(required=False, allow_null=True, default=None)
+    search = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
+
+
+class ImportedSerializer(serializers.Serializer[Any]):
+    """updated: questions that were there already, in the same words and collection."""
+
+    added = serializers.IntegerField()
+    updated = serializers.IntegerField()
+
+
+class GoldenFileSerializer(serializers.Serializer[Any]):
+    file = serializers.FileField(help_text="JSONL, UTF-8.")
+
+
+class GoldenQuestionsApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_golden_list",
+        parameters=[GoldenListQuerySerializer],
+        responses={200: page_of("GoldenQuestionPage", GoldenQuestionSerializer(many=True)), **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> Response:
+        wanted = read(GoldenListQuerySerializer, request.query_params)
+        rows = GOLDEN.all().filter(text__icontains=wanted["search"])
+        if "collection" in wanted:
+            rows = rows.filter(collection=collection_find(wanted["collection"]))
+        if wanted["enabled"] is not None:
+            rows = rows.filter(enabled=wanted["enabled"])
+        return self.paged(rows, lambda page: GoldenQuestionSerializer(page, many=True).data)
+
+    @extend_schema(
+        operation_id="feedback_golden_create",
+        request=GoldenInputSerializer,
+        responses={201: GoldenQuestionSerializer, **errors(400)},
+        tags=[TAG],
+    )
+    def post(self, request: Request) -> Response:
+        wanted = _values(read(GoldenInputSerializer, request.data))
+        question = golden_save(by=staff_of(request), **wanted)
+        return Response(_told(question.pk), status=status.HTTP_201_CREATED)
+
+
+class GoldenQuestionApi(StaffView):
+    @extend_schema(operation_id="feedback_golden", responses={200: GoldenQuestionSerializer, **errors(404)}, tags=[TAG])
+    def get(self, request: Request, question_id: UUID) -> Response:
+        return Response(_told(question_id))
+
+    @extend_schema(
+        operation_id="feedback_golden_change",
+        request=GoldenInputSerializer(partial=True),
+        responses={200: GoldenQuestionSerializer, **errors(400, 404)},
+        tags=[TAG],
+    )
+    def patch(self, request: Request, question_id: UUID) -> Response:
+        """What is left out stays; `relevant` is replaced as a whole."""
+        question = one(GOLDEN.all(), pk=question_id)
+        kept = {
+            "text": question.text,
+            "collection": question.collection,
+            "enabled": question.enabled,
+            "relevant": [
+                Relevant(document_id=row.document_id, chunk_id=row.chunk_id, grade=row.grade)
+                for row in question.relevant.all()
+            ],
+        }
+        changes = _values(read(GoldenInputSerializer, request.data, partial=True))
+        golden_save(by=staff_of(request), question=question, **{**kept, **changes})
+        return Response(_told(question_id))
+
+    @extend_schema(operation_id="feedback_golden_delete", responses={204: None, **errors(404)}, tags=[TAG])
+    def delete(self, request: Request, question_id: UUID) -> Response:
+        one(GOLDEN.all(), pk=question_id).delete()
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _values(given: dict[str, Any]) -> dict[str, Any]:
+    """With the collection found and what is relevant as values. Only what was given."""
+    values: dict[str, Any] = {name: given[name] for name in ("text", "enabled") if name in given}
+    if "collection" in given:
+        values["collection"] = collection_find(given["collection"])
+    if "relevant" in given:
+        values["relevant"] = [
+            Relevant(document_id=row["document"], chunk_id=row.get("chunk_id"), grade=row["grade"])
+            for row in given["relevant"]
+        ]
+    return values
+
+
+def _told(question_id: UUID) -> dict[str, Any]:
+    return GoldenQuestionSerializer(one(GOLDEN.all(), pk=question_id)).data
+
+
+# ------------------------------------------------------------------------------------------------ as JSONL
+class LinesParser(BaseParser):
+    """A body of any other type than a form, as bytes: one more than may come, so that too much is noticed."""
+
+    media_type = "*/*"
+
+    def parse(  # type: ignore[override]  # DRF takes any data
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> bytes:
+        return stream.read(settings.RAG.feedback.golden_import_bytes + 1)
+
+
+class GoldenImportApi(StaffView):
+    parser_classes = (MultiPartParser, LinesParser)
+
+    @extend_schema(
+        operation_id="feedback_golden_import",
+        request={"multipart/form-data": GoldenFileSerializer, JSONL: OpenApiTypes.STR},
+        responses={200: ImportedSerializer, **errors(400, 413)},
+        tags=[TAG],
+    )
+    def post(self, request: Request) -> Response:
+        """A file, or JSONL as the body. All lines or none; `error.fields` names the wrong ones, as `line 3`."""
+        imported = golden_import(content=_content(request), by=staff_of(request))
+        return Response({"added": imported.added, "updated": imported.updated})
+
+
+def _content(request: Request) -> bytes:
+    if isinstance(request.data, bytes):
+        return request.data
+    file = request.FILES.get("file")
+    if file is None:
+        raise InvalidInputError(fields={"file": ["Send a file."]})
+    return bytes(file.read(settings.RAG.feedback.golden_import_bytes + 1))
+
+
+class GoldenExportApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_golden_export",
+        parameters=[GoldenListQuerySerializer],
+        responses={(200, JSONL): OpenApiTypes.STR, **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> HttpResponse | StreamingHttpResponse:
+        """All of them, or of one collection, as an import reads them."""
+        wanted = read(GoldenListQuerySerializer, request.query_params)
+        rows = GoldenQuestion.objects.filter(text__icontains=wanted["search"])
+        if "collection" in wanted:
+            collection: Collection = collection_find(wanted["collection"])
+            rows = rows.filter(collection=collection)
+        if wanted["enabled"] is not None:
+            rows = rows.filter(enabled=wanted["enabled"])
+        return golden_file(rows)
+
+
+def golden_file(rows: Any) -> HttpResponse:
+    """As a download."""
+    headers = {"Content-Disposition": 'attachment; filename="golden-questions.jsonl"'}
+    return HttpResponse("".join(golden_export(rows)), content_type=f"{JSONL}; charset=utf-8", headers=headers)

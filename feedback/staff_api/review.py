@@ -1,0 +1,149 @@
+"""Bursts of votes, and knowledge gaps, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from feedback.gap_selectors import gaps_as_csv, gaps_as_json, knowledge_gaps
+from feedback.gaps import Gap
+from feedback.models import Burst
+from feedback.services.bursts import burst_decide
+from feedback.staff_api.base import TAG, StaffView, WhySerializer, errors, one, page_of, read, staff_of
+from ragsite.errors import InvalidInputError
+
+BURSTS = Burst.objects.select_related("document", "decided_by")
+EXPORT_FORMATS = ("csv", "json")
+MAX_DAYS = 3650
+
+
+# ------------------------------------------------------------------------------------------------ bursts
+class BurstSerializer(serializers.ModelSerializer[Burst]):
+    """Many votes on one document on one day from few accounts; open ones are left out of ranking."""
+
+    document_title = serializers.CharField(source="document.title")
+    decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
+
+    class Meta:
+        model = Burst
+        fields = [
+            "id", "document", "document_title", "day", "votes", "accounts", "status", "decided_by", "decided_at", "why",
+            "created_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class BurstListQuerySerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=Burst.Status.choices, required=False)
+
+
+class BurstDecisionSerializer(WhySerializer):
+    accept = serializers.BooleanField(help_text="true: its votes count from the next round on; false: never.")
+
+
+class BurstsApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_bursts_list",
+        parameters=[BurstListQuerySerializer],
+        responses={200: page_of("BurstPage", BurstSerializer(many=True)), **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> Response:
+        rows = BURSTS.all().filter(**read(BurstListQuerySerializer, request.query_params))
+        return self.paged(rows, lambda page: BurstSerializer(page, many=True).data)
+
+
+class BurstApi(StaffView):
+    @extend_schema(operation_id="feedback_burst", responses={200: BurstSerializer, **errors(404)}, tags=[TAG])
+    def get(self, request: Request, burst_id: UUID) -> Response:
+        return Response(BurstSerializer(one(BURSTS.all(), pk=burst_id)).data)
+
+
+class BurstDecisionApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_burst_decide",
+        request=BurstDecisionSerializer,
+        responses={200: BurstSerializer, **errors(400, 404, 409)},
+        tags=[TAG],
+    )
+    def post(self, request: Request, burst_id: UUID) -> Response:
+        """Once for all."""
+        burst, wanted = one(BURSTS.all(), pk=burst_id), read(BurstDecisionSerializer, request.data)
+        decided = burst_decide(burst=burst, accept=wanted["accept"], by=staff_of(request), why=wanted["why"])
+        return Response(BurstSerializer(decided).data)
+
+
+# ------------------------------------------------------------------------------------------------ knowledge gaps
+class GapSerializer(serializers.Serializer[Gap]):
+    """A cluster of questions that were not answered well. collection: empty where none was named. terms: what its
+    questions have in common, as the search sees them."""
+
+    id = serializers.CharField()
+    collection = serializers.CharField(allow_blank=True)
+    question = serializers.CharField(help_text="The most asked one.")
+    terms = serializers.ListField(child=serializers.CharField())
+    count = serializers.IntegerField()
+    people = serializers.IntegerField()
+    no_answer = serializers.IntegerField()
+    badly_rated = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    examples = serializers.ListField(child=serializers.CharField())
+    first_seen = serializers.DateTimeField()
+    last_seen = serializers.DateTimeField()
+
+
+class GapQuerySerializer(serializers.Serializer[Any]):
+    collection = serializers.CharField(
+        required=False, allow_blank=True, max_length=100, help_text="A name; empty: questions that named none."
+    )
+    days = serializers.IntegerField(required=False, min_value=1, max_value=MAX_DAYS)
+
+
+class GapExportQuerySerializer(GapQuerySerializer):
+    format = serializers.ChoiceField(choices=EXPORT_FORMATS, required=False)
+
+
+class GapsApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_gaps_list",
+        parameters=[GapQuerySerializer],
+        responses={200: page_of("GapPage", GapSerializer(many=True)), **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> Response:
+        """The most asked first."""
+        gaps = knowledge_gaps(**read(GapQuerySerializer, request.query_params))
+        return self.paged(gaps, lambda page: [gap.as_dict() for gap in page])
+
+
+class GapsExportApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_gaps_export",
+        parameters=[GapExportQuerySerializer],
+        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT, **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """All of them as a file."""
+        wanted = read(GapQuerySerializer, request.query_params)
+        return gaps_file(wanted, request.query_params.get("format", EXPORT_FORMATS[0]))
+
+
+def gaps_file(wanted: dict[str, Any], format_: str) -> HttpResponse:
+    """As a download. Raises InvalidInputError for another format."""
+    if format_ not in EXPORT_FORMATS:
+        raise InvalidInputError(fields={"format": [f"One of {', '.join(EXPORT_FORMATS)}."]})
+    gaps = knowledge_gaps(**wanted)
+    is_csv = format_ == "csv"
+    return HttpResponse(
+        gaps_as_csv(gaps) if is_csv else gaps_as_json(gaps),
+        content_type="text/csv; charset=utf-8" if is_csv else "application/json",
+        headers={"Content-Disposition": f'attachment; filename="knowledge-gaps.{format_}"'},
+    )

@@ -1,0 +1,223 @@
+"""Revisions over HTTP: what they change, what was measured, and who decides."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from feedback.models import Boost, Revision, RevisionEvent
+from feedback.services.live import feedback_state
+from feedback.services.resets import reset_document, reset_rater
+from feedback.services.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.staff_api.base import TAG, StaffView, WhySerializer, errors, one, page_of, read, staff_of
+from ragsite.errors import ConflictError
+from retrieval.models import Document
+
+REVISIONS = Revision.objects.select_related("parent", "made_by", "live_by").defer("content", "parent__content")
+
+
+class RevisionSerializer(serializers.ModelSerializer[Revision]):
+    """summary: counts of boosts and what was added, changed, removed. guard: what was measured, with the questions that
+    got worse. reason: why it has its status. parent: the number of the one that was live when it was made."""
+
+    parent = serializers.IntegerField(  # type: ignore[assignment]  # the metaclass takes fields out of the class
+        source="parent.number", default=None, allow_null=True
+    )
+    made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True)
+    live_by = serializers.CharField(source="live_by.username", default=None, allow_null=True)
+
+    class Meta:
+        model = Revision
+        fields = [
+            "id", "number", "parent", "status", "reason", "summary", "guard", "made_by", "live_by", "created_at",
+            "live_at", "ended_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class BoostSerializer(serializers.ModelSerializer[Boost]):
+    """A multiplier before and after; 1 means there was or is none."""
+
+    document_title = serializers.CharField(source="document.title")
+    chunk_id = serializers.UUIDField(source="passage.chunk_id", default=None, allow_null=True)
+    question = serializers.CharField(source="question.text", default=None, allow_null=True)
+
+    class Meta:
+        model = Boost
+        fields = [
+            "kind", "change", "document", "document_title", "chunk_id", "question", "before", "after", "raters_up",
+            "raters_down",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
+    """by: null for the periodic round."""
+
+    revision = serializers.IntegerField(source="revision.number", default=None, allow_null=True)
+    by = serializers.CharField(source="by.username", default=None, allow_null=True)
+    rater = serializers.CharField(source="rater.username", default=None, allow_null=True)
+
+    class Meta:
+        model = RevisionEvent
+        fields = ["id", "action", "revision", "document_id", "rater", "by", "why", "detail", "at"]
+        read_only_fields = fields
+
+
+class RevisionListQuerySerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=Revision.Status.choices, required=False)
+
+
+class StateSerializer(serializers.Serializer[Any]):
+    """live: the live revision's id and number, null for none. last_round: the outcome of the last one."""
+
+    live = serializers.UUIDField(source="live_id", allow_null=True)
+    live_number = serializers.IntegerField(source="live.number", default=None, allow_null=True)
+    version = serializers.IntegerField()
+    frozen = serializers.BooleanField()
+    last_round_at = serializers.DateTimeField(allow_null=True)
+    last_round = serializers.DictField()
+
+
+class RollBackSerializer(WhySerializer):
+    """to: an earlier revision that was live; by default the one before. freeze: rounds, for the next one would draw
+    the same from the same ratings."""
+
+    to = serializers.UUIDField(required=False, allow_null=True)
+    freeze = serializers.BooleanField(default=True)
+
+
+class FreezeSerializer(WhySerializer):
+    frozen = serializers.BooleanField(default=True, help_text="false: let rounds propose again.")
+
+
+class ResetSerializer(WhySerializer):
+    """What was said of a document, or by a rater, counts no more. Give one of them."""
+
+    document = serializers.UUIDField(required=False)
+    rater = serializers.CharField(required=False, max_length=150, help_text="A user name.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("document" in attrs) == ("rater" in attrs):
+            raise serializers.ValidationError({"document": ["Give a document or a rater, one of them."]})
+        return attrs
+
+
+class RevisionsApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_revisions_list",
+        parameters=[RevisionListQuerySerializer],
+        responses={200: page_of("RevisionPage", RevisionSerializer(many=True)), **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> Response:
+        """The newest first."""
+        rows = REVISIONS.all().filter(**read(RevisionListQuerySerializer, request.query_params))
+        return self.paged(rows, lambda page: RevisionSerializer(page, many=True).data)
+
+
+class RevisionApi(StaffView):
+    @extend_schema(operation_id="feedback_revision", responses={200: RevisionSerializer, **errors(404)}, tags=[TAG])
+    def get(self, request: Request, revision_id: UUID) -> Response:
+        """One revision; `…/boosts` and `…/events` tell the rest of it."""
+        return Response(RevisionSerializer(one(REVISIONS.all(), pk=revision_id)).data)
+
+
+class RevisionBoostsApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_revision_boosts",
+        responses={200: page_of("BoostPage", BoostSerializer(many=True)), **errors(404)},
+        tags=[TAG],
+    )
+    def get(self, request: Request, revision_id: UUID) -> Response:
+        """How it differs from its parent: every boost before and after."""
+        revision = one(REVISIONS.all(), pk=revision_id)
+        rows = revision.boosts.select_related("document", "passage", "question")
+        return self.paged(rows, lambda page: BoostSerializer(page, many=True).data)
+
+
+class RevisionReleaseApi(StaffView):
+    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(400, 404, 409)}, tags=[TAG])
+    def post(self, request: Request, revision_id: UUID) -> Response:
+        """Make one that waits live, in spite of the guard."""
+        revision, why = one(REVISIONS.all(), pk=revision_id), read(WhySerializer, request.data)["why"]
+        return Response(RevisionSerializer(revision_release(revision=revision, by=staff_of(request), why=why)).data)
+
+
+class RevisionHoldApi(StaffView):
+    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(400, 404, 409)}, tags=[TAG])
+    def post(self, request: Request, revision_id: UUID) -> Response:
+        """Keep a proposed one from going live."""
+        revision, why = one(REVISIONS.all(), pk=revision_id), read(WhySerializer, request.data)["why"]
+        return Response(RevisionSerializer(revision_hold(revision=revision, by=staff_of(request), why=why)).data)
+
+
+class RevisionRollBackApi(StaffView):
+    @extend_schema(request=RollBackSerializer, responses={200: StateSerializer, **errors(400, 404, 409)}, tags=[TAG])
+    def post(self, request: Request, revision_id: UUID) -> Response:
+        """Take the live revision back. It has to be the one that is named: 409 when another went live meanwhile."""
+        revision, wanted = one(REVISIONS.all(), pk=revision_id), read(RollBackSerializer, request.data)
+        if feedback_state().live_id != revision.pk:
+            raise ConflictError(f"Revision {revision.number} is not live; only the live one can be rolled back.")
+        to = one(REVISIONS.all(), pk=wanted["to"]) if wanted.get("to") else None
+        revision_roll_back(by=staff_of(request), why=wanted["why"], to=to, freeze=wanted["freeze"])
+        return Response(StateSerializer(feedback_state()).data)
+
+
+class FeedbackStateApi(StaffView):
+    @extend_schema(operation_id="feedback_state", responses={200: StateSerializer, **errors()}, tags=[TAG])
+    def get(self, request: Request) -> Response:
+        """What is live, whether rounds are frozen, and what the last round did."""
+        return Response(StateSerializer(feedback_state()).data)
+
+
+class FreezeApi(StaffView):
+    @extend_schema(request=FreezeSerializer, responses={200: StateSerializer, **errors(400)}, tags=[TAG])
+    def post(self, request: Request) -> Response:
+        """Stop rounds from proposing anything, or let them again. Said twice it is no error."""
+        wanted = read(FreezeSerializer, request.data)
+        feedback_freeze(by=staff_of(request), why=wanted["why"], frozen=wanted["frozen"])
+        return Response(StateSerializer(feedback_state()).data)
+
+
+class ResetApi(StaffView):
+    @extend_schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(400, 404, 409)}, tags=[TAG])
+    def post(self, request: Request) -> Response:
+        """Discard the evidence on a document or by a rater, and run a round; answers with its outcome."""
+        wanted, by = read(ResetSerializer, request.data), staff_of(request)
+        if "document" in wanted:
+            document = one(Document.objects.all(), pk=wanted["document"])
+            outcome = reset_document(document=document, by=by, why=wanted["why"])
+        else:
+            rater = one(User.objects.all(), username=wanted["rater"])
+            outcome = reset_rater(rater=rater, by=by, why=wanted["why"])
+        return Response(outcome.as_dict())
+
+
+class EventsQuerySerializer(serializers.Serializer[Any]):
+    revision = serializers.UUIDField(required=False)
+    document = serializers.UUIDField(required=False)
+    action = serializers.ChoiceField(choices=RevisionEvent.Action.choices, required=False)
+
+
+class EventsApi(StaffView):
+    @extend_schema(
+        operation_id="feedback_events_list",
+        parameters=[EventsQuerySerializer],
+        responses={200: page_of("FeedbackEventPage", EventSerializer(many=True)), **errors(400)},
+        tags=[TAG],
+    )
+    def get(self, request: Request) -> Response:
+        """The log: who or what did what, when and why; the newest first."""
+        wanted = read(EventsQuerySerializer, request.query_params)
+        names = {"revision": "revision_id", "document": "document_id", "action": "action"}
+        rows = RevisionEvent.objects.filter(**{names[key]: value for key, value in wanted.items()})
+        rows = rows.select_related("revision", "by", "rater").defer("revision__content")
+        return self.paged(rows, lambda page: EventSerializer(page, many=True).data)

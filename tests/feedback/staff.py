@@ -1,0 +1,57 @@
+"""What tests of the staff side share: clients, and a site where a revision is live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from feedback.guard import GuardReport, Worse
+from feedback.models import Revision, RevisionEvent
+from feedback.services import rounds
+from feedback.services.rounds import feedback_round
+from retrieval.models import Chunk
+from tests.feedback.rated import liked, passage
+
+QUESTION = "How many books may I borrow?"
+
+
+def client_of(user: User | None) -> APIClient:
+    client = APIClient()
+    if user is not None:
+        client.force_authenticate(user)
+    return client
+
+
+def live_revision(text: str = "Ten books.", question: str = QUESTION) -> tuple[Revision, Chunk]:
+    """Two people liked the passage, and a round made it live."""
+    chunk = passage(text)
+    liked(question, chunk, by=2)
+    outcome = feedback_round()
+    return Revision.objects.get(pk=outcome.revision), chunk
+
+
+def held_revision(monkeypatch: pytest.MonkeyPatch, question: str = "How long may I keep a book?") -> Revision:
+    """The guard found that a golden question gets worse."""
+    report = GuardReport(
+        golden=4,
+        recent=2,
+        measured=3,
+        ndcg_before=0.81,
+        ndcg_after=0.64,
+        drop=0.17,
+        churn=0.25,
+        worse=[Worse(question="When does the library open?", before=1.0, after=0.43)],
+        reason="nDCG@10 on the golden questions drops by 0.1700, more than 0.005",
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "guard_measure", lambda *_, **__: report)
+        liked(question, passage("Four weeks."), by=2)
+        return Revision.objects.get(pk=feedback_round().revision)
+
+
+def logged() -> list[tuple[str, Any, str]]:
+    """Action, user and reason, the oldest first."""
+    return [(event.action, event.by, event.why) for event in RevisionEvent.objects.order_by("at", "pk")]

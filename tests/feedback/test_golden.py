@@ -1,0 +1,252 @@
+"""Golden questions: over HTTP one by one, and as JSONL in and out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from rest_framework.test import APIClient
+
+from feedback.models import GoldenQuestion
+from feedback.services.golden_files import golden_export, golden_import
+from feedback.services.guard import golden_questions
+from ragsite.errors import InvalidInputError, TooLargeError
+from retrieval.models import Chunk, Collection
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+from tests.feedback.staff import client_of
+
+pytestmark = pytest.mark.django_db
+URL = "/api/feedback/golden-questions"
+
+
+@pytest.fixture
+def staff() -> User:
+    user: User = UserFactory(is_staff=True)
+    return user
+
+
+@pytest.fixture
+def client(staff: User) -> APIClient:
+    return client_of(staff)
+
+
+@pytest.fixture
+def policies() -> Collection:
+    collection: Collection = CollectionFactory(name="policies")
+    return collection
+
+
+@pytest.fixture
+def loans(policies: Collection) -> Chunk:
+    chunk: Chunk = ChunkFactory(document=DocumentFactory(collection=policies, title="Loans", file_name="loans.md"))
+    return chunk
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    return {"question": "How many books?", "collection": "policies", "relevant": ["loans.md"], **changes}
+
+
+def jsonl(*lines: Any) -> bytes:
+    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in lines).encode()
+
+
+def errors_of(content: bytes, by: User) -> dict[str, Any]:
+    with pytest.raises(InvalidInputError) as raised:
+        golden_import(content=content, by=by)
+    assert not GoldenQuestion.objects.exists()
+    return raised.value.fields
+
+
+# ------------------------------------------------------------------------------------------------ one by one
+def test_a_question_is_made_read_changed_and_deleted(client: APIClient, staff: User, loans: Chunk) -> None:
+    relevant = [{"document": str(loans.document_id), "chunk_id": str(loans.pk), "grade": 3}]
+    made = client.post(URL, {"text": " How many\nbooks? ", "collection": "policies", "relevant": relevant})
+    assert made.status_code == 201
+    told = made.json()
+    assert (told["text"], told["source"], told["created_by"]) == ("How many books?", "manual", staff.username)
+    assert told["relevant"] == [{**relevant[0], "document_title": "Loans"}]
+    one = f"{URL}/{told['id']}"
+    changed = client.patch(one, {"enabled": False}).json()
+    assert (changed["enabled"], changed["relevant"]) == (False, told["relevant"])
+    assert client.get(f"{URL}?enabled=true").json()["count"] == 0
+    assert client.get(f"{URL}?collection=policies&search=books").json()["count"] == 1
+    assert client.delete(one).status_code == 204
+    assert [client.get(one).status_code, client.patch(one, {}).status_code, client.delete(one).status_code] == [404] * 3
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"text": " "}, "text"),
+        ({"text": "x" * 4001}, "text"),
+        ({"collection": "nowhere"}, "collection"),
+        ({"relevant": []}, "relevant"),
+        ({"relevant": [{"document": str(uuid4())}]}, "relevant"),
+        ({"relevant": [{"document": "x"}]}, "relevant"),
+        ({"relevant": "loans.md"}, "relevant"),
+    ],
+)
+def test_a_wrong_question_is_refused(client: APIClient, loans: Chunk, change: dict[str, Any], field: str) -> None:
+    body = {"text": "x", "collection": "policies", "relevant": [{"document": str(loans.document_id)}], **change}
+    response = client.post(URL, body)
+    assert response.status_code == 400
+    assert field in response.json()["error"]["fields"]
+    assert not GoldenQuestion.objects.exists()
+
+
+@pytest.mark.parametrize("change", [{"grade": 4}, {"grade": 0}, {"chunk_id": str(uuid4())}])
+def test_a_wrong_grade_or_chunk_is_refused(client: APIClient, loans: Chunk, change: dict[str, Any]) -> None:
+    relevant = [{"document": str(loans.document_id), **change}]
+    assert client.post(URL, {"text": "x", "collection": "policies", "relevant": relevant}).status_code == 400
+
+
+def test_a_document_of_another_collection_is_refused(client: APIClient, loans: Chunk) -> None:
+    body = {"text": "x", "collection": "policies", "relevant": [{"document": str(DocumentFactory().pk)}]}
+    assert "relevant" in client.post(URL, body).json()["error"]["fields"]
+
+
+# ------------------------------------------------------------------------------------------------ in
+def test_an_import_makes_questions_that_the_guard_measures(client: APIClient, loans: Chunk) -> None:
+    document = str(loans.document_id)
+    content = jsonl(
+        line(),
+        line(question="可以借几本书？", relevant=[{"document": document, "chunk": str(loans.pk), "grade": 3}]),
+        "",
+        line(question="By title?", relevant=[{"document": "Loans", "grade": 2}], enabled=False),
+    )
+    response = client.post(f"{URL}/import", content, content_type="application/x-ndjson")
+    assert (response.status_code, response.json()) == (200, {"added": 3, "updated": 0})
+    asked = {one.text: (dict(one.documents), dict(one.chunks)) for one in golden_questions(10)}
+    assert asked == {"How many books?": ({document: 1}, {}), "可以借几本书？": ({}, {str(loans.pk): 3})}
+
+
+def test_a_file_is_imported_by_its_form_field(client: APIClient, loans: Chunk) -> None:
+    file = SimpleUploadedFile("golden.jsonl", "\ufeff".encode() + jsonl(line()) + b"\r\n")
+    response = client.post(f"{URL}/import", {"file": file}, format="multipart")
+    assert response.json() == {"added": 1, "updated": 0}
+    assert GoldenQuestion.objects.get().source == "imported"
+
+
+def test_a_second_import_writes_the_same_questions_anew(staff: User, loans: Chunk) -> None:
+    golden_import(content=jsonl(line()), by=staff)
+    graded = line(relevant=[{"document": "loans.md", "grade": 3}], enabled=False)
+    outcome = golden_import(content=jsonl(graded, line(question="Another?")), by=staff)
+    assert (outcome.added, outcome.updated) == (1, 1)
+    question = GoldenQuestion.objects.get(text="How many books?")
+    assert (question.enabled, [one.grade for one in question.relevant.all()]) == (False, [3])
+
+
+WRONG_LINES = [
+    ("nonsense", "not a JSON object"),
+    ("[1]", "dictionary"),
+    ("[" * 5000, "not a JSON object"),
+    (line(question=" "), "question: "),
+    (line(question=5), "question: "),
+    (line(question="a\x00b"), "cannot be stored"),
+    (line(collection="nowhere"), "no collection nowhere"),
+    (line(relevant=[]), "relevant: "),
+    (line(relevant="loans.md"), "relevant: "),
+    (line(relevant=[{"grade": 2}]), "relevant.document: is missing"),
+    (line(relevant=[{"document": "loans.md", "grade": 4}]), "relevant.0.grade: "),
+    (line(relevant=["fees.md"]), "has no document fees.md"),
+    (line(relevant=[{"document": "loans.md", "chunk": "x"}]), "has no chunk x"),
+    (line(relevant=["loans.md", "Loans"]), "named twice"),
+    (line(enabled="yes"), "enabled: "),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), WRONG_LINES)
+def test_a_wrong_line_is_named_by_its_number_and_nothing_is_imported(
+    staff: User, loans: Chunk, wrong: Any, said: str
+) -> None:
+    fields = errors_of(jsonl(line(question="A good one"), "", wrong), staff)
+    assert list(fields) == ["line 3"]
+    assert said in fields["line 3"][0]
+
+
+def test_the_same_question_twice_is_refused(staff: User, loans: Chunk, policies: Collection) -> None:
+    fields = errors_of(jsonl(line(), line(collection=str(policies.pk))), staff)
+    assert fields == {"line 2": ["The same question stands in line 1."]}
+
+
+def test_names_that_several_have_are_refused(staff: User, policies: Collection) -> None:
+    for number in range(2):
+        DocumentFactory(collection=policies, title="Loans", file_name=f"{number}.md")
+        CollectionFactory(name="notes", owner=UserFactory())
+    fields = errors_of(jsonl(line(relevant=["Loans"]), line(collection="notes")), staff)
+    assert "Several documents" in fields["line 1"][0]
+    assert "Several collections" in fields["line 2"][0]
+
+
+def test_only_the_first_errors_are_listed(staff: User) -> None:
+    assert len(errors_of(jsonl(*["x"] * 200), staff)) == 50
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_an_empty_file_is_refused(staff: User, content: bytes) -> None:
+    assert "file" in errors_of(content, staff)
+
+
+def test_a_file_in_another_encoding_is_refused_with_its_line(staff: User) -> None:
+    assert list(errors_of(jsonl(line()) + "\n书".encode("gbk"), staff)) == ["line 2"]
+
+
+def test_a_huge_file_is_413(client: APIClient, rag_settings: Any, loans: Chunk) -> None:
+    rag_settings(feedback={"golden_import_bytes": 2000})
+    huge = jsonl(*(line(question=f"Question {number}?") for number in range(100)))
+    file = SimpleUploadedFile("golden.jsonl", huge)
+    for response in (
+        client.post(f"{URL}/import", huge, content_type="text/plain"),
+        client.post(f"{URL}/import", {"file": file}, format="multipart"),
+    ):
+        assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
+    assert not GoldenQuestion.objects.exists()
+
+
+def test_too_many_lines_are_refused(staff: User, rag_settings: Any) -> None:
+    rag_settings(feedback={"golden_import_lines": 3})
+    with pytest.raises(TooLargeError):
+        golden_import(content=b"x\n" * 4, by=staff)
+
+
+def test_an_import_without_a_file_is_400(client: APIClient) -> None:
+    assert client.post(f"{URL}/import", {}, format="multipart").status_code == 400
+
+
+# ------------------------------------------------------------------------------------------------ out
+def test_an_export_is_read_back_as_it_was(client: APIClient, staff: User, loans: Chunk) -> None:
+    named = [{"document": "loans.md", "grade": 2}, {"document": "loans.md", "chunk": str(loans.pk), "grade": 3}]
+    golden_import(content=jsonl(line(relevant=named), line(question="可以借几本书？", enabled=False)), by=staff)
+    exported = client.get(f"{URL}/export")
+    assert exported["Content-Type"] == "application/x-ndjson; charset=utf-8"
+    assert exported["Content-Disposition"] == 'attachment; filename="golden-questions.jsonl"'
+    GoldenQuestion.objects.all().delete()
+    assert golden_import(content=exported.content, by=staff).added == 2
+    again = [json.loads(one) for one in golden_export()]
+    assert [{**one, "source": ""} for one in again] == [
+        {**json.loads(one), "source": ""} for one in exported.content.decode().splitlines()
+    ]
+
+
+def test_an_export_is_read_on_another_site_by_file_names(staff: User, loans: Chunk) -> None:
+    golden_import(content=jsonl(line()), by=staff)
+    (told,) = map(json.loads, golden_export())
+    GoldenQuestion.objects.all().delete()
+    told["collection_id"] = str(uuid4())
+    told["relevant"][0]["document"] = str(uuid4())
+    golden_import(content=jsonl(told), by=staff)
+    assert GoldenQuestion.objects.get().relevant.get().document == loans.document
+
+
+def test_an_export_of_nothing_is_empty_and_one_of_a_collection_has_only_its_own(
+    client: APIClient, staff: User, loans: Chunk
+) -> None:
+    assert client.get(f"{URL}/export").content == b""
+    golden_import(content=jsonl(line()), by=staff)
+    CollectionFactory(name="another")
+    assert client.get(f"{URL}/export?collection=another").content == b""
+    assert client.get(f"{URL}/export?collection=nowhere").status_code == 400
