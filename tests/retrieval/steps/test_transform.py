@@ -68,7 +68,10 @@ async def test_the_wider_refinement_steps_back_once(offline) -> None:
     served = (Query(SPECIFIC), Query("Wi-Fi errors", kind="step_back"))
     for queries in ((Query(SPECIFIC),), served):
         run = start_run(settings.RAG)
-        await refine.refine(ask(SPECIFIC), queries, SearchFilters(), missing="", stage=1, run=run)
+        await refine.refine(
+            ask(SPECIFIC), queries, SearchFilters(), stage="wide", number=2, missing="", use_model=False, run=run,
+            language="en",
+        )  # fmt: skip
     kinds = [[query.kind for query in request.queries] for request in searcher.requests]
     assert [kind.count("step_back") for kind in kinds] == [1, 1]
     assert searcher.requests[0].queries[-1].text == "Why does Wi-Fi error appear"
