@@ -196,7 +196,8 @@ class Judge:
         """A cross-encoder's verdict is its best score; the trained grader's is its estimate for the whole list."""
         if not ranked:
             return Assessment(verdict="REFINE", reason="nothing was found")
-        best, holds = ranked[0].scores.rerank or 0.0, grading.holds_answer
+        # Ratings order the passages, too: the first need not be the one that scores best.
+        best, holds = max(one.scores.rerank or 0.0 for one in ranked), grading.holds_answer
         worth = best if scored_by_model else holds
         reason = f"{by}, the best passage scores {best:.2f}"
         return Assessment(
