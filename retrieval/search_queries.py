@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 
 from retrieval.analysis import analyze, query_terms
 from retrieval.errors import InvalidQueryError
+from retrieval.language import HAN
 from retrieval.values import Query, SearchFilters, StoredChunk
 
 MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
 MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
+CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
 RELAX_ORDER = ("tags", "doc_type", "policy_year", "department")  # the filter that is most often too narrow goes first
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff]+")
 _SPACE = re.compile(r"\s+")
+_HAN = re.compile(f"[{HAN}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,11 @@ class Variant:
     label: str
     query: Query
     terms: tuple[str, ...]
+
+    def weight(self, term: str) -> int:
+        """How often BM25 is asked for a term of the query."""
+        chinese = bool(_HAN.search(self.query.text))
+        return CHINESE_NUMBER_WEIGHT if chinese and term[:1].isdigit() else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class VariantGroup:
 
     @property
     def text_weight(self) -> int:
-        """What BM25 counts a term that stands in every variant: its scores are this many times a single text's."""
+        """What BM25 counts a word that stands in every variant: its scores are this many times a single text's."""
         return sum(self._repeats())
 
     @property
@@ -64,7 +72,7 @@ class VariantGroup:
         counts: dict[str, int] = {}
         for variant, repeats in zip(self.worded, self._repeats(), strict=True):
             for term in variant.terms:
-                counts[term] = counts.get(term, 0) + repeats
+                counts[term] = counts.get(term, 0) + repeats * variant.weight(term)
         kept = sorted(counts, key=lambda term: -counts[term])[:MAX_QUERY_TERMS]
         return " ".join(term for term in kept for _ in range(counts[term]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.providers.lexical import LexicalEmbedder, embed_texts
 from retrieval.search import HybridSearcher
+from retrieval.search_queries import group_variants, make_variants
 from retrieval.values import (
     CollectionRef,
     EmbeddingSpace,
@@ -154,6 +156,14 @@ async def test_the_text_of_several_wordings_scores_like_the_mean_of_them(library
             for one in alone
         ]
         assert candidate.scores.bm25 == pytest.approx(0.5 * scores[0] + 0.25 * scores[1] + 0.25 * scores[2], rel=1e-4)
+
+
+@pytest.mark.parametrize(("question", "times"), [("2022年世界杯冠军", 3), ("Who won the world cup of 2022?", 1)])
+def test_the_year_of_a_chinese_question_weighs_like_three_words(question: str, times: int) -> None:
+    (group,) = group_variants(make_variants([Query(question)]))
+    counts = Counter(group.text.split())
+    assert counts.pop("2022") == times
+    assert set(counts.values()) == {1}
 
 
 async def test_wordings_can_be_joined_by_rank(library: Library) -> None:
