@@ -24,6 +24,7 @@ from retrieval.analysis import analyze, query_terms
 BAD_SCORE = 2  # and below
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 MAX_QUESTION_CHARS = 1000
+MAX_DAYS = 3650
 MAX_TERMS = 96
 ANY_COLLECTION = ""  # asked of all that the user may read
 CSV_COLUMNS = (

@@ -42,7 +42,7 @@ def golden_save(
 ) -> GoldenQuestion:
     """Make a golden question, or write `question` anew. Raises InvalidInputError."""
     text = " ".join(text.split())
-    _check(text, collection, relevant)
+    golden_check(text, collection, relevant)
     if question is None:
         question = GoldenQuestion(source=source, message=message, created_by=by)
     question.text, question.collection, question.enabled = text, collection, enabled
@@ -59,7 +59,8 @@ def relevance_rows(question: GoldenQuestion, relevant: Sequence[Relevant]) -> li
     ]
 
 
-def _check(text: str, collection: Collection, relevant: Sequence[Relevant]) -> None:
+def golden_check(text: str, collection: Collection, relevant: Sequence[Relevant]) -> None:
+    """Raises InvalidInputError."""
     fields: dict[str, list[str]] = {}
     if not text:
         fields["text"] = ["Write the question."]

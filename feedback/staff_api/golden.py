@@ -7,7 +7,7 @@ from typing import IO, Any
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -15,15 +15,15 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from feedback.downloads import JSONL, golden_file
 from feedback.models import GoldenQuestion, GoldenRelevance
 from feedback.services.golden import Relevant, collection_find, golden_save
-from feedback.services.golden_files import golden_export, golden_import
+from feedback.services.golden_files import golden_import
 from feedback.staff_api.base import TAG, StaffView, errors, one, page_of, read, staff_of
 from ragsite.errors import InvalidInputError
 from retrieval.models import Collection
 
 GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
-JSONL = "application/x-ndjson"
 
 
 class RelevanceSerializer(serializers.ModelSerializer[GoldenRelevance]):
@@ -200,7 +200,7 @@ class GoldenExportApi(StaffView):
         responses={(200, JSONL): OpenApiTypes.STR, **errors(400)},
         tags=[TAG],
     )
-    def get(self, request: Request) -> HttpResponse | StreamingHttpResponse:
+    def get(self, request: Request) -> HttpResponse:
         """All of them, or of one collection, as an import reads them."""
         wanted = read(GoldenListQuerySerializer, request.query_params)
         rows = GoldenQuestion.objects.filter(text__icontains=wanted["search"])
@@ -210,9 +210,3 @@ class GoldenExportApi(StaffView):
         if wanted["enabled"] is not None:
             rows = rows.filter(enabled=wanted["enabled"])
         return golden_file(rows)
-
-
-def golden_file(rows: Any) -> HttpResponse:
-    """As a download."""
-    headers = {"Content-Disposition": 'attachment; filename="golden-questions.jsonl"'}
-    return HttpResponse("".join(golden_export(rows)), content_type=f"{JSONL}; charset=utf-8", headers=headers)

@@ -12,16 +12,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from feedback.gap_selectors import gaps_as_csv, gaps_as_json, knowledge_gaps
+from feedback.downloads import GAP_FORMATS, gaps_file
+from feedback.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.gaps import Gap
 from feedback.models import Burst
 from feedback.services.bursts import burst_decide
 from feedback.staff_api.base import TAG, StaffView, WhySerializer, errors, one, page_of, read, staff_of
-from ragsite.errors import InvalidInputError
 
 BURSTS = Burst.objects.select_related("document", "decided_by")
-EXPORT_FORMATS = ("csv", "json")
-MAX_DAYS = 3650
 
 
 # ------------------------------------------------------------------------------------------------ bursts
@@ -107,7 +105,7 @@ class GapQuerySerializer(serializers.Serializer[Any]):
 
 
 class GapExportQuerySerializer(GapQuerySerializer):
-    format = serializers.ChoiceField(choices=EXPORT_FORMATS, required=False)
+    format = serializers.ChoiceField(choices=GAP_FORMATS, required=False)
 
 
 class GapsApi(StaffView):
@@ -133,17 +131,4 @@ class GapsExportApi(StaffView):
     def get(self, request: Request) -> HttpResponse:
         """All of them as a file."""
         wanted = read(GapQuerySerializer, request.query_params)
-        return gaps_file(wanted, request.query_params.get("format", EXPORT_FORMATS[0]))
-
-
-def gaps_file(wanted: dict[str, Any], format_: str) -> HttpResponse:
-    """As a download. Raises InvalidInputError for another format."""
-    if format_ not in EXPORT_FORMATS:
-        raise InvalidInputError(fields={"format": [f"One of {', '.join(EXPORT_FORMATS)}."]})
-    gaps = knowledge_gaps(**wanted)
-    is_csv = format_ == "csv"
-    return HttpResponse(
-        gaps_as_csv(gaps) if is_csv else gaps_as_json(gaps),
-        content_type="text/csv; charset=utf-8" if is_csv else "application/json",
-        headers={"Content-Disposition": f'attachment; filename="knowledge-gaps.{format_}"'},
-    )
+        return gaps_file(wanted, request.query_params.get("format", GAP_FORMATS[0]))

@@ -1,0 +1,122 @@
+"""Why a document is up or down: the boosts that are in force, and the votes behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
+
+from feedback.admin.links import answer_link, document_link, page_url
+from feedback.admin.pages import Tool, ToolsAdmin, require
+from feedback.evidence_selectors import (
+    boosts_explained,
+    boosts_shown,
+    events_on,
+    manual_boosts_in_force,
+    votes_on,
+    votes_shown,
+)
+from feedback.models import Evidence
+from feedback.services.live import feedback_state
+from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from retrieval.models import Document
+
+VIEW = "feedback.view_evidence"
+PER_PAGE = 50
+EVENTS = 30
+
+
+@admin.register(Evidence)
+class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
+    """Every vote; from here to the documents."""
+
+    list_display = ["document", "asked", "voter", "score", "weight", "document_weight", "voter_weight", "state"]
+    list_filter = [("burst", admin.EmptyFieldListFilter), ("discarded_by", admin.EmptyFieldListFilter)]
+    list_select_related = ["passage__document", "question", "voter", "rating__message", "burst", "discarded_by"]
+    list_per_page = 50
+    search_fields = ["question__text", "voter__username", "passage__document__title"]
+    show_full_result_count = False
+    fields = ["document", "asked", "answer", "voter", "score", "weight", "document_weight", "voter_weight", "state"]
+    readonly_fields = ["document", "asked", "answer", "score", "state"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Evidence]:
+        return Evidence.objects.order_by("-pk")
+
+    def get_urls(self) -> list[URLPattern]:
+        own = [
+            path(
+                "document/<uuid:document_id>/",
+                self.admin_site.admin_view(self.document_view),
+                name="feedback_document_evidence",
+            ),
+            path("in-force/", self.admin_site.admin_view(self.in_force_view), name="feedback_in_force"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def list_tools(self, request: HttpRequest) -> list[Tool]:
+        return [Tool("Boosts in force", page_url("feedback_in_force"))]
+
+    def in_force_view(self, request: HttpRequest) -> HttpResponse:
+        """All boosts that are live, the strongest first, and those by hand."""
+        require(request, VIEW)
+        page = Paginator(boosts_shown(), PER_PAGE).get_page(request.GET.get("page"))
+        context = {
+            "title": "Boosts in force",
+            "state": feedback_state(),
+            "boosts_page": page,
+            "boosts": boosts_explained(page.object_list),
+            "manual": manual_boosts_in_force()[:200],
+        }
+        return self._page(request, "admin/feedback/in_force.html", context)
+
+    def document_view(self, request: HttpRequest, document_id: UUID) -> HttpResponse:
+        """Why this document is up or down."""
+        require(request, VIEW)
+        document = get_object_or_404(Document.objects.select_related("collection"), pk=document_id)
+        page = Paginator(votes_on(document=document), PER_PAGE).get_page(request.GET.get("page"))
+        context = {
+            "title": f"Why is “{excerpt(document.title, 80)}” up or down?",
+            "document": document,
+            "state": feedback_state(),
+            "boosts": boosts_explained(boosts_shown(document_id=document.pk)[:200]),
+            "manual": manual_boosts_in_force().filter(document=document),
+            "votes_page": page,
+            "votes": votes_shown(page.object_list),
+            "events": events_on(document)[:EVENTS],
+            "may_decide": request.user.has_perm("feedback.change_revision"),
+            "may_set": request.user.has_perm("feedback.add_manualboost"),
+        }
+        return self._page(request, "admin/feedback/document_evidence.html", context)
+
+    def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        shared = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
+        return TemplateResponse(request, template, {**shared, **context})
+
+    @admin.display(description="Document", ordering="passage__document__title")
+    def document(self, row: Evidence) -> SafeString:
+        return document_link(row.passage.document)
+
+    @admin.display(description="Question")
+    def asked(self, row: Evidence) -> str:
+        return excerpt(row.question.text)
+
+    @admin.display(description="Answer")
+    def answer(self, row: Evidence) -> SafeString:
+        return answer_link(row.rating.message)
+
+    @admin.display(description="Rating")
+    def score(self, row: Evidence) -> str:
+        return f"{row.rating.score}/5"
+
+    @admin.display(description="Counts")
+    def state(self, row: Evidence) -> str:
+        (vote,) = votes_shown([row])
+        return vote.left_out or "yes"

@@ -1,0 +1,227 @@
+"""Golden questions: what the guard measures a revision on."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
+
+from chat.models import Message, Source
+from feedback.admin.links import answer_link, page_url
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require
+from feedback.downloads import golden_file
+from feedback.models import GoldenQuestion, GoldenRelevance
+from feedback.services.evidence import searched_for
+from feedback.services.golden import Relevant, golden_check, golden_save
+from feedback.services.golden_files import golden_import
+from ragsite.errors import InvalidInputError
+from ragsite.read_only_admin import excerpt
+from retrieval.models import Chunk, Collection, Document
+
+ADD = "feedback.add_goldenquestion"
+LIST = "feedback_goldenquestion_changelist"
+GRADES = ((0, "not relevant"), (1, "1, partly"), (2, "2, mostly"), (3, "3, fully"))
+
+
+class ImportForm(forms.Form):
+    file = forms.FileField(help_text="JSONL, UTF-8: see docs/operations.md.")
+
+
+class RelevanceFormSet(forms.BaseInlineFormSet):
+    def clean(self) -> None:
+        """With the question as it is about to be saved: its documents have to be in its collection."""
+        super().clean()
+        if any(self.errors) or self.instance.collection_id is None:
+            return
+        rows = [form.cleaned_data for form in self.forms if form.cleaned_data and not form.cleaned_data.get("DELETE")]
+        relevant = [
+            Relevant(document_id=row["document"].pk, chunk_id=row.get("chunk_id"), grade=row["grade"]) for row in rows
+        ]
+        try:
+            golden_check(self.instance.text, self.instance.collection, relevant)
+        except InvalidInputError as error:
+            raise forms.ValidationError([str(text) for texts in error.fields.values() for text in texts]) from error
+
+
+class RelevanceInline(admin.TabularInline):
+    model = GoldenRelevance
+    formset = RelevanceFormSet
+    extra = 1
+    autocomplete_fields = ["document"]
+    fields = ["document", "chunk_id", "grade"]
+
+
+@admin.register(GoldenQuestion)
+class GoldenQuestionAdmin(ToolsAdmin):
+    list_display = ["question", "collection", "relevant_count", "source", "enabled", "created_by", "updated_at"]
+    list_filter = ["enabled", "source", "collection"]
+    list_select_related = ["collection", "created_by"]
+    search_fields = ["text"]
+    date_hierarchy = "created_at"
+    inlines = [RelevanceInline]
+    autocomplete_fields = ["collection"]
+    fields = ["text", "collection", "enabled", "source", "reviewed_answer", "created_by", "created_at", "updated_at"]
+    readonly_fields = ["source", "reviewed_answer", "created_by", "created_at", "updated_at"]
+    actions = ["switch_on", "switch_off", "export_selected"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuestion]:
+        return GoldenQuestion.objects.prefetch_related("relevant")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("import/", view(self.import_view), name="feedback_golden_import"),
+            path("export/", view(self.export_view), name="feedback_golden_export"),
+            path("from-answer/<uuid:message_id>/", view(self.from_answer_view), name="feedback_golden_from_answer"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def list_tools(self, request: HttpRequest) -> list[Tool]:
+        tools = [Tool("Export as JSONL", page_url("feedback_golden_export"))]
+        return (
+            [Tool("Import JSONL", page_url("feedback_golden_import")), *tools] if request.user.has_perm(ADD) else tools
+        )
+
+    def save_model(self, request: HttpRequest, obj: GoldenQuestion, form: Any, change: bool) -> None:
+        if not change:
+            assert isinstance(request.user, User)
+            obj.created_by = request.user
+        obj.save()
+
+    # -------------------------------------------------------------------------------------------- in and out
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        require(request, ADD)
+
+        def act(given: dict[str, Any]) -> str:
+            assert isinstance(request.user, User)
+            content = given["file"].read(settings.RAG.feedback.golden_import_bytes + 1)
+            imported = golden_import(content=content, by=request.user)
+            return f"{imported.added} questions were added, {imported.updated} written anew."
+
+        return FormPage(
+            title="Import golden questions",
+            explanation="One question a line, all of them or none. A question that its collection has already, in the "
+            "same words, is written anew.",
+            button="Import",
+            back=page_url(LIST),
+            act=act,
+            form=ImportForm,
+        ).response(self, request)
+
+    def export_view(self, request: HttpRequest) -> HttpResponse:
+        require(request, "feedback.view_goldenquestion")
+        return golden_file(GoldenQuestion.objects.all())
+
+    @admin.action(description="Export as JSONL", permissions=["view"])
+    def export_selected(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> HttpResponse:
+        return golden_file(queryset)
+
+    @admin.action(description="Measure them", permissions=["change"])
+    def switch_on(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
+        self.message_user(request, f"{queryset.update(enabled=True)} questions are measured.")
+
+    @admin.action(description="Leave them out", permissions=["change"])
+    def switch_off(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
+        self.message_user(request, f"{queryset.update(enabled=False)} questions are left out.")
+
+    # -------------------------------------------------------------------------------------------- from an answer
+    def from_answer_view(self, request: HttpRequest, message_id: UUID) -> HttpResponse:
+        """A reviewed answer's question, with those of its sources that the reviewer finds relevant."""
+        require(request, ADD)
+        require(request, "chat.view_message")
+        answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
+        message = get_object_or_404(answers, pk=message_id)
+        form, sources = from_answer_form(message)
+
+        def act(given: dict[str, Any]) -> str:
+            assert isinstance(request.user, User)
+            golden_save(
+                by=request.user,
+                text=given["text"],
+                collection=given["collection"],
+                relevant=_relevant(given, sources),
+                source=GoldenQuestion.Origin.REVIEWED,
+                message=message,
+            )
+            return "The guard measures this question from now on."
+
+        return FormPage(
+            title="Make a golden question",
+            explanation="What should be found for this question? The guard holds a revision that finds it less well.",
+            button="Make it",
+            back=page_url(LIST),
+            act=act,
+            form=form,
+            facts=[("Answer", excerpt(message.text, 300))],
+        ).response(self, request)
+
+    # -------------------------------------------------------------------------------------------- columns
+    @admin.display(description="Question", ordering="text")
+    def question(self, question: GoldenQuestion) -> str:
+        return excerpt(question.text)
+
+    @admin.display(description="Relevant")
+    def relevant_count(self, question: GoldenQuestion) -> int:
+        return len(question.relevant.all())
+
+    @admin.display(description="Reviewed answer")
+    def reviewed_answer(self, question: GoldenQuestion) -> SafeString | str:
+        return answer_link(question.message) if question.message else "–"
+
+
+def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Source]]:
+    """The form, and the sources by the names of their fields: those whose documents are still there."""
+    shown = message.sources.exclude(document_id=None).order_by("marker")
+    documents = Document.objects.select_related("collection").in_bulk(shown.values_list("document_id", flat=True))
+    sources = {f"source_{one.marker}": one for one in shown if one.document_id in documents}
+    collections = {document.collection_id for document in documents.values()}
+    asked = searched_for([message.pk]).get(message.pk) or (message.reply_to.text if message.reply_to else "")
+    fields: dict[str, forms.Field] = {
+        "text": forms.CharField(
+            label="Question", max_length=4000, initial=asked, widget=forms.Textarea(attrs={"rows": 2, "cols": 80})
+        ),
+        "collection": forms.ModelChoiceField(
+            Collection.objects.filter(pk__in=collections), initial=next(iter(sorted(collections, key=str)), None)
+        ),
+        "level": forms.ChoiceField(
+            label="What is relevant",
+            choices=[("document", "the documents as a whole"), ("chunk", "just these passages")],
+        ),
+    }
+    for name, source in sources.items():
+        fields[name] = forms.TypedChoiceField(
+            label=f"[{source.marker}] {excerpt(source.title, 60)}",
+            choices=GRADES,
+            coerce=int,
+            initial=3 if source.cited else 0,
+            help_text=excerpt(source.text, 200),
+        )
+    return type("FromAnswerForm", (forms.Form,), fields), sources
+
+
+def _relevant(given: dict[str, Any], sources: dict[str, Source]) -> list[Relevant]:
+    """As graded; of several passages of one document the best grade stands for it. Raises InvalidInputError."""
+    graded = [(source, given[name]) for name, source in sources.items() if given[name]]
+    if given["level"] == "document":
+        best: dict[UUID, int] = {}
+        for source, grade in graded:
+            assert source.document_id is not None
+            best[source.document_id] = max(grade, best.get(source.document_id, 0))
+        return [Relevant(document_id=key, grade=grade) for key, grade in best.items()]
+    found = []
+    for source, grade in graded:
+        if not Chunk.objects.filter(pk=source.chunk_id, document=source.document_id).exists():
+            gone = "This passage is not in its document any more; take the document as a whole."
+            raise InvalidInputError(fields={f"source_{source.marker}": [gone]})
+        assert source.document_id is not None
+        found.append(Relevant(document_id=source.document_id, chunk_id=UUID(source.chunk_id), grade=grade))
+    return found

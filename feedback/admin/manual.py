@@ -1,0 +1,143 @@
+"""Boosts by hand: set, and ended, never edited, so that what was in force when stays known."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from feedback.admin.links import document_link, page_url
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require
+from feedback.evidence_selectors import manual_boosts_in_force
+from feedback.models import ManualBoost
+from feedback.services.manual import manual_boost_end, manual_boost_set
+from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from retrieval.models import Document
+
+LIST = "feedback_manualboost_changelist"
+
+
+class ManualBoostForm(WhyForm):
+    document = forms.ModelChoiceField(
+        Document.objects.all(), widget=AutocompleteSelect(ManualBoost._meta.get_field("document"), admin.site)
+    )
+    chunk_id = forms.UUIDField(label="Chunk", required=False, help_text="The id of one chunk; empty: all of it.")
+    multiplier = forms.FloatField(
+        min_value=0.5, max_value=2.0, initial=1.0, help_text="0.5 lowers it, 2 lifts it; times what ratings say."
+    )
+    hide = forms.BooleanField(required=False, help_text="Never shown as a source.")
+    expires_at = forms.DateTimeField(
+        label="Until", required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
+        help_text="Empty: until somebody ends it.",
+    )  # fmt: skip
+    field_order = ["document", "chunk_id", "multiplier", "hide", "expires_at", "why"]
+
+
+class InForceFilter(admin.SimpleListFilter):
+    title = "in force"
+    parameter_name = "in_force"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "Yes"), ("no", "Ended or expired")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ManualBoost]) -> QuerySet[ManualBoost]:
+        in_force = manual_boosts_in_force().values("pk")
+        if self.value() == "yes":
+            return queryset.filter(pk__in=in_force)
+        return queryset.exclude(pk__in=in_force) if self.value() == "no" else queryset
+
+
+@admin.register(ManualBoost)
+class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
+    list_display = ["about", "effect", "in_force", "reason", "created_by", "created_at", "expires_at", "ended_at"]
+    list_filter = [InForceFilter, "hide"]
+    list_select_related = ["document", "created_by"]
+    search_fields = ["document__title", "why", "created_by__username"]
+    date_hierarchy = "created_at"
+    fields = [
+        "evidence", "chunk_id", "effect", "in_force", "why", "created_by", "created_at", "expires_at", "ended_at",
+        "ended_by",
+    ]  # fmt: skip
+    readonly_fields = ["evidence", "effect", "in_force"]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("feedback.add_manualboost")
+
+    def get_urls(self) -> list[URLPattern]:
+        end = self.admin_site.admin_view(self.end_view)
+        return [path("<uuid:boost_id>/end/", end, name="feedback_manualboost_end"), *super().get_urls()]
+
+    def row_tools(self, request: HttpRequest, row: ManualBoost) -> list[Tool]:
+        if row.ended_at is not None or not request.user.has_perm("feedback.change_manualboost"):
+            return []
+        return [Tool("End it", page_url("feedback_manualboost_end", row.pk))]
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+
+        def act(given: dict[str, Any]) -> str:
+            assert isinstance(request.user, User)
+            boost = manual_boost_set(by=request.user, **given)
+            return f"“{excerpt(boost.document.title, 60)}”: {self.effect(boost)}. Searches see it in a moment."
+
+        return FormPage(
+            title="Lift, lower or hide a document",
+            explanation="Whatever ratings say, at once, in place of an earlier one on the same document or chunk.",
+            button="Set it",
+            back=page_url(LIST),
+            act=act,
+            form=ManualBoostForm,
+            initial={name: request.GET[name] for name in ("document", "chunk_id") if name in request.GET},
+        ).response(self, request)
+
+    def end_view(self, request: HttpRequest, boost_id: UUID) -> HttpResponse:
+        require(request, "feedback.change_manualboost")
+        boost = get_object_or_404(ManualBoost.objects.select_related("document"), pk=boost_id)
+
+        def act(given: dict[str, Any]) -> str:
+            assert isinstance(request.user, User)
+            manual_boost_end(boost=boost, by=request.user, why=given["why"])
+            return "The boost has ended."
+
+        return FormPage(
+            title="End a boost by hand",
+            explanation="The document is ranked as ratings say again, at once.",
+            button="End it",
+            back=page_url(LIST),
+            act=act,
+            facts=[("Document", boost.document.title), ("Effect", self.effect(boost)), ("Set because", boost.why)],
+        ).response(self, request)
+
+    @admin.display(description="Document", ordering="document__title")
+    def about(self, boost: ManualBoost) -> str:
+        return excerpt(boost.document.title, 60) + (", one chunk" if boost.chunk_id else "")
+
+    @admin.display(description="Document")
+    def evidence(self, boost: ManualBoost) -> SafeString:
+        return document_link(boost.document)
+
+    @admin.display(description="Effect")
+    def effect(self, boost: ManualBoost) -> str:
+        return "hidden" if boost.hide else f"× {boost.multiplier:g}"
+
+    @admin.display(description="In force", boolean=True)
+    def in_force(self, boost: ManualBoost) -> bool:
+        return boost.ended_at is None and (boost.expires_at is None or boost.expires_at > timezone.now())
+
+    @admin.display(description="Why")
+    def reason(self, boost: ManualBoost) -> str:
+        return excerpt(boost.why)

@@ -1,0 +1,124 @@
+"""Ratings, with the answer and the source that they are about; and the knowledge gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
+
+from feedback.admin.links import answer_link, page_url
+from feedback.admin.pages import Tool, ToolsAdmin, require
+from feedback.downloads import gaps_file
+from feedback.gap_selectors import MAX_DAYS, knowledge_gaps
+from feedback.models import Rating
+from ragsite.read_only_admin import ReadOnlyAdmin, excerpt
+
+GAPS_PER_PAGE = 50
+
+
+class TagFilter(admin.SimpleListFilter):
+    title = "tag"
+    parameter_name = "tag"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(value, value.replace("_", " ")) for value in Rating.Tag.values]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Rating]) -> QuerySet[Rating]:
+        # As text: SQLite has no containment for JSON. The quotes keep one tag from matching inside another.
+        return queryset.filter(tags__icontains=f'"{self.value()}"') if self.value() else queryset
+
+
+class TargetFilter(admin.SimpleListFilter):
+    title = "what was rated"
+    parameter_name = "target"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("answer", "A whole answer"), ("source", "A source")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Rating]) -> QuerySet[Rating]:
+        return queryset.filter(source__isnull=self.value() == "answer") if self.value() else queryset
+
+
+class GapForm(forms.Form):
+    collection = forms.CharField(required=False, max_length=100, help_text="A name; empty: all.")
+    days = forms.IntegerField(label="Days back", required=False, min_value=1, max_value=MAX_DAYS)
+
+    def chosen(self) -> dict[str, Any]:
+        """Only what was filled in."""
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+
+@admin.register(Rating)
+class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
+    list_display = ["score", "user", "answer", "rated_source", "tag_list", "remark", "decision", "updated_at"]
+    list_filter = ["score", TagFilter, TargetFilter, "message__decision", "message__workflow"]
+    list_select_related = ["user", "message", "source"]
+    list_per_page = 50
+    search_fields = ["comment", "user__username", "message__text", "source__title"]
+    date_hierarchy = "updated_at"
+    fields = ["user", "answer", "rated_source", "score", "tags", "comment", "created_at", "updated_at"]
+    readonly_fields = ["answer", "rated_source"]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("gaps/", view(self.gaps_view), name="feedback_gaps"),
+            path("gaps/export/", view(self.gaps_export_view), name="feedback_gaps_export"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def list_tools(self, request: HttpRequest) -> list[Tool]:
+        return [Tool("Knowledge gaps", page_url("feedback_gaps"))]
+
+    def gaps_view(self, request: HttpRequest) -> HttpResponse:
+        """Questions that were not answered well, by what they are about."""
+        require(request, "feedback.view_rating")
+        form = GapForm(request.GET)
+        gaps = knowledge_gaps(**form.chosen()) if form.is_valid() else []
+        page = Paginator(gaps, GAPS_PER_PAGE).get_page(request.GET.get("page"))
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "media": self.media,
+            "title": "Knowledge gaps",
+            "form": form,
+            "gaps": page,
+            "days": form.chosen().get("days", settings.RAG.feedback.gap_days) if form.is_valid() else None,
+            "filters": urlencode(form.chosen()) if form.is_valid() else "",
+        }
+        return TemplateResponse(request, "admin/feedback/gaps.html", context)
+
+    def gaps_export_view(self, request: HttpRequest) -> HttpResponse:
+        require(request, "feedback.view_rating")
+        form = GapForm(request.GET)
+        chosen = form.chosen() if form.is_valid() else {}
+        return gaps_file(chosen, "json" if request.GET.get("format") == "json" else "csv")
+
+    @admin.display(description="Answer")
+    def answer(self, rating: Rating) -> SafeString:
+        return answer_link(rating.message)
+
+    @admin.display(description="Source")
+    def rated_source(self, rating: Rating) -> str:
+        return str(rating.source) if rating.source else "–"
+
+    @admin.display(description="Tags")
+    def tag_list(self, rating: Rating) -> str:
+        return ", ".join(map(str, rating.tags)) or "–"
+
+    @admin.display(description="Comment")
+    def remark(self, rating: Rating) -> str:
+        return excerpt(rating.comment) or "–"
+
+    @admin.display(description="Decision", ordering="message__decision")
+    def decision(self, rating: Rating) -> str:
+        return rating.message.decision or "–"

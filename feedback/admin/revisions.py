@@ -1,0 +1,332 @@
+"""Revisions: what each changes, what was measured before it, who decided; and the switches of the whole loop."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
+from kombu.exceptions import OperationalError
+
+from feedback.admin.links import document_link, page_url, revision_link, row_url
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require
+from feedback.models import Revision, RevisionEvent
+from feedback.services.live import feedback_state
+from feedback.services.resets import reset_document, reset_rater
+from feedback.services.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.services.rounds import RoundOutcome
+from feedback.tasks import reindex_feedback
+from ragsite.errors import ConflictError, NotFoundError, UnavailableError
+from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt, json_block
+from retrieval.models import Document
+
+CHANGE = "feedback.change_revision"
+BOOSTS_PER_PAGE = 100
+WAITING = (Revision.Status.PROPOSED, Revision.Status.HELD)
+LIST = "feedback_revision_changelist"
+
+
+class RollBackForm(WhyForm):
+    freeze = forms.BooleanField(
+        label="Freeze rounds", required=False, initial=True,
+        help_text="Otherwise the next round may draw the same from the same ratings.",
+    )  # fmt: skip
+
+
+class RaterForm(WhyForm):
+    rater = forms.CharField(label="User name", max_length=150)
+    field_order = ["rater", "why"]
+
+
+class QueueForm(forms.Form):
+    """Nothing to fill in."""
+
+
+@admin.register(Revision)
+class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
+    list_display = ["name", "status", "why", "changes", "made_by", "created_at", "live_at", "live_by"]
+    list_filter = ["status"]
+    list_select_related = ["made_by", "live_by"]
+    list_per_page = 50
+    search_fields = ["=number", "reason"]
+    date_hierarchy = "created_at"
+    change_list_template = "admin/feedback/revision_list.html"
+    change_form_template = "admin/feedback/revision.html"
+    fields = [
+        "status", "reason", "parent_link", "counts", "made_by", "created_at", "live_at", "live_by", "ended_at",
+    ]  # fmt: skip
+    readonly_fields = ["parent_link", "counts"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Revision]:
+        return Revision.objects.defer("content")
+
+    def get_urls(self) -> list[URLPattern]:
+        pages: list[tuple[str, Any, str]] = [
+            ("<uuid:revision_id>/release/", self.release_view, "feedback_revision_release"),
+            ("<uuid:revision_id>/hold/", self.hold_view, "feedback_revision_hold"),
+            ("<uuid:revision_id>/roll-back/", self.roll_back_view, "feedback_revision_roll_back"),
+            ("freeze/", self.freeze_view, "feedback_freeze"),
+            ("round/", self.round_view, "feedback_round"),
+            ("reset-document/<uuid:document_id>/", self.reset_document_view, "feedback_reset_document"),
+            ("reset-rater/", self.reset_rater_view, "feedback_reset_rater"),
+        ]
+        own = [path(route, self.admin_site.admin_view(view), name=name) for route, view, name in pages]
+        return [*own, *super().get_urls()]
+
+    # -------------------------------------------------------------------------------------------- the list
+    def list_tools(self, request: HttpRequest) -> list[Tool]:
+        tools = [Tool("Boosts in force", page_url("feedback_in_force"))]
+        if not request.user.has_perm(CHANGE):
+            return tools
+        state = feedback_state()
+        if state.live:
+            tools.append(Tool("Roll back", page_url("feedback_revision_roll_back", state.live.pk)))
+        tools.append(Tool("Lift the freeze" if state.frozen else "Freeze rounds", page_url("feedback_freeze")))
+        tools.append(Tool("Reset a rater", page_url("feedback_reset_rater")))
+        return [*tools, Tool("Run a round now", page_url("feedback_round"))]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, {"state": feedback_state(), **(extra_context or {})})
+
+    @admin.display(description="Revision", ordering="number")
+    def name(self, revision: Revision) -> str:
+        return f"Revision {revision.number}"
+
+    @admin.display(description="Why")
+    def why(self, revision: Revision) -> str:
+        return excerpt(revision.reason) or "–"
+
+    @admin.display(description="Boosts")
+    def changes(self, revision: Revision) -> str:
+        counts = revision.summary
+        return f"+{counts.get('added', 0)} ±{counts.get('changed', 0)} −{counts.get('removed', 0)}"
+
+    # -------------------------------------------------------------------------------------------- one revision
+    def row_tools(self, request: HttpRequest, row: Revision) -> list[Tool]:
+        if not request.user.has_perm(CHANGE):
+            return []
+        tools = []
+        if row.status in WAITING:
+            tools.append(Tool("Make it live", page_url("feedback_revision_release", row.pk)))
+        if row.status == Revision.Status.PROPOSED:
+            tools.append(Tool("Hold it", page_url("feedback_revision_hold", row.pk)))
+        if row.status == Revision.Status.LIVE:
+            tools.append(Tool("Roll back", page_url("feedback_revision_roll_back", row.pk)))
+        return tools
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = dict(extra_context or {})
+        if (revision := self.get_object(request, object_id)) is not None:
+            boosts = revision.boosts.select_related("document", "question", "passage")
+            context["boosts"] = Paginator(boosts, BOOSTS_PER_PAGE).get_page(request.GET.get("boosts_page"))
+            context["events"] = revision.events.select_related("by")
+        return super().change_view(request, object_id, form_url, context)
+
+    @admin.display(description="Compared with")
+    def parent_link(self, revision: Revision) -> SafeString | str:
+        return revision_link(revision.parent)
+
+    @admin.display(description="Counts")
+    def counts(self, revision: Revision) -> str:
+        return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in revision.summary.items()) or "–"
+
+    # -------------------------------------------------------------------------------------------- decisions
+    def release_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
+        require(request, CHANGE)
+        revision = get_object_or_404(Revision, pk=revision_id)
+
+        def act(given: dict[str, Any]) -> str:
+            revision_release(revision=revision, by=_staff(request), why=given["why"])
+            return f"Revision {revision.number} is live."
+
+        return FormPage(
+            title=f"Make revision {revision.number} live",
+            explanation="Searches use it from now on, in spite of what the guard found. It can be rolled back.",
+            button="Make it live",
+            back=row_url(revision),
+            act=act,
+            facts=[("Status", revision.status), ("Because", revision.reason or "–"), *_measured(revision)],
+        ).response(self, request)
+
+    def hold_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
+        require(request, CHANGE)
+        revision = get_object_or_404(Revision, pk=revision_id)
+
+        def act(given: dict[str, Any]) -> str:
+            revision_hold(revision=revision, by=_staff(request), why=given["why"])
+            return f"Revision {revision.number} is held."
+
+        return FormPage(
+            title=f"Hold revision {revision.number}",
+            explanation="It does not go live unless somebody releases it.",
+            button="Hold it",
+            back=row_url(revision),
+            act=act,
+            facts=_measured(revision),
+        ).response(self, request)
+
+    def roll_back_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
+        """Of the live revision. The address names it, so that nobody rolls back another that went live meanwhile."""
+        require(request, CHANGE)
+        revision = get_object_or_404(Revision, pk=revision_id)
+
+        def act(given: dict[str, Any]) -> str:
+            if feedback_state().live_id != revision.pk:
+                raise ConflictError(f"Revision {revision.number} is not live any more; look at the one that is.")
+            target = revision_roll_back(by=_staff(request), why=given["why"], freeze=given["freeze"])
+            now = f"revision {target.number} is live again" if target else "no boosts are live"
+            return f"Revision {revision.number} is rolled back: {now}."
+
+        return FormPage(
+            title=f"Roll back revision {revision.number}",
+            explanation="Searches use the revision that was live before it, at once; without one, no boosts at all.",
+            button="Roll back",
+            back=page_url(LIST),
+            act=act,
+            form=RollBackForm,
+            facts=[("Live since", revision.live_at), ("Boosts", self.counts(revision))],
+        ).response(self, request)
+
+    def freeze_view(self, request: HttpRequest) -> HttpResponse:
+        require(request, CHANGE)
+        frozen = feedback_state().frozen
+
+        def act(given: dict[str, Any]) -> str:
+            if not feedback_freeze(by=_staff(request), why=given["why"], frozen=not frozen):
+                raise ConflictError("Somebody has done that just now.")
+            return "Rounds propose again." if frozen else "Rounds are frozen."
+
+        return FormPage(
+            title="Lift the freeze" if frozen else "Freeze rounds",
+            explanation="Rounds propose revisions again, from all that was rated meanwhile."
+            if frozen
+            else "Ratings are still gathered, but no new revision is proposed. What is live stays live.",
+            button="Lift the freeze" if frozen else "Freeze",
+            back=page_url(LIST),
+            act=act,
+        ).response(self, request)
+
+    def round_view(self, request: HttpRequest) -> HttpResponse:
+        require(request, CHANGE)
+
+        def act(_: dict[str, Any]) -> str:
+            try:
+                reindex_feedback.delay()
+            except (OperationalError, OSError) as error:
+                raise UnavailableError("The task queue is away; try again shortly.") from error
+            return "The worker has been told to run a round; its outcome will stand above the list."
+
+        return FormPage(
+            title="Run a round now",
+            explanation="The same that runs every night: new ratings become a revision, which the guard measures.",
+            button="Run it",
+            back=page_url(LIST),
+            act=act,
+            form=QueueForm,
+        ).response(self, request)
+
+    def reset_document_view(self, request: HttpRequest, document_id: UUID) -> HttpResponse:
+        require(request, CHANGE)
+        document = get_object_or_404(Document, pk=document_id)
+
+        def act(given: dict[str, Any]) -> str:
+            return _told(reset_document(document=document, by=_staff(request), why=given["why"]))
+
+        return FormPage(
+            title=f"Reset what was said of “{excerpt(document.title, 60)}”",
+            explanation="All votes on this document up to now count no more; a round then takes its boosts back. The "
+            "ratings stay, and new ones count.",
+            button="Reset",
+            back=page_url("feedback_document_evidence", document.pk),
+            act=act,
+        ).response(self, request)
+
+    def reset_rater_view(self, request: HttpRequest) -> HttpResponse:
+        require(request, CHANGE)
+
+        def act(given: dict[str, Any]) -> str:
+            rater = User.objects.filter(username=given["rater"]).first()
+            if rater is None:
+                raise NotFoundError("There is no such user.", fields={"rater": ["There is no such user."]})
+            return _told(reset_rater(rater=rater, by=_staff(request), why=given["why"]))
+
+        return FormPage(
+            title="Reset a rater",
+            explanation="All that this user has said up to now counts no more; a round then takes the boosts back that "
+            "it made. The ratings stay, and new ones count.",
+            button="Reset",
+            back=page_url(LIST),
+            act=act,
+            form=RaterForm,
+            initial={"rater": request.GET.get("rater", "")},
+        ).response(self, request)
+
+
+def _staff(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # the admin has let nobody else in
+    return request.user
+
+
+def _told(outcome: RoundOutcome) -> str:
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    return f"The votes are discarded. The round after it: {outcome.status}{reason}."
+
+
+def _measured(revision: Revision) -> list[tuple[str, Any]]:
+    guard = revision.guard
+    facts: list[tuple[str, Any]] = []
+    if guard.get("ndcg_before") is not None:
+        facts.append(("nDCG@10 of golden questions", f"{guard['ndcg_before']:.4f} → {guard['ndcg_after']:.4f}"))
+    if guard.get("worse"):
+        facts.append(("Questions that get worse", len(guard["worse"])))
+    if guard.get("churn") is not None:
+        facts.append(("Changed top results", f"{guard['churn']:.0%}"))
+    return facts
+
+
+@admin.register(RevisionEvent)
+class RevisionEventAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """The log: who did what, when and why."""
+
+    list_display = ["at", "action", "who", "because", "about", "rater"]
+    list_filter = ["action"]
+    list_select_related = ["revision", "by", "rater"]
+    list_per_page = 100
+    search_fields = ["why", "by__username", "rater__username", "=document_id"]
+    date_hierarchy = "at"
+    fields = ["at", "action", "who", "why", "about", "rater", "details"]
+    readonly_fields = ["who", "about", "details"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RevisionEvent]:
+        return RevisionEvent.objects.defer("revision__content")
+
+    @admin.display(description="Who", ordering="by")
+    def who(self, event: RevisionEvent) -> str:
+        return event.by.get_username() if event.by else "the periodic round"
+
+    @admin.display(description="Why")
+    def because(self, event: RevisionEvent) -> str:
+        return excerpt(event.why) or "–"
+
+    @admin.display(description="About")
+    def about(self, event: RevisionEvent) -> SafeString | str:
+        if event.revision:
+            return revision_link(event.revision)
+        if not event.document_id:
+            return "–"
+        document = Document.objects.filter(pk=event.document_id).first()
+        return document_link(document) if document else f"document {event.document_id} (deleted)"
+
+    @admin.display(description="Detail")
+    def details(self, event: RevisionEvent) -> SafeString | str:
+        return json_block(event.detail)
