@@ -91,6 +91,11 @@ def test_sign_up_upload_ask_cite_and_rate(open_page: OpenPage, tmp_path: Path) -
     page.reload()
     expect(page.get_by_role("button", name="Bad answer")).to_have_attribute("aria-pressed", "true")
 
+    page.emulate_media(media="print")
+    expect(page.locator(".answer .prose")).to_be_visible()
+    expect(page.locator("#composer")).to_be_hidden()
+    expect(page.locator("#sidebar")).to_be_hidden()
+
 
 @pytest.mark.usefixtures("_slow_writer")
 def test_the_same_on_a_phone(open_page: OpenPage, tmp_path: Path) -> None:
