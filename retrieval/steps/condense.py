@@ -26,6 +26,13 @@ _POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 _HAN = re.compile(f"[{HAN}]")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+# "And in 2022?", "那2022年呢？": nothing but another year is asked for.
+_ANOTHER_YEAR = re.compile(
+    r"^\W*(?:(?:and|but|so|what|how|about|in|for|was|is|it)\W+)*(?:那(?:么|麼)?\s*)?((?:19|20)\d\d)"
+    r"\s*年?(?:的话|的話)?(?:\s*呢)?\W*(?:then\W*)?$",
+    re.IGNORECASE,
+)
 _ASKS = re.compile(
     r"[?？]|^(?:what|who|whom|whose|which|when|where|why|how|is|are|do|does|did|can|could|should|may|must|tell|explain|show)\b"
     r"|什么|什麼|怎么|怎麼|如何|多少|几|幾|哪|谁|誰|吗|嗎|是否|能否|请问|請問",
@@ -70,14 +77,18 @@ def condense_without_model(question: Question) -> str:
     """The question, joined with what it leaves out.
 
     A reply to a question asked back is joined with the question it was about. A message that points back ("what about
-    2024?", "它呢？") or says very little is joined with the content of the last question.
+    2024?", "它呢？") or says very little is joined with the content of the last question; where it asks for nothing but
+    another year, that year stands in the place of the last question's.
     """
     if question.open_clarification and is_reply(question.text, question.open_clarification):
         return f"{question.open_clarification.question.strip()} ({question.text.strip()})"
     last = next((message.text for message in reversed(question.history) if message.role == "user"), "")
     if not last or not points_back(question.text):
         return question.text
-    return f"{' '.join(last.split())} {question.text.strip()}"
+    last = " ".join(last.split())
+    if (other := _ANOTHER_YEAR.match(question.text)) and len(set(_YEAR.findall(last))) == 1:
+        return _YEAR.sub(other[1], last)
+    return f"{last} {question.text.strip()}"
 
 
 def takes_up(standalone: str, opened: OpenClarification | None) -> bool:

@@ -46,6 +46,19 @@ def test_without_a_model_a_follow_up_is_joined_with_the_last_question() -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["And in 2022?", "2022", "What about 2022 then?", "那2022年呢？", "那麼2022呢"])
+def test_without_a_model_another_year_takes_the_place_of_the_last_questions(text: str) -> None:
+    history = (HistoryMessage("user", "What was the resit fee in 2023?"), HistoryMessage("assistant", "EUR 40. [1]"))
+    assert condense_without_model(ask(text, history=history)) == "What was the resit fee in 2022?"
+
+
+def test_a_comparison_with_another_year_keeps_both() -> None:
+    history = (HistoryMessage("user", "What was the resit fee in 2023?"),)
+    joined = condense_without_model(ask("How does that compare with 2025?", history=history))
+    assert "2023" in joined
+    assert "2025" in joined
+
+
 @pytest.mark.parametrize("text", ["2022", "the one of 2022", "２０２５", "both of them"])
 def test_an_option_or_a_few_words_answer_an_open_clarification(text: str) -> None:
     assert is_reply(text, YEARS)
