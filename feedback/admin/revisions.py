@@ -52,7 +52,7 @@ class QueueForm(forms.Form):
 
 @admin.register(Revision)
 class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
-    list_display = ["name", "status", "why", "changes", "made_by", "created_at", "live_at", "live_by"]
+    list_display = ["name", "status", "why", "changes", "created_at", "live_at"]
     list_filter = ["status"]
     list_select_related = ["made_by", "live_by"]
     list_per_page = 50

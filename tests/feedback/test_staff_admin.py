@@ -148,7 +148,7 @@ def test_a_revision_shows_before_and_after_what_was_measured_and_the_log(
     live_revision()
     held = held_revision(monkeypatch)
     html = html_of(staff, row_url(held))
-    assert "Held: nDCG@10 on the golden questions drops by 0.1700" in html
+    assert "nDCG@10 on the golden questions drops by 0.1700" in html
     assert "When does the library open?" in html
     assert "0.8100 → 0.6400" in html
     assert "× 1.00" in html
