@@ -48,7 +48,7 @@ export class SourcePanel {
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : [
           h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), "Open in document"),
           h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), "Original file")]),
-        scores(source.scores || {}),
+        scores(source.scores || {}, boostOrigin(answer.message, source)),
         answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
       sources.length > 1 ? h("div", { class: "panel-nav" },
         h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), "Previous"),
@@ -97,7 +97,13 @@ function meta(source) {
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 
-function scores(given) {
+/** Why ratings moved this passage, in the words of the boost step; "" where they did not. */
+function boostOrigin(message, { chunk_id: id }) {
+  const boosts = (message?.decision_path || []).filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[id]);
+  return boosts.filter(Boolean).at(-1)?.origin || "";
+}
+
+function scores(given, origin) {
   const rows = Object.entries(SCORES).filter(([name]) => given[name] !== undefined && given[name] !== null);
   if (!rows.length) return null;
   return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), "Why this passage"),
@@ -107,5 +113,6 @@ function scores(given) {
       const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
       bar.style.setProperty("--share", `${Math.max(0, Math.min(1, share)) * 100}%`);
       return h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))));
-    })));
+    })),
+    origin ? h("p", { class: "muted" }, `Feedback: ${origin}.`) : null);
 }
