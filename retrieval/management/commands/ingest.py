@@ -48,14 +48,17 @@ class Command(BaseCommand):
         parser.add_argument("--owner", default="", help="a user's name; without it the collection is public")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        files, failures = _expand(options["paths"])
         try:
-            collection = _collection(options["collection"], options["owner"])
             metadata = metadata_from(
                 {name: options[name] for name in ("department", "doc_type", "policy_year", "tags")}
             )
+            if not files:  # then no collection is made either
+                self._summarise(options["collection"], Counter(), failures)
+                sys.exit(1 if failures else 0)
+            collection = _collection(options["collection"], options["owner"])
         except AppError as error:
             raise CommandError(_sentence(error)) from error
-        files, failures = _expand(options["paths"])
         round_ = _Round(collection, metadata, failures)
         if settings.RAG.milvus.uri:
             asyncio.run(round_.run(files))
@@ -65,20 +68,18 @@ class Command(BaseCommand):
                     asyncio.run(round_.run(files))
             except milvus_lite.MilvusLiteError as error:
                 raise CommandError(str(error)) from error
-        self._summarise(round_)
+        self._summarise(round_.collection.name, round_.counts, round_.failures)
         if round_.failures:
             sys.exit(1)
 
-    def _summarise(self, round_: _Round) -> None:
-        counts = round_.counts
+    def _summarise(self, collection: str, counts: Counter[str], failures: Sequence[tuple[str, str]]) -> None:
         self.stdout.write(
-            f"{round_.collection.name}: {counts['added']} added, {counts['unchanged']} unchanged, "
-            f"{len(round_.failures)} failed"
+            f"{collection}: {counts['added']} added, {counts['unchanged']} unchanged, {len(failures)} failed"
         )
-        for name, reason in round_.failures[:MAX_NAMED_FAILURES]:
+        for name, reason in failures[:MAX_NAMED_FAILURES]:
             self.stdout.write(f"  failed: {name}: {reason}")
-        if len(round_.failures) > MAX_NAMED_FAILURES:
-            self.stdout.write(f"  … and {len(round_.failures) - MAX_NAMED_FAILURES} more")
+        if len(failures) > MAX_NAMED_FAILURES:
+            self.stdout.write(f"  … and {len(failures) - MAX_NAMED_FAILURES} more")
 
 
 class _Round:

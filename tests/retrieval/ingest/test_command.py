@@ -71,6 +71,13 @@ def test_failures_are_named_and_the_rest_is_kept(folder: Path) -> None:
     assert "nothere*.md: no such file or folder" in output
 
 
+def test_paths_that_are_not_there_make_no_collection(folder: Path) -> None:
+    status, output = ingest(folder / "nothere")
+    assert status == 1
+    assert "0 added, 0 unchanged, 1 failed" in output
+    assert not Collection.objects.exists()
+
+
 def test_globs_are_expanded(folder: Path) -> None:
     assert ingest(folder / "**" / "*.txt")[1] == "rules: 1 added, 0 unchanged, 0 failed\n"
 

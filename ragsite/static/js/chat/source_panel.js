@@ -103,13 +103,16 @@ function boostOrigin(message, { chunk_id: id }) {
   return boosts.filter(Boolean).at(-1)?.origin || "";
 }
 
+/** Standard scores have no upper end; reciprocal ranks stay below 0.1. */
+const mergedShare = (value) => value < 0.1 ? value / 0.1 : value / (value + 3);
+
 function scores(given, origin) {
   const rows = Object.entries(SCORES).filter(([name]) => given[name] !== undefined && given[name] !== null);
   if (!rows.length) return null;
   return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), "Why this passage"),
     h("dl", {}, rows.map(([name, label]) => {
       const value = given[name];
-      const share = name === "bm25" ? value / (value + 8) : name === "fused" ? value / 0.1 : name === "boost" ? value / 2 : value;
+      const share = name === "bm25" ? value / (value + 8) : name === "fused" ? mergedShare(value) : name === "boost" ? value / 2 : value;
       const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
       bar.style.setProperty("--share", `${Math.max(0, Math.min(1, share)) * 100}%`);
       return h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))));
