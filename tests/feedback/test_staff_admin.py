@@ -421,3 +421,13 @@ def test_gaps_are_shown_filtered_and_exported(staff: Client) -> None:
 
 def test_the_index_leads_to_the_gaps(staff: Client) -> None:
     assert url("feedback_gaps") in html_of(staff, reverse("admin:index"))
+
+
+def test_a_rated_conversation_and_a_rated_document_can_still_be_deleted(staff: Client) -> None:
+    _, chunk = live_revision()
+    session = Rating.objects.all()[0].message.session
+    assert staff.post(row_url(session, "delete"), {"post": "yes"}).status_code == 302
+    assert Evidence.objects.count() == 1
+    assert staff.post(row_url(chunk.document, "delete"), {"post": "yes"}).status_code == 302
+    assert not Evidence.objects.exists()
+    assert html_of(staff, url("feedback_in_force"))
