@@ -1,19 +1,23 @@
 """Ingest: which share of the time is neither embedding nor writing to the index.
 
-    python -m benchmarks.ingest [--documents 40] [--paragraphs 30] [--json]
+    python -m benchmarks.ingest [--documents 40] [--paragraphs 30] [--memory-after 100,1000] [--json]
 
 Made Markdown files go through `manage.py ingest` on a fresh site in a temporary folder, with the model server that the
-environment names, else with the model-free embedder. Each stage's time is what the ingest itself notes down.
+environment names, else with the model-free embedder. Each stage's time is what the ingest itself notes down. With
+--memory-after the resident memory of this process, and of Milvus Lite, is read whenever so many documents are in (from
+/proc, so on Linux).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -37,29 +41,48 @@ def write_files(folder: Path, documents: int, paragraphs: int) -> None:
         (folder / f"document-{number}.md").write_text("\n\n".join(parts), encoding="utf-8")
 
 
-def run(files: Path) -> tuple[dict[str, float], int, float]:
-    """Seconds per stage, chunks made, seconds in all."""
+def run(files: Path, read_memory_after: Sequence[int]) -> tuple[dict[str, float], int, float, list[str]]:
+    """Seconds per stage, chunks made, seconds in all, and a line for each reading of the memory."""
     import django
     from django.core.management import call_command
 
     django.setup()
+    from retrieval.milvus_lite import ensure_server
     from retrieval.models import Chunk, IngestJob
 
     call_command("migrate", verbosity=0)
+    paths = sorted(map(str, files.iterdir()))
     begun = time.perf_counter()
-    with redirect_stderr(StringIO()):  # its progress bar
-        call_command("ingest", str(files), collection="benchmark", stdout=StringIO())
+    memory = []
+    with redirect_stderr(StringIO()), ensure_server(os.environ["RAGSITE_DATA_DIR"]):  # stderr: its progress bar
+        done = 0
+        for upto in sorted({*(count for count in read_memory_after if count < len(paths)), len(paths)}):
+            call_command("ingest", *paths[done:upto], collection="benchmark", stdout=StringIO())
+            done = upto
+            if read_memory_after:
+                memory.append(f"after {done} documents: {_memory()}")
     elapsed = time.perf_counter() - begun
     stages: Counter[str] = Counter()
     for timings in IngestJob.objects.values_list("timings_ms", flat=True):
         stages.update(timings)
-    return {stage: ms / 1000 for stage, ms in stages.items()}, Chunk.objects.count(), elapsed
+    return {stage: ms / 1000 for stage, ms in stages.items()}, Chunk.objects.count(), elapsed, memory
+
+
+def _memory() -> str:
+    state = json.loads((Path(os.environ["RAGSITE_DATA_DIR"]) / "run" / "milvus.json").read_text())
+    return f"{_resident_mib(os.getpid())} MiB, and {_resident_mib(state['server_pid'])} MiB in Milvus Lite"
+
+
+def _resident_mib(pid: int) -> int:
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) // 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=40)
     parser.add_argument("--paragraphs", type=int, default=30)
+    parser.add_argument("--memory-after", default="", help="numbers of documents, parted by commas")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder:
@@ -67,7 +90,8 @@ def main() -> None:
         files = Path(folder) / "files"
         files.mkdir()
         write_files(files, options.documents, options.paragraphs)
-        stages, chunks, elapsed = run(files)
+        counts = [int(count) for count in options.memory_after.split(",") if count]
+        stages, chunks, elapsed, memory = run(files, counts)
     total = stages.pop("total")
     needed = sum(stages[name] for name in NEEDED)
     stages["bookkeeping"] = total - sum(stages.values())
@@ -76,7 +100,7 @@ def main() -> None:
     notes = [
         f"{options.documents} documents, {chunks} chunks, {chunks / total:.0f} chunks/s; {elapsed:.1f} s with start-up"
     ]
-    show(rows, as_json=options.json, notes=notes)
+    show(rows, as_json=options.json, notes=notes + memory)
 
 
 if __name__ == "__main__":
