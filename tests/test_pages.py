@@ -114,6 +114,11 @@ def test_the_api_reference_may_style_itself_but_run_no_inline_script(client: Cli
     assert not re.search(r"<script(?![^>]*\bsrc=)", page.content.decode())
 
 
+@pytest.mark.parametrize("path", ["/api/schema", "/api/docs"])
+def test_the_description_of_the_api_needs_no_login(client: Client, db: None, path: str) -> None:
+    assert client.get(path).status_code == 200
+
+
 def test_an_odd_host_header_adds_nothing_to_the_policy(client: Client) -> None:
     response = client.get("/accounts/login/", headers={"Host": "x; script-src *"})
     assert "script-src *" not in response.headers.get("Content-Security-Policy", "")
