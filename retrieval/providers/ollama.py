@@ -254,6 +254,7 @@ class OllamaEmbedder:
         self._server = server
         self._space = space
         self._cache = cache
+        self._batch_size = settings.embed_batch_size
         self._query_prefix, self._document_prefix = prefixes(space.model)
         self._model = OllamaEmbeddings(
             model=space.model,
@@ -269,10 +270,19 @@ class OllamaEmbedder:
         return self._space
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        size = self._settings.embed_batch_size
+        """A batch that takes too long is halved: without a GPU a model may embed ten texts in the time limit, not 32."""
         rows: list[Vectors] = [np.zeros((0, self._space.dim), dtype=np.float32)]
-        for start in range(0, len(texts), size):
-            rows.append(await self._embed([self._document_prefix + text for text in texts[start : start + size]]))
+        start = 0
+        while start < len(texts):
+            batch = [self._document_prefix + text for text in texts[start : start + self._batch_size]]
+            try:
+                rows.append(await self._embed(batch))
+            except EmbeddingUnavailableError as error:
+                if len(batch) == 1 or not isinstance(error.__cause__, ModelTimeoutError):
+                    raise
+                self._batch_size = len(batch) // 2
+            else:
+                start += len(batch)
         return np.concatenate(rows)
 
     async def embed_query(self, text: str) -> NDArray[np.float32]:

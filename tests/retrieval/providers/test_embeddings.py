@@ -68,9 +68,24 @@ async def test_every_failure_has_its_reason(
     ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], reason: str
 ) -> None:
     ollama.reply(endpoint="embed", **reply)
-    model = await embedder(registry, embed_timeout_s=0.2)
+    model = await embedder(registry, embed_timeout_s=0.2 if "delay_s" in reply else 20)
     with pytest.raises(EmbeddingUnavailableError, match=reason):
         await model.embed_query("text")
+
+
+async def test_a_batch_that_takes_too_long_is_halved(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endpoint="embed", delay_s=30, times=1)
+    model = await embedder(registry, embed_timeout_s=2)
+    vectors = await model.embed_documents(["one", "two", "three", "four"])
+    assert vectors.shape == (4, EMBED_DIM)
+    assert [len(request.body["input"]) for request in ollama.embeds] == [4, 2, 2]
+
+
+async def test_a_single_text_that_takes_too_long_is_an_error(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endpoint="embed", delay_s=30)
+    model = await embedder(registry, embed_timeout_s=0.3)
+    with pytest.raises(EmbeddingUnavailableError, match="timed out"):
+        await model.embed_documents(["one"])
 
 
 async def test_server_that_is_down(ollama: OllamaServer, registry: RegistryMaker) -> None:
