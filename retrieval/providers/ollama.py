@@ -270,7 +270,7 @@ class OllamaEmbedder:
         return self._space
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """A batch that takes too long is halved: without a GPU a model may embed ten texts in the time limit, not 32."""
+        """A batch that takes too long is halved: without a GPU a model may embed ten texts in time, but not 32."""
         rows: list[Vectors] = [np.zeros((0, self._space.dim), dtype=np.float32)]
         start = 0
         while start < len(texts):
