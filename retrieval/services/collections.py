@@ -84,7 +84,8 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
 
 def collection_of_ones_own(*, user: User, name: str) -> Collection:
     """The user's own collection of this name, made private where there is none, whoever else has one of that name."""
-    found = Collection.objects.filter(owner=user, name=name).first()
+    asked = name.replace("\0", "\ufffd")  # PostgreSQL refuses the character itself
+    found = Collection.objects.filter(owner=user, name=asked).first()
     if found is not None:
         return found
     try:
