@@ -108,7 +108,7 @@ class Grade:
             grades = await self._complete(documents, fresh, given, estimate)
             if use_model and (failures := [reason for reason in given if isinstance(reason, str)]):
                 step.degrade(f"{len(failures)} of {len(fresh)} documents were graded without a model: {failures[0]}")
-            graded = _graded(documents, before | grades)
+            graded = _graded(documents, before | grades, boost_share=self.tools.settings.rerank.boost_share)
             _describe(step, graded, fresh)
             return replace(graded, grades=before | grades)
 
@@ -210,11 +210,11 @@ def as_share(value: float) -> float:
     return min(1.0, max(0.0, value / unit))
 
 
-def _graded(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> Graded:
+def _graded(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade], *, boost_share: float) -> Graded:
     """Those that passed by their score; the others as they were found: how surely one is rejected says nothing of how
     near it comes."""
     scores = [grades[grade_key(document)].score for document in documents]
-    ranked = rerank(documents, scores)
+    ranked = rerank(documents, scores, boost_share=boost_share)
     scored = {document.chunk_id: document for document in ranked}
     passed = [document for document in ranked if grades[grade_key(document)].relevant]
     rejected = [scored[document.chunk_id] for document in documents if not grades[grade_key(document)].relevant]

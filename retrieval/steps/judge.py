@@ -232,13 +232,11 @@ def scale(judgement: RetrievalJudgement, lexical: Sequence[float]) -> list[float
     ]
 
 
-def rerank(
-    pool: Sequence[ScoredChunk], scores: Sequence[float], *, boost_share: float = 0.5
-) -> tuple[ScoredChunk, ...]:
+def rerank(pool: Sequence[ScoredChunk], scores: Sequence[float], *, boost_share: float) -> tuple[ScoredChunk, ...]:
     """By score × boost^boost_share; equal ones stay in the order that retrieval and ratings gave them.
 
     A judge reads the text anew and knows nothing of what users found, so a part of their word counts on. It moves
-    passages, not verdicts: `rerank` stays the judge's own score.
+    passages, not verdicts: `rerank` stays the judge's own score. `boost_share`: of the settings; 0: nothing counts on.
     """
     scored = [
         replace(

@@ -137,7 +137,8 @@ class Reflect:
                     timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
                 )
                 by_model = scores is not None
-            result = weigh(question, shown, scores or lexical, planned)
+            boost_share = self.tools.settings.rerank.boost_share
+            result = weigh(question, shown, scores or lexical, planned, boost_share=boost_share)
             result = replace(result, by_model=by_model, holds_answer=lexical.relevance)
             step.detail |= _as_detail(result)
             step.summary = (
@@ -179,7 +180,9 @@ class Reflect:
         )
 
 
-def weigh(question: str, shown: Sequence[ScoredChunk], scores: _Scores, planned: PlannedSettings) -> Reflection:
+def weigh(
+    question: str, shown: Sequence[ScoredChunk], scores: _Scores, planned: PlannedSettings, *, boost_share: float
+) -> Reflection:
     """The three scores as one, the outcome, and what is wrong. Passages that are beside the point weigh everything
     down: being complete and true about something else is worth nothing."""
     relevance = scores.relevance
@@ -198,7 +201,7 @@ def weigh(question: str, shown: Sequence[ScoredChunk], scores: _Scores, planned:
         factuality=scores.factuality,
         score=score,
         outcome=outcome,
-        passages=rerank(shown, scores.grades),
+        passages=rerank(shown, scores.grades, boost_share=boost_share),
         problems=problems,
         missing=scores.missing,
     )

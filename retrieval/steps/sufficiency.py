@@ -66,7 +66,7 @@ class RelevanceEvaluator:
         """
         asked = without_chat(question, ()) or question  # "help me find" stands in no document
         grading = await asyncio.to_thread(grade_passages, asked, candidates, listed=listed, semantic=semantic)
-        ranked = rerank(candidates, grading.passages)
+        ranked = rerank(candidates, grading.passages, boost_share=self.tools.settings.rerank.boost_share)
         async with run.trace.step("assess") as step:
             ask: Coroutine[Any, Any, SufficiencyVerdict | None] = self._ask_model(question, ranked[:most], language)
             said = None
