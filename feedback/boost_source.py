@@ -1,7 +1,8 @@
 """`retrieval.ports.BoostSource` over the live revision, kept in memory.
 
 The pointer's version is looked at every few seconds, beside the searches; another revision is loaded beside them too,
-and then put in place in one assignment. A search works on the snapshot that it found when it began.
+and then put in place in one assignment. Who asks is given the snapshot that is in place, and keeps it: a search, or an
+answer with all of its searches, works on one revision.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -44,19 +45,9 @@ class LiveBoosts:
         self._checked = 0.0
         self._refreshing: asyncio.Task[None] | None = None
 
-    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+    async def current(self) -> SnapshotBoosts:
         """Raises UnavailableError when no revision could be read yet."""
-        snapshot = await self._current()
-        if snapshot.is_empty and not self._settings.exploration:
-            return Boosts(revision=snapshot.revision)
-        vectors: Mapping[EmbeddingSpace, NDArray[np.float32]] = {}
-        degraded = ""
-        if snapshot.spaces and snapshot.touches(candidates):
-            vectors, degraded = await self._vectors(query, snapshot.spaces)
-        found = await asyncio.to_thread(_evaluate, snapshot, query, vectors, candidates)
-        if self._settings.exploration:
-            found = explored(found, snapshot, query, candidates, share=self._settings.exploration)
-        return replace(found, degraded=degraded)
+        return SnapshotBoosts(snapshot=await self._current(), models=self._models, settings=self._settings)
 
     async def _current(self) -> Snapshot:
         """The first one is waited for, later ones are not."""
@@ -81,6 +72,28 @@ class LiveBoosts:
             logger.warning("The live ratings could not be read, going on with the last ones: %s", error)
         self._checked = time.monotonic()
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotBoosts:
+    """`retrieval.ports.RevisionBoosts` of one snapshot."""
+
+    snapshot: Snapshot
+    models: Models
+    settings: FeedbackSettings
+
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+        snapshot, exploration = self.snapshot, self.settings.exploration
+        if snapshot.is_empty and not exploration:
+            return Boosts(revision=snapshot.revision)
+        vectors: Mapping[EmbeddingSpace, NDArray[np.float32]] = {}
+        degraded = ""
+        if snapshot.spaces and snapshot.touches(candidates):
+            vectors, degraded = await self._vectors(query, snapshot.spaces)
+        found = await asyncio.to_thread(_evaluate, snapshot, query, vectors, candidates)
+        if exploration:
+            found = explored(found, snapshot, query, candidates, share=exploration)
+        return replace(found, degraded=degraded)
+
     async def _vectors(
         self, query: str, spaces: Sequence[EmbeddingSpace]
     ) -> tuple[dict[EmbeddingSpace, NDArray[np.float32]], str]:
@@ -92,7 +105,7 @@ class LiveBoosts:
 
     async def _vector(self, query: str, space: EmbeddingSpace) -> NDArray[np.float32] | str:
         try:
-            embedder = await self._models.embedder(space)
+            embedder = await self.models.embedder(space)
             return await embedder.embed_query(query)
         except EmbeddingUnavailableError as error:
             return error.reason

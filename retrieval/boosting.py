@@ -13,11 +13,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsite.errors import AppError
-from retrieval.ports import BoostSource, ChunkStore, Searcher, SearchRequest, SearchResult
+from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, Searcher, SearchRequest, SearchResult
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, SearchScope
 
 FLOOR = 0.1  # of the worst one's share, so that its boost counts too
 NO_BOOST = Boost(multiplier=1.0)
+
+
+class OneRevision:
+    """Of one answer: all of its searches, also those side by side, work on the revision that the first of them met.
+
+    Another one may go live between two searches; with both, the second could undo what the first had found by ratings.
+    """
+
+    def __init__(self) -> None:
+        self._met: RevisionBoosts | None = None
+
+    async def of(self, source: BoostSource) -> RevisionBoosts:
+        """Raises UnavailableError; then the next search tries again."""
+        if self._met is None:
+            current = await source.current()
+            if self._met is None:  # another search of this answer may have been quicker
+                self._met = current
+        return self._met
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +109,8 @@ async def search_with_boosts(
     begun = time.perf_counter()
     try:
         async with asyncio.timeout(timeout_s):
-            found = await boosts.boosts(request.queries[0].text, (*result.candidates, *result.contenders))
+            live = await boosts.current()
+            found = await live.boosts(request.queries[0].text, (*result.candidates, *result.contenders))
             boosted = await put_boosts(result, found, store=store, scope=request.scope)
     except (AppError, TimeoutError) as error:
         reason = f"ratings could not be used: {str(error) or 'they took too long'}"

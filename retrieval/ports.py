@@ -275,11 +275,19 @@ class Searcher(Protocol):
         ...
 
 
-class BoostSource(Protocol):
-    """Multipliers from users' ratings (`feedback.boost_source`)."""
+class RevisionBoosts(Protocol):
+    """Multipliers from users' ratings, all of one revision, whatever goes live meanwhile."""
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
-        """For those of the candidates that ratings lift or lower; all of one revision. Raises UnavailableError."""
+        """For those of the candidates that ratings lift or lower. Raises UnavailableError."""
+        ...
+
+
+class BoostSource(Protocol):
+    """Where ratings' multipliers come from (`feedback.boost_source`)."""
+
+    async def current(self) -> RevisionBoosts:
+        """Those of the revision that is live now. Raises UnavailableError."""
         ...
 
 

@@ -46,7 +46,8 @@ class Retrieve:
             try:
                 async with asyncio.timeout(limit):
                     found: tuple[ScoredChunk | Contender, ...] = (*result.candidates, *result.contenders)
-                    boosts = await self.tools.boosts.boosts(request.queries[0].text, found)
+                    revision = await run.revision.of(self.tools.boosts)
+                    boosts = await revision.boosts(request.queries[0].text, found)
                     boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
             except (AppError, TimeoutError) as error:
                 step.degrade(f"ratings could not be used: {str(error) or 'they took too long'}")

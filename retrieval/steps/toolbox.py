@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ragsite.rag_settings import RagSettings
+from retrieval.boosting import OneRevision
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
@@ -68,6 +69,7 @@ class Run:
     trace: Trace
     deadline: Deadline
     first_search: FirstSearch
+    revision: OneRevision = field(default_factory=OneRevision)  # of users' ratings
 
     @classmethod
     def start(cls, trace: Trace, settings: RagSettings, *, timeout_s: float | None = None) -> Run:

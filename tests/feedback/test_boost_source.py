@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from feedback.services.live import vector_encode
 from feedback.services.revisions import revision_roll_back
 from feedback.services.rounds import feedback_round
 from ragsite.errors import UnavailableError
+from retrieval.boosting import OneRevision
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, Scores
+from retrieval.values import Boosts, Contender, EmbeddingSpace, Scores
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import liked, passage
 
@@ -52,12 +53,13 @@ def source(models: Models | None = None, **fields: Any) -> LiveBoosts:
     return LiveBoosts(models or Models(), settings.RAG.feedback)  # type: ignore[arg-type]
 
 
+async def ask(live: LiveBoosts, query: str, hits: Sequence[Contender]) -> Boosts:
+    """As a search does."""
+    return await (await live.current()).boosts(query, hits)
+
+
 def hit(chunk: Any) -> Contender:
     return Contender(chunk_id=str(chunk.pk), document_id=str(chunk.document_id), scores=Scores(fused=1.0))
-
-
-def by_chunk(boosts: Boosts) -> Mapping[str, Boost]:
-    return boosts.by_chunk
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +78,7 @@ async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
     chunk = await sync_to_async(passage)("Ten books.")
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
-    boosts = await source().boosts("how many book may I borrow", [hit(chunk)])
+    boosts = await ask(source(), "how many book may I borrow", [hit(chunk)])
     boost = boosts.by_chunk[str(chunk.pk)]
     assert boost.multiplier > 1.4
     assert boost.origin == "2 people found this useful for similar questions"
@@ -86,14 +88,14 @@ async def test_ratings_lift_a_passage_for_the_question_and_say_why() -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_without_a_revision_nothing_is_boosted() -> None:
     chunk = await sync_to_async(passage)("Ten books.")
-    assert (await source().boosts(QUESTION, [hit(chunk)])).by_chunk == {}
+    assert (await ask(source(), QUESTION, [hit(chunk)])).by_chunk == {}
 
 
 @pytest.mark.django_db(transaction=True)
 async def test_another_revision_is_seen_without_a_restart(staff: User) -> None:
     chunk = await sync_to_async(passage)("Ten books.")
     live = source()
-    assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk == {}
+    assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk == {}
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
     await _until(live, chunk, boosted=True)
@@ -103,7 +105,7 @@ async def test_another_revision_is_seen_without_a_restart(staff: User) -> None:
 
 async def _until(live: LiveBoosts, chunk: Any, *, boosted: bool) -> None:
     async with asyncio.timeout(60):
-        while bool((await live.boosts(QUESTION, [hit(chunk)])).by_chunk) != boosted:
+        while bool((await ask(live, QUESTION, [hit(chunk)])).by_chunk) != boosted:
             await asyncio.sleep(0.01)
 
 
@@ -117,7 +119,7 @@ async def test_searches_during_a_switch_see_one_revision_or_the_other(staff: Use
 
     async def search() -> None:
         while not done.is_set():
-            boosts = await live.boosts(QUESTION, [hit(first), hit(second)])
+            boosts = await ask(live, QUESTION, [hit(first), hit(second)])
             seen.add((bool(boosts.revision), len(boosts.by_chunk)))
             await asyncio.sleep(0)
 
@@ -132,21 +134,35 @@ async def test_searches_during_a_switch_see_one_revision_or_the_other(staff: Use
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_what_an_answer_was_given_stays_when_another_revision_goes_live(staff: User) -> None:
+    chunk = await sync_to_async(passage)("Ten books.")
+    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(feedback_round)()
+    live, answer = source(), OneRevision()
+    before = await (await answer.of(live)).boosts(QUESTION, [hit(chunk)])
+    await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
+    await _until(live, chunk, boosted=False)
+    assert await (await answer.of(live)).boosts(QUESTION, [hit(chunk)]) == before
+    assert before.by_chunk
+    assert not (await (await OneRevision().of(live)).boosts(QUESTION, [hit(chunk)])).by_chunk
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_a_database_that_fails_keeps_the_last_revision(monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = await sync_to_async(passage)("Ten books.")
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
     live = source()
-    assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk
+    assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
 
     def away() -> int:
         raise DatabaseError("gone")
 
     monkeypatch.setattr(boost_source, "live_version", away)
     for _ in range(3):
-        assert (await live.boosts(QUESTION, [hit(chunk)])).by_chunk
+        assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
     with pytest.raises(UnavailableError):
-        await source().boosts(QUESTION, [hit(chunk)])
+        await ask(source(), QUESTION, [hit(chunk)])
 
 
 def embedded(text: str) -> Any:
@@ -166,9 +182,9 @@ async def test_without_its_model_a_question_is_compared_by_words_and_that_is_tol
     await QuestionVector.objects.acreate(
         question=question, embedding_model="test-embed", embedding_dim=2, vector=vector
     )
-    near = await source().boosts("Quite other words?", [hit(chunk)])
+    near = await ask(source(), "Quite other words?", [hit(chunk)])
     assert near.by_chunk[str(chunk.pk)].multiplier > 1.4  # its vector is the same
-    away = await source(Models(away=True)).boosts(QUESTION, [hit(chunk)])
+    away = await ask(source(Models(away=True)), QUESTION, [hit(chunk)])
     assert away.by_chunk[str(chunk.pk)].multiplier > 1.4
     assert away.degraded == "rated questions were compared by words alone: Ollama is not reachable"
 
@@ -178,7 +194,7 @@ async def test_a_share_of_searches_shows_what_nobody_has_rated_first_among_equal
     rag_settings(feedback={"exploration": 0.5})
     chunk = await sync_to_async(passage)("Ten books.")
     live = source()
-    explored = [bool((await live.boosts(f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
-    again = [bool((await live.boosts(f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
+    explored = [bool((await ask(live, f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
+    again = [bool((await ask(live, f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
     assert explored == again
     assert 5 < sum(explored) < 35

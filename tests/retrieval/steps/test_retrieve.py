@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from retrieval.boosting import put_boosts, ranked_with
+import pytest
+
+from ragsite.errors import UnavailableError
+from retrieval.boosting import OneRevision, put_boosts, ranked_with
 from retrieval.ports import SearchResult
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope, StoredChunk
 from tests.retrieval.steps.fakes import SCOPE, chunk, scored
@@ -86,3 +90,32 @@ async def test_a_text_that_stands_there_already_does_not_come_up_again() -> None
     result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.9),))
     boosted = await put_boosts(result, times(k3=1.2), store=Store(chunk(3, "Text  1")), scope=SCOPE)
     assert ids(boosted.candidates) == ["k1", "k2"]
+
+
+class Ratings:
+    """Each revision is a name; the first `failing` calls can't be answered."""
+
+    def __init__(self, *, failing: int = 0) -> None:
+        self.asked, self.failing = 0, failing
+
+    async def current(self) -> str:
+        self.asked += 1
+        number = self.asked
+        await asyncio.sleep(0)
+        if number <= self.failing:
+            raise UnavailableError
+        return f"revision {number}"
+
+
+async def test_searches_of_one_answer_that_run_side_by_side_get_the_same_revision() -> None:
+    one, ratings = OneRevision(), Ratings()
+    met = await asyncio.gather(*(one.of(ratings) for _ in range(3)))
+    assert len(set(met)) == 1
+    assert await one.of(ratings) in met
+
+
+async def test_where_the_ratings_could_not_be_read_the_next_search_tries_again() -> None:
+    one, ratings = OneRevision(), Ratings(failing=1)
+    with pytest.raises(UnavailableError):
+        await one.of(ratings)
+    assert await one.of(ratings) == await one.of(ratings) == "revision 2"

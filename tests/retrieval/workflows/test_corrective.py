@@ -436,9 +436,12 @@ class RatingBoosts:
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
 
-    async def boosts(self, query: str, candidates: Any) -> Boosts:
+    async def current(self) -> RatingBoosts:
         if self.error:
             raise self.error
+        return self
+
+    async def boosts(self, query: str, candidates: Any) -> Boosts:
         return Boosts(by_chunk={candidates[-1].chunk_id: Boost(multiplier=2.0)})
 
 
@@ -452,6 +455,35 @@ async def test_ratings_that_can_not_be_read_are_done_without(offline) -> None:
     result, trace, _ = await answer(CLEAR, boosts=RatingBoosts(UnavailableError()))
     assert result.decision == "ANSWER"
     assert "boost" in {entry["step"] for entry in trace.degraded}
+
+
+async def test_an_answer_works_on_one_revision_of_the_ratings_however_often_it_searches(online) -> None:
+    """Another revision is live whenever somebody asks: the next answer has it, and none has two."""
+
+    class Revision:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        async def boosts(self, query: str, candidates: Any) -> Boosts:
+            return Boosts(revision=f"revision {self.number}")
+
+    class Switching:
+        asked = 0
+
+        async def current(self) -> Revision:
+            self.asked += 1
+            await asyncio.sleep(0)
+            return Revision(self.asked)
+
+    online.reply(match='"verdict"', json=judgement("REFINE", 0.1, 0.1, 0.1, missing="parking"))
+    source = Switching()
+    seen = []
+    for _ in range(2):
+        _, trace, _ = await answer(UNKNOWN + " books room Wi-Fi resit", boosts=source)
+        seen.append([step.detail["revision"] for step in trace.steps if step.name == "boost"])
+    assert min(map(len, seen)) > 1
+    assert [len(set(revisions)) for revisions in seen] == [1, 1]
+    assert set(seen[0]).isdisjoint(seen[1])
 
 
 async def test_relaxed_filters_and_missing_legs_stand_in_the_path(offline) -> None:
