@@ -22,6 +22,7 @@ from chat import selectors
 from chat.api.serializers import AskSerializer
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.following import follow
+from chat.json_values import clean_text
 from chat.models import Message
 from chat.services.ask import ask, session_group
 from chat.services.stop import message_stop
@@ -149,7 +150,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         event: dict[str, Any] = {"type": "error", "done": True, "code": error.code, "content": error.message}
         event["fields"] = error.fields
         if isinstance(message_id, str):
-            event["message_id"] = message_id[:100]
+            event["message_id"] = clean_text(message_id[:100])
         if error.retry_after_s:
             event["retry_after_s"] = error.retry_after_s
         await self._send(event)

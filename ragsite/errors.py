@@ -29,13 +29,26 @@ class AppError(Exception):
         retry_after_s: int | None = None,
     ) -> None:
         self.message = message or self.message
-        self.fields = dict(fields or {})
+        self.fields = _encodable(dict(fields or {}))
         self.retry_after_s = retry_after_s
         super().__init__(self.message)
 
     def as_dict(self) -> dict[str, Any]:
         """The body of an error answer: `{"error": {"code", "message", "fields"}}`."""
         return {"error": {"code": self.code, "message": self.message, "fields": self.fields}}
+
+
+def _encodable(value: Any) -> Any:
+    """Fields quote what was sent; half a surrogate pair in it could not be sent back, and becomes a question mark."""
+    match value:
+        case Mapping():
+            return {_encodable(name): _encodable(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_encodable(item) for item in value]
+        case str() if not value.isascii():
+            return value.encode("utf-8", "replace").decode("utf-8")
+        case _:
+            return value
 
 
 class InvalidInputError(AppError):

@@ -23,6 +23,11 @@ def test_validation_names_the_fields() -> None:
     assert body(ValidationError({"top_k": ["Too large."]})) == (400, "invalid", {"top_k": ["Too large."]})
 
 
+def test_what_cannot_be_encoded_is_not_quoted_back() -> None:
+    fields = body(ValidationError({"\ud800": ['"\ud83d" is not a valid choice.', "有效"]}))[2]
+    assert fields == {"?": ['"?" is not a valid choice.', "有效"]}
+
+
 def test_not_found_of_django_has_the_same_form() -> None:
     assert body(Http404())[:2] == (404, "not_found")
 
