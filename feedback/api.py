@@ -16,6 +16,7 @@ from feedback import selectors
 from feedback.models import Rating
 from feedback.services.ratings import MAX_COMMENT_CHARS, rating_delete, rating_set
 from feedback.thumbs import thumb_of
+from retrieval.api.strict_fields import TextField
 
 
 class RatingInputSerializer(serializers.Serializer[Any]):
@@ -26,7 +27,7 @@ class RatingInputSerializer(serializers.Serializer[Any]):
     tags = serializers.ListField(
         child=serializers.ChoiceField(choices=Rating.Tag.choices), required=False, max_length=20
     )
-    comment = serializers.CharField(required=False, allow_blank=True, max_length=MAX_COMMENT_CHARS)
+    comment = TextField(required=False, allow_blank=True, max_length=MAX_COMMENT_CHARS)
 
 
 class RatingSerializer(serializers.Serializer[Rating]):

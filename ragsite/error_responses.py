@@ -73,6 +73,13 @@ def json_error(error: AppError) -> JsonResponse:
     return response
 
 
+def method_not_allowed(request: HttpRequest, allowed: list[str]) -> JsonResponse:
+    """405, with what is allowed."""
+    message = f"{request.method} is not possible here; use {' or '.join(allowed)}."
+    body = {"error": {"code": CODES[405], "message": message, "fields": {}}}
+    return JsonResponse(body, status=405, headers={"Allow": ", ".join(allowed)})
+
+
 def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -> JsonResponse | Any:
     if request.path.startswith(("/api/", "/healthz", "/readyz")):
         return JsonResponse({"error": {"code": code, "message": message, "fields": {}}}, status=status)

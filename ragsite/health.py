@@ -11,17 +11,19 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any
 
 import redis.asyncio
-from asgiref.sync import sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from django_prometheus.exports import ExportToDjangoView
 
-from ragsite.error_responses import json_error
+from ragsite.error_responses import json_error, method_not_allowed
 from ragsite.errors import AppError, PermissionDeniedError
 from retrieval.engine import get_engine
 
@@ -35,11 +37,30 @@ class NotReadyError(Exception):
     """A dependency is away; the message may be shown to anybody."""
 
 
+def looked_at_only(view: Callable[..., Any]) -> Callable[..., Any]:
+    """GET and HEAD; the rest is 405 in the form of all errors. Nothing is changed, so no CSRF token is asked for."""
+
+    def refused(request: HttpRequest) -> HttpResponse | None:
+        return None if request.method in ("GET", "HEAD") else method_not_allowed(request, ["GET", "HEAD"])
+
+    @wraps(view)
+    async def asked(request: HttpRequest) -> HttpResponse:
+        return refused(request) or await view(request)
+
+    @wraps(view)
+    def asked_in_a_thread(request: HttpRequest) -> HttpResponse:
+        return refused(request) or view(request)
+
+    return csrf_exempt(asked if iscoroutinefunction(view) else asked_in_a_thread)
+
+
+@looked_at_only
 async def healthz(request: HttpRequest) -> JsonResponse:
     """200 as long as the process answers; asks nobody."""
     return JsonResponse({"status": "ok"})
 
 
+@looked_at_only
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
@@ -125,6 +146,7 @@ async def _channel_layer() -> str:
     return ""
 
 
+@looked_at_only
 def metrics(request: HttpRequest) -> HttpResponse:
     """Prometheus text for staff, for who knows RAGSITE_METRICS_TOKEN, or, where none is set, for this machine."""
     if not _may_read_metrics(request):

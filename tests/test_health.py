@@ -34,6 +34,14 @@ async def test_healthz_needs_no_database(async_client: AsyncClient) -> None:
     assert (await async_client.get("/healthz")).json() == {"status": "ok"}
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_they_are_only_looked_at(path: str, method: str) -> None:
+    answer = getattr(Client(enforce_csrf_checks=True), method)(path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert answer.json()["error"]["code"] == "method_not_allowed"
+
+
 async def test_ready_when_all_are_fine(async_client: AsyncClient, dependencies: pytest.MonkeyPatch) -> None:
     status, told = await ready(async_client)
     assert status == 200

@@ -17,7 +17,6 @@ from rest_framework.response import Response
 
 from chat import selectors
 from chat.api.base import ChatView, errors, user_of
-from chat.api.serializers import TextField
 from chat.api.streaming import EVENT_STREAM, KEEP_ALIVE, finished_message
 from chat.errors import MessageNotFoundError
 from chat.models import Message
@@ -25,6 +24,7 @@ from chat.react_events import WORKFLOW, answer_of, seed_events, steps_of
 from chat.runs import Assignment
 from chat.services.ask import Ask, ask
 from ragsite.errors import AppError, PermissionDeniedError
+from retrieval.api.strict_fields import TextField
 
 EVENTS = OpenApiResponse(
     OpenApiTypes.STR,

@@ -13,11 +13,12 @@ from rest_framework.response import Response
 
 from chat.api.base import ChatView, errors, user_of
 from chat.api.chat import EVENTS
-from chat.api.serializers import StrictSerializer, TextField, WholeNumberField
+from chat.api.serializers import StrictSerializer
 from chat.api.streaming import EVENT_STREAM, event_stream, finished_message, wants_events
 from chat.self_corrective import WORKFLOW, response_data
 from chat.services.ask import Ask, ask
 from ragsite.errors import InvalidInputError
+from retrieval.api.strict_fields import IdField, TextField, WholeNumberField
 from retrieval.values import AnswerOptions
 
 
@@ -73,9 +74,7 @@ class SelfCorrectiveSerializer(serializers.Serializer[Any]):
         help_text="Share of relevant documents to answer from; 0.6 by default, 0.8 is strict, 0.4 relaxed.",
     )
     milvusConfig = MilvusConfigSerializer(required=False, allow_null=True)
-    sessionId = serializers.UUIDField(
-        required=False, allow_null=True, help_text="Go on in this conversation; a new one by default."
-    )
+    sessionId = IdField(required=False, allow_null=True, help_text="Go on in this conversation; a new one by default.")
 
     def ask(self) -> Ask:
         """Raises InvalidInputError for an address that is not allowed, or a number beyond the site's limits."""

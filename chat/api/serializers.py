@@ -9,35 +9,13 @@ from rest_framework import serializers
 
 from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.services.ask import Ask
+from retrieval.api.strict_fields import FlagField, IdField, TextField, WholeNumberField
 from retrieval.values import AnswerOptions, SearchFilters
 
 MAX_NAMES = 50
 
 
 # ------------------------------------------------------------------------------------------------ input
-class TextField(serializers.CharField):
-    """A string and nothing that could be turned into one."""
-
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class WholeNumberField(serializers.IntegerField):
-    def to_internal_value(self, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class FlagField(serializers.BooleanField):
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
-
-
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses fields that it does not know: a misspelt filter would otherwise silently not filter."""
 
@@ -93,7 +71,7 @@ class AskSerializer(RequestSerializer):
     """A question. Only `message` is required."""
 
     message = TextField(trim_whitespace=True, help_text="At most 8,000 characters by default.")
-    session_id = serializers.UUIDField(required=False, allow_null=True, help_text="None: a new session.")
+    session_id = IdField(required=False, allow_null=True, help_text="None: a new session.")
 
     def ask(self, *, session_id: UUID | None = None) -> Ask:
         """The question; in `session_id` unless it names a session itself."""

@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.errors import NotFoundError
+from retrieval.api.strict_fields import TextField
 
 TAG = "feedback for staff"
 Row = TypeVar("Row", bound=Model)
@@ -51,7 +52,7 @@ class StaffView(APIView):
 class WhySerializer(serializers.Serializer[Any]):
     """A decision by a person has a reason; it is kept in the log."""
 
-    why = serializers.CharField(max_length=500)
+    why = TextField(max_length=500)
 
 
 ERRORS = {

@@ -22,6 +22,7 @@ from feedback.models import ManualBoost
 from feedback.services.manual import manual_boost_end, manual_boost_set
 from feedback.staff_api.base import TAG, StaffPagination, StaffView, WhySerializer, errors, one, page_of, read, staff_of
 from ragsite.errors import ConflictError
+from retrieval.api.strict_fields import IdField
 from retrieval.models import Document
 
 MANUAL = ManualBoost.objects.select_related("document", "created_by", "ended_by")
@@ -44,8 +45,8 @@ class ManualBoostSerializer(serializers.ModelSerializer[ManualBoost]):
 
 
 class ManualBoostInputSerializer(WhySerializer):
-    document = serializers.UUIDField()
-    chunk_id = serializers.UUIDField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
+    document = IdField()
+    chunk_id = IdField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
     multiplier = serializers.FloatField(required=False, min_value=0.5, max_value=2.0)
     hide = serializers.BooleanField(required=False)
     expires_at = serializers.DateTimeField(required=False, allow_null=True)

@@ -21,6 +21,7 @@ from feedback.services.golden import Relevant, collection_find, golden_save
 from feedback.services.golden_files import golden_import
 from feedback.staff_api.base import TAG, StaffView, errors, one, page_of, read, staff_of
 from ragsite.errors import InvalidInputError
+from retrieval.api.strict_fields import IdField, TextField
 from retrieval.models import Collection
 
 GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
@@ -50,14 +51,14 @@ class GoldenQuestionSerializer(serializers.ModelSerializer[GoldenQuestion]):
 
 
 class RelevanceInputSerializer(serializers.Serializer[Any]):
-    document = serializers.UUIDField()
-    chunk_id = serializers.UUIDField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
+    document = IdField()
+    chunk_id = IdField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
     grade = serializers.IntegerField(min_value=1, max_value=3, default=1, help_text="1 partly … 3 fully.")
 
 
 class GoldenInputSerializer(serializers.Serializer[Any]):
-    text = serializers.CharField(max_length=4000)
-    collection = serializers.CharField(max_length=100, help_text="Its name or id.")
+    text = TextField(max_length=4000)
+    collection = TextField(max_length=100, help_text="Its name or id.")
     relevant = RelevanceInputSerializer(many=True)
     enabled = serializers.BooleanField(default=True)
 

@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from retrieval.api.asking_user import asking_user
+from retrieval.api.strict_fields import TextField
 from retrieval.candidate_data import search_data
 from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest
@@ -25,10 +26,10 @@ STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
 class SearchFiltersSerializer(serializers.Serializer[Any]):
     """Unknown names are refused: a filter that is silently ignored would show what it was meant to hide."""
 
-    department = serializers.CharField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    doc_type = serializers.CharField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
     policy_year = serializers.IntegerField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=serializers.CharField(max_length=50), required=False, max_length=20)
+    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if isinstance(data, dict) and (unknown := sorted(set(map(str, data)) - set(self.fields))):
@@ -37,8 +38,8 @@ class SearchFiltersSerializer(serializers.Serializer[Any]):
 
 
 class SearchInputSerializer(serializers.Serializer[Any]):
-    query = serializers.CharField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
-    collections = serializers.ListField(child=serializers.CharField(max_length=100), required=False, max_length=100)
+    query = TextField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
+    collections = serializers.ListField(child=TextField(max_length=100), required=False, max_length=100)
     filters = SearchFiltersSerializer(required=False)
     top_k = serializers.IntegerField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
     stages = serializers.ListField(

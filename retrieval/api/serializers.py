@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
+from retrieval.api.strict_fields import TextField
 from retrieval.models import Chunk, Collection, Document
 
 
@@ -36,11 +37,11 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 class DocumentChangesSerializer(serializers.Serializer[Any]):
     """What can be changed of a document; the values are checked by `services.metadata`."""
 
-    title = serializers.CharField(required=False, max_length=300)
-    department = serializers.CharField(required=False, allow_blank=True, max_length=100)
-    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    title = TextField(required=False, max_length=300)
+    department = TextField(required=False, allow_blank=True, max_length=100)
+    doc_type = TextField(required=False, allow_blank=True, max_length=100)
     policy_year = serializers.IntegerField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=serializers.CharField(max_length=50), required=False, max_length=20)
+    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
 
 
 class DocumentListQuerySerializer(serializers.Serializer[Any]):
@@ -111,7 +112,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 class CollectionInputSerializer(serializers.Serializer[Any]):
     """`groups`: names of groups that the user is in; needed when the visibility is `shared`."""
 
-    name = serializers.CharField(max_length=100)
-    description = serializers.CharField(required=False, allow_blank=True, max_length=500)
+    name = TextField(max_length=100)
+    description = TextField(required=False, allow_blank=True, max_length=500)
     visibility = serializers.ChoiceField(choices=Collection.Visibility.choices, required=False)
-    groups = serializers.ListField(child=serializers.CharField(max_length=150), required=False, max_length=50)
+    groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)

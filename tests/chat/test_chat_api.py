@@ -142,6 +142,7 @@ BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"message": ["a"]}, "message"),
     ({"message": "\ud800"}, "message"),
     ({"message": "a", "session_id": "nonsense"}, "session_id"),
+    ({"message": "a", "session_id": 5}, "session_id"),
     ({"message": "a", "workflow": "magic"}, "workflow"),
     ({"message": "a", "collections": "policies"}, "collections"),
     ({"message": "a", "filters": {"colour": "red"}}, "filters"),

@@ -174,6 +174,7 @@ async def test_it_can_be_followed_as_events(api: Api, handbook: Handbook, offlin
         ({"gradePassThreshold": -0.1}, "gradePassThreshold"), ({"gradePassThreshold": [1]}, "gradePassThreshold"),
         ({"milvusConfig": "localhost"}, "milvusConfig"), ({"milvusConfig": {"collection": "a"}}, "milvusConfig"),
         ({"milvusConfig": {"collectionName": 5}}, "milvusConfig"), ({"sessionId": "mine"}, "sessionId"),
+        ({"sessionId": 5}, "sessionId"),
     ],
 )  # fmt: skip
 async def test_wrong_input_is_refused_by_its_field(api: Api, workflow: ScriptedWorkflow, body: Any, field: str) -> None:

@@ -172,6 +172,7 @@ FRAMES = [
     ('{"type": "ask"}', "invalid"),
     ('{"type": "ask", "message": 5}', "invalid"),
     ('{"type": "ask", "message": "\\ud800"}', "invalid"),
+    ('{"type": "ask", "message": "a", "session_id": 5}', "invalid"),
     ('{"type": "ask", "message": "a", "workflow": "magic"}', "invalid"),
     ('{"type": "ask", "message": "a", "session_id": "00000000-0000-4000-8000-000000000000"}', "session_not_found"),
     ('{"type": "ask", "message": "a", "collections": ["nowhere"]}', "collection_not_found"),

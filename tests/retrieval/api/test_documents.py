@@ -131,6 +131,9 @@ def test_patch_without_a_change_does_nothing(client: APIClient, document: Docume
         {"tags": "a"},
         {"tags": ["x" * 51]},
         {"title": None},
+        {"title": 5},
+        {"department": 5},
+        {"tags": [5]},
         [],
     ],
 )
