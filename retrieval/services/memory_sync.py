@@ -82,9 +82,10 @@ async def memory_repair() -> int:
 
 
 async def memory_rebuild() -> int:
-    """Empty the memory's index and fill it from the database; recall goes by words alone meanwhile. Rows written.
+    """Write the memory's index over from the database, then clear what is not there. Rows written.
 
-    A space whose embedding model is away is left as it is. Raises IndexUnavailableError.
+    Nothing is taken away before: recall sees the old rows or the new ones, also when this breaks off. A space whose
+    embedding model is away is left as it is. Raises IndexUnavailableError.
     """
     engine, written = get_engine(), 0
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
@@ -94,9 +95,10 @@ async def memory_rebuild() -> int:
             except EmbeddingUnavailableError as error:
                 logger.warning("The memory's index of %s was not rebuilt: %s", space.model, error.reason)
                 continue
-            there = await _index(engine).chunk_ids(space)
-            await _index(engine).delete_chunks(space, sorted(there))
             written += await _index_all(engine, embedder, await _ids(space))
+            there = await _index(engine).chunk_ids(space)
+            known = set(map(str, await _ids(space)))  # read last: what is written from now on is not in `there`
+            await _index(engine).delete_chunks(space, sorted(there - known))
     return written
 
 
