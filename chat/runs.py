@@ -29,6 +29,7 @@ from chat.run_events import RunEvents
 from chat.services.answers import answer_finish, answer_save_partial
 from ragsite.errors import AppError
 from retrieval.errors import ModelError
+from retrieval.services.memory import answer_memories_forget
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question, Source
 
@@ -174,6 +175,8 @@ class Run:
     async def _finish(self, outcome: Outcome) -> None:
         message_id = self.assignment.message_id
         if not await sync_to_async(answer_finish)(message_id=message_id, outcome=outcome):
+            # What the workflow remembered after the deletion had looked for it.
+            await sync_to_async(answer_memories_forget)(answer_id=message_id)
             await self.fail(DELETED)
             return
         if outcome.failure:

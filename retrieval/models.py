@@ -229,6 +229,22 @@ class Memory(models.Model):
         return f"memory {self.pk}"
 
 
+class MemoryOrigin(models.Model):
+    """An answer that a fact came from. The latest one gave it its words. Conversations are known by id alone."""
+
+    id = models.BigAutoField(primary_key=True)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="origins")
+    conversation_id = models.UUIDField(db_index=True)
+    answer_id = models.UUIDField(db_index=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["memory", "answer_id"], name="memory_origin_once")]
+
+    def __str__(self) -> str:
+        return f"memory {self.memory_id} of answer {self.answer_id}"
+
+
 class MemoryPreference(models.Model):
     """Whether answers are remembered for this user; without a row, as the settings say."""
 

@@ -261,6 +261,8 @@ class Question:
     options: AnswerOptions = field(default_factory=AnswerOptions)
     open_clarification: OpenClarification | None = None
     user_id: str = ""
+    conversation_id: str = ""
+    answer_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,8 +338,14 @@ class Recall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A question and the answer that it got. fact: what to remember of it, made without a model."""
+    """A question and the answer that it got. fact: what to remember of it, made without a model.
+
+    conversation_id, answer_id: UUIDs as text, by which it is withdrawn when either goes; empty: it comes from no
+    conversation.
+    """
 
     question: str
     answer: str
     fact: str
+    conversation_id: str = ""
+    answer_id: str = ""

@@ -18,7 +18,7 @@ from kombu.exceptions import OperationalError
 from chat.models import DecisionStep, Message, Session, Source
 from feedback.models import Rating
 from retrieval import tasks
-from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
+from retrieval.models import Chunk, Collection, Document, IngestJob, Memory, MemoryOwner, WriteLease
 from tests.factories import (
     ChunkFactory,
     CollectionFactory,
@@ -125,6 +125,14 @@ def test_a_part_of_a_conversation_cannot_be_deleted_alone(staff: Client, model: 
     row = one_of_each()[model]
     assert staff.post(url_of(model, "delete", row), {"post": "yes"}).status_code == 403
     assert model._default_manager.filter(pk=row.pk).exists()
+
+
+def test_with_a_conversation_goes_what_was_remembered_from_it(staff: Client) -> None:
+    answer = MessageFactory()
+    memory = MemoryFactory(user=answer.session.user)
+    memory.origins.create(conversation_id=answer.session_id, answer_id=answer.pk)
+    assert staff.post(url_of(Session, "delete", answer.session), {"post": "yes"}).status_code == 302
+    assert not Memory.objects.exists()
 
 
 def test_a_conversation_can_be_deleted_as_a_whole(staff: Client) -> None:

@@ -107,6 +107,8 @@ def _prepare(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment
             options=ask.options,
             open_clarification=selectors.open_clarification_before(asked),
             user_id=str(user.pk),
+            conversation_id=str(message.session_id),
+            answer_id=str(message.pk),
         ),
     )
 

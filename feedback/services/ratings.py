@@ -14,6 +14,7 @@ from feedback.errors import NotRateableError, RatingNotReadyError
 from feedback.models import Rating
 from feedback.thumbs import Thumb, score_of, thumb_of
 from ragsite.errors import InvalidInputError
+from retrieval.services.memory import answer_memories_forget
 
 MAX_COMMENT_CHARS = 2000
 
@@ -32,7 +33,8 @@ def rating_set(
     """Store the user's rating of their answer (`marker` None) or of its source `marker`, in place of an earlier one.
 
     `score`: 1-5. `thumb`: "up" is 5, "down" is 1; beside a score it has to point the same way. Calls at the same moment
-    leave one row, the last one's. Raises NotFoundError, NotRateableError, RatingNotReadyError, InvalidInputError.
+    leave one row, the last one's. What was remembered of an answer that is found bad is forgotten. Raises
+    NotFoundError, NotRateableError, RatingNotReadyError, InvalidInputError.
     """
     message = _rateable_message(user=user, message_id=message_id)
     source = selectors.source_get(message=message, marker=marker)
@@ -42,6 +44,8 @@ def rating_set(
         "comment": _comment(comment),
     }
     rating, _ = Rating.objects.update_or_create(user=user, message=message, source=source, defaults=values)
+    if source is None and thumb_of(rating.score) == "down":
+        answer_memories_forget(answer_id=message.pk)
     return rating
 
 

@@ -15,14 +15,14 @@ from typing import Any, Literal
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F, Model
+from django.db.models import F, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Greatest
 from django.db.models.signals import pre_delete
 from django.utils import timezone
 
 from retrieval.analysis import analyze
 from retrieval.memory_selectors import memory_enabled, spaces_of
-from retrieval.models import Memory, MemoryPreference
+from retrieval.models import Memory, MemoryOrigin, MemoryPreference
 from retrieval.services.queueing import memory_consolidate_queue, memory_unindex_queue, memory_unindex_user_queue
 from retrieval.values import EmbeddingSpace, Exchange
 
@@ -49,6 +49,7 @@ def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "up
             for name, value in values.items():
                 setattr(memory, name, value)
             memory.save()
+            _note_origin(memory, exchange)
             _forget_surplus(user_id)
             transaction.on_commit(partial(memory_consolidate_queue, memory_id=memory.pk))
     except IntegrityError:  # the account was deleted while its answer was written
@@ -86,6 +87,8 @@ def memory_merge(*, newer: Memory, older: Memory) -> bool:
         uses = F("use_count") + older.use_count
         if not Memory.objects.filter(pk=older.pk).exists() or not _unchanged(newer).update(use_count=uses):
             return False
+        known = newer.origins.values("answer_id")
+        older.origins.exclude(answer_id__in=known).update(memory=newer)
         memories_forget(user_id=newer.user_id, memory_ids=[older.pk])
     return True
 
@@ -102,6 +105,33 @@ def memories_forget(*, user_id: int, memory_ids: Sequence[uuid.UUID] | None = No
             transaction.on_commit(partial(memory_unindex_queue, space=space, memory_ids=ids))
         memories.delete()
     return len(rows)
+
+
+@transaction.atomic
+def conversation_memories_forget(*, conversation_id: uuid.UUID) -> int:
+    """A conversation was deleted: what came from it alone goes along. How many facts that were."""
+    origins = MemoryOrigin.objects.filter(conversation_id=conversation_id)
+    touched = list(origins.values_list("memory_id", flat=True))
+    origins.delete()
+    return _forget_all(Memory.objects.filter(pk__in=touched, origins=None))
+
+
+@transaction.atomic
+def answer_memories_forget(*, answer_id: uuid.UUID) -> int:
+    """An answer was found bad: the facts that it gave their words go, in others it is no longer an origin. How many
+    went."""
+    latest = MemoryOrigin.objects.filter(memory=OuterRef("pk")).order_by("-pk").values("answer_id")[:1]
+    of_this = Memory.objects.filter(origins__answer_id=answer_id).alias(latest=Subquery(latest))
+    forgotten = _forget_all(of_this.filter(latest=answer_id))
+    MemoryOrigin.objects.filter(answer_id=answer_id).delete()
+    return forgotten
+
+
+def _forget_all(memories: QuerySet[Memory]) -> int:
+    by_user: dict[int, list[uuid.UUID]] = {}
+    for user_id, pk in memories.values_list("user_id", "pk"):
+        by_user.setdefault(user_id, []).append(pk)
+    return sum(memories_forget(user_id=user_id, memory_ids=ids) for user_id, ids in by_user.items())
 
 
 def memory_switch(*, user: User, enabled: bool) -> None:
@@ -123,6 +153,15 @@ def connect() -> None:
 def _user_goes(sender: type[Model], instance: User, **_: Any) -> None:
     for space in spaces_of(Memory.objects.filter(user=instance)):
         transaction.on_commit(partial(memory_unindex_user_queue, space=space, user_id=instance.pk))
+
+
+def _note_origin(memory: Memory, exchange: Exchange) -> None:
+    if exchange.answer_id:
+        MemoryOrigin.objects.get_or_create(
+            memory=memory,
+            answer_id=uuid.UUID(exchange.answer_id),
+            defaults={"conversation_id": uuid.UUID(exchange.conversation_id)},
+        )
 
 
 def _forget_surplus(user_id: int) -> None:

@@ -84,7 +84,10 @@ class ConsolidateMemory:
                 step.skip(why_not)
                 return
             fact = cited_statement(answer.text)
-            exchange = Exchange(question=one_line(standalone), answer=answer.text, fact=fact)
+            exchange = Exchange(
+                question=one_line(standalone), answer=answer.text, fact=fact,
+                conversation_id=question.conversation_id, answer_id=question.answer_id,
+            )  # fmt: skip
             try:
                 async with asyncio.timeout(2 * self.tools.settings.memory.timeout_s):  # the answer's own time is over
                     outcome = await self.tools.memory.remember(question.user_id, exchange)

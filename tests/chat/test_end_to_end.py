@@ -133,6 +133,21 @@ async def test_the_dual_loop_remembers_for_the_one_who_asked_alone(
     assert memory.text == "Undergraduates may borrow ten books for four weeks."
 
 
+@pytest.mark.parametrize("how", ["the conversation is deleted", "the answer is found bad"])
+async def test_what_was_remembered_goes_when(api: Api, online: OllamaServer, library: Chunk, how: str) -> None:
+    online.reply(match='"solves"', json={"score": 0.9, "solves": True})
+    _answer_with(online)
+    question = "How many books may undergraduates borrow from the library?"
+    message = (await api.ask(question, workflow="dual_loop")).json()
+    assert await Memory.objects.acount() == 1
+    if how == "the conversation is deleted":
+        response = await api.call("delete", f"/api/sessions/{message['session_id']}")
+    else:
+        response = await api.call("put", f"/api/messages/{message['message_id']}/rating", {"thumb": "down"})
+    assert response.status_code in (200, 204)
+    assert await Memory.objects.acount() == 0
+
+
 async def test_the_calls_of_seed_004_answer_from_the_users_files_and_from_nobody_elses(
     api: Api, other_api: Api, online: OllamaServer, library: Chunk
 ) -> None:

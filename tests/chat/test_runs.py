@@ -17,10 +17,11 @@ from chat.models import Message, Source
 from chat.runs import run_find, runs_shut_down
 from chat.services.answers import answer_save_partial
 from ragsite.settings import redis_channel_layer
+from retrieval.models import Memory
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, source, types
-from tests.factories import MessageFactory, SessionFactory
+from tests.factories import MemoryFactory, MessageFactory, SessionFactory
 
 
 async def test_partial_text_is_saved_while_the_answer_is_written(
@@ -157,6 +158,22 @@ async def test_answer_of_a_deleted_session_ends_with_an_error(api: Api, workflow
     rest = [event async for event in events]
     assert (rest[-1]["type"], rest[-1]["code"]) == ("error", "not_found")
     assert "".join(event["content"] for event in rest if event["type"] == "chunk") == TEXT
+
+
+async def test_what_a_deleted_answer_has_remembered_meanwhile_is_forgotten(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    workflow.hold()
+    started = await api.begin()
+    memory = await sync_to_async(MemoryFactory)(user=api.user)
+    await memory.origins.acreate(conversation_id=started["session_id"], answer_id=started["message_id"])
+    await Message.objects.filter(session_id=started["session_id"]).adelete()
+    workflow.go_on()
+
+    async def is_gone() -> bool:
+        return not await Memory.objects.aexists()
+
+    await eventually(is_gone)
 
 
 @pytest.mark.redis

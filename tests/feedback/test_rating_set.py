@@ -15,7 +15,8 @@ from feedback.selectors import rating_list
 from feedback.services.ratings import rating_delete, rating_set
 from feedback.thumbs import thumb_of
 from ragsite.errors import InvalidInputError, NotFoundError
-from tests.factories import MessageFactory, RatingFactory, SourceFactory, UserFactory
+from retrieval.models import Memory
+from tests.factories import MemoryFactory, MessageFactory, RatingFactory, SourceFactory, UserFactory
 
 
 @pytest.mark.parametrize(("thumb", "score"), [("up", 5), ("down", 1)])
@@ -50,6 +51,17 @@ def test_values_out_of_range_are_refused_by_the_service_itself(answer: Message, 
     with pytest.raises(InvalidInputError) as error:
         rating_set(user=answer.session.user, message_id=answer.pk, **values)
     assert field in error.value.fields
+
+
+@pytest.mark.parametrize(("marker", "score", "left"), [(None, 2, 0), (None, 3, 1), (None, 5, 1), (1, 1, 1)])
+def test_only_a_bad_rating_of_the_whole_answer_makes_its_memory_forgotten(
+    answer: Message, marker: int | None, score: int, left: int
+) -> None:
+    SourceFactory(message=answer, marker=1)
+    memory = MemoryFactory(user=answer.session.user)
+    memory.origins.create(conversation_id=answer.session_id, answer_id=answer.pk)
+    rating_set(user=answer.session.user, message_id=answer.pk, marker=marker, score=score)
+    assert Memory.objects.count() == left
 
 
 def test_the_next_rating_replaces_the_whole_earlier_one(answer: Message) -> None:

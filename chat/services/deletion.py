@@ -1,0 +1,24 @@
+"""What follows the deletion of a conversation, whoever deleted: its user, the admin, or the end of an account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Model, QuerySet
+from django.db.models.signals import post_delete
+
+from chat.models import Session
+from retrieval.services.memory import conversation_memories_forget
+
+
+def connect() -> None:
+    post_delete.connect(_session_deleted, sender=Session, dispatch_uid="chat.session_deleted")
+
+
+def _session_deleted(
+    sender: type[Model], instance: Session, origin: Model | QuerySet[Any] | None = None, **_: Any
+) -> None:
+    """What is remembered from it goes along. With an account all of its memories go by themselves."""
+    origin_model = origin.model if isinstance(origin, QuerySet) else type(origin)
+    if origin_model is Session:
+        conversation_memories_forget(conversation_id=instance.pk)

@@ -1,0 +1,100 @@
+"""What a remembered fact came from: with its conversation it goes, and with an answer that was found bad."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from retrieval.models import Memory, MemoryOrigin
+from retrieval.services import queueing
+from retrieval.services.memory import (
+    answer_memories_forget,
+    conversation_memories_forget,
+    memory_merge,
+    memory_remember,
+)
+from retrieval.values import Exchange
+from tests.factories import MemoryFactory, UserFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FIRST, SECOND = str(uuid.uuid4()), str(uuid.uuid4())
+
+
+@pytest.fixture(autouse=True)
+def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The messages that would have gone to the worker."""
+    messages: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
+    return messages
+
+
+@pytest.fixture
+def owner() -> Any:
+    return UserFactory()
+
+
+def remember(owner: Any, conversation: str, *, question: str = "What is the fee?", fact: str = "It is EUR 5.") -> str:
+    """The id of the answer that said so."""
+    answer = str(uuid.uuid4())
+    exchange = Exchange(question=question, answer=fact, fact=fact, conversation_id=conversation, answer_id=answer)
+    assert memory_remember(user_id=owner.pk, exchange=exchange) in ("added", "updated")
+    return answer
+
+
+def texts() -> set[str]:
+    return set(Memory.objects.values_list("text", flat=True))
+
+
+def test_a_deleted_conversation_takes_along_what_came_from_it_alone(owner: Any) -> None:
+    remember(owner, FIRST)
+    remember(owner, SECOND, question="Who may borrow books?", fact="Students may borrow books.")
+    assert conversation_memories_forget(conversation_id=uuid.UUID(FIRST)) == 1
+    assert texts() == {"Students may borrow books."}
+
+
+def test_what_another_conversation_said_as_well_stays(owner: Any) -> None:
+    remember(owner, FIRST)
+    remember(owner, SECOND)
+    assert conversation_memories_forget(conversation_id=uuid.UUID(FIRST)) == 0
+    assert texts() == {"It is EUR 5."}
+    assert conversation_memories_forget(conversation_id=uuid.UUID(SECOND)) == 1
+
+
+def test_its_rows_in_the_index_go_too(owner: Any, queued: list[tuple[Any, ...]]) -> None:
+    remember(owner, FIRST)
+    Memory.objects.update(embedding_model="m", embedding_dim=3)
+    [pk] = Memory.objects.values_list("pk", flat=True)
+    conversation_memories_forget(conversation_id=uuid.UUID(FIRST))
+    assert queued[-1] == ("retrieval.tasks.memory_unindex", "m", 3, [str(pk)])
+
+
+def test_a_bad_answer_is_forgotten_though_an_older_one_said_the_same(owner: Any) -> None:
+    remember(owner, FIRST)
+    bad = remember(owner, SECOND, fact="It is EUR 7.")
+    assert answer_memories_forget(answer_id=uuid.UUID(bad)) == 1
+    assert texts() == set()
+
+
+def test_a_bad_answer_whose_words_were_replaced_is_only_no_origin_any_more(owner: Any) -> None:
+    bad = remember(owner, FIRST)
+    good = remember(owner, SECOND, fact="It is EUR 7.")
+    assert answer_memories_forget(answer_id=uuid.UUID(bad)) == 0
+    assert texts() == {"It is EUR 7."}
+    assert [str(one.answer_id) for one in MemoryOrigin.objects.all()] == [good]
+
+
+def test_merged_facts_keep_both_origins(owner: Any) -> None:
+    remember(owner, FIRST, question="What is the library fee?", fact="The fee of the library is EUR 5.")
+    remember(owner, SECOND, question="What does it cost?", fact="Joining costs EUR 5.")
+    older, newer = Memory.objects.order_by("created_at")
+    assert memory_merge(newer=newer, older=older)
+    assert {str(one.conversation_id) for one in newer.origins.all()} == {FIRST, SECOND}
+
+
+def test_a_fact_without_a_conversation_stays_whatever_is_deleted(owner: Any) -> None:
+    MemoryFactory(user=owner, text="Known from elsewhere.")
+    assert conversation_memories_forget(conversation_id=uuid.uuid4()) == 0
+    assert answer_memories_forget(answer_id=uuid.uuid4()) == 0
+    assert texts() == {"Known from elsewhere."}
