@@ -127,7 +127,7 @@ class Generate:
         async with run.trace.step("order") as step:
             fitting = list(ranked) if room is None else order.fit(ranked, tokens=room)
             placed = order.place(fitting, position)
-            step.summary = f"{len(placed)} of {of} passages, {position}"
+            step.summary = f"{len(placed)} of {of} passages, {order.IN_WORDS[position]}"
             step.detail["chunk_ids"] = [candidate.chunk_id for candidate in placed]
             return placed
 

@@ -59,7 +59,8 @@ class RecallMemory:
                 return ()
             if recall.degraded:
                 step.degrade(recall.degraded)
-            step.summary = f"{len(recall.facts)} earlier answers recalled" if recall.facts else "nothing to recall"
+            count = len(recall.facts)
+            step.summary = f"{count} earlier answer{'s'[: count != 1]} recalled" if count else "nothing to recall"
             # Ids alone: the path is shown to staff, and stays when its user erases the fact.
             step.detail["facts"] = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
             return recall.facts

@@ -5,7 +5,7 @@ Source: Liu et al., "Lost in the Middle", TACL 2024; seed 002, position strategi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from retrieval.steps.quoting import quote_source
@@ -13,6 +13,7 @@ from retrieval.tokens import estimate_tokens
 from retrieval.values import ScoredChunk
 
 Position = Literal["top_first", "sandwich"]
+IN_WORDS: Mapping[Position, str] = {"top_first": "the best first", "sandwich": "the best at both ends"}
 
 
 def choose(candidates: Sequence[ScoredChunk], *, most: int, weak_score: float) -> list[ScoredChunk]:

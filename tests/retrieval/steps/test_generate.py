@@ -147,6 +147,17 @@ async def test_the_path_tells_compressing_ordering_writing_and_checking(online) 
     assert [one.supported for one in answer.grounding] == [True]
 
 
+@pytest.mark.parametrize(
+    ("position", "words"), [("top_first", "the best first"), ("sandwich", "the best at both ends")]
+)
+async def test_the_path_says_in_words_where_the_best_passages_stand(online, position: str, words: str) -> None:
+    rag, run = with_corrective(settings.RAG, position=position), start_run(settings.RAG)
+    passages = tuple(scored(number, f"Passage {number}.", rerank=1.0) for number in range(1, 4))
+    await Generate(make_tools(rag)).generate(ask(QUESTION), QUESTION, passages, run=run, language="en")
+    [order] = [step.summary for step in run.trace.steps if step.name == "order"]
+    assert order == f"3 of 3 passages, {words}"
+
+
 async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(online, rag_settings) -> None:
     rag_settings(ollama={"num_ctx": 1600, "max_answer_tokens": 200}, compress={"enabled": False})
     long = tuple(
