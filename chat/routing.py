@@ -1,10 +1,12 @@
 """The WebSocket's addresses."""
 
-from django.urls import URLPattern, path
+from channels.security.websocket import WebsocketDenier
+from django.urls import URLPattern, path, re_path
 
 from chat.consumers import ChatConsumer
 
 websocket_urlpatterns: list[URLPattern] = [
     path("ws/chat/", ChatConsumer.as_asgi()),
     path("ws/chat/<uuid:session_id>/", ChatConsumer.as_asgi()),
+    re_path("", WebsocketDenier.as_asgi()),  # URLRouter raises for an address that it does not know: a 500
 ]

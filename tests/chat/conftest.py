@@ -195,7 +195,8 @@ class Socket:
         await self.communicator.send_json_to({"type": type_, **fields})
 
     async def receive(self) -> dict[str, Any]:
-        event: dict[str, Any] = await self.communicator.receive_json_from(timeout=10)
+        text = await self.communicator.receive_from(timeout=10)
+        event: dict[str, Any] = json.loads(text.encode())  # a real socket sends UTF-8
         return event
 
     async def until(self, *types: str) -> list[dict[str, Any]]:

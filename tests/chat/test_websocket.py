@@ -46,6 +46,10 @@ async def test_somebody_elses_session_is_refused_like_none_at_all(user: User, st
     assert await _connect(f"/ws/chat/{uuid.uuid4()}/", OURS, cookie) == (False, 4404)
 
 
+async def test_an_address_that_is_none_of_ours_is_refused(user: User) -> None:
+    assert (await _connect("/ws/nowhere/", OURS, await _session_cookie(user)))[0] is False
+
+
 async def test_cookie_needs_an_origin_of_ours(user: User) -> None:
     cookie = await _session_cookie(user)
     assert (await _connect("/ws/chat/", OURS, cookie))[0] is True
@@ -174,10 +178,13 @@ FRAMES = [
     ('{"type": "ask", "message": "\\ud800"}', "invalid"),
     ('{"type": "ask", "message": "a", "session_id": 5}', "invalid"),
     ('{"type": "ask", "message": "a", "workflow": "magic"}', "invalid"),
+    ('{"type": "ask", "message": "a", "workflow": "\\ud800"}', "invalid"),
+    ('{"type": "ask", "message": "a", "filters": {"\\ud800": 1}}', "invalid"),
     ('{"type": "ask", "message": "a", "session_id": "00000000-0000-4000-8000-000000000000"}', "session_not_found"),
     ('{"type": "ask", "message": "a", "collections": ["nowhere"]}', "collection_not_found"),
     ('{"type": "ask", "message": "' + "x" * 9000 + '"}', "message_too_large"),
     ('{"type": "stop"}', "message_not_found"),
+    ('{"type": "stop", "message_id": "\\ud800"}', "message_not_found"),
     ('{"type": "stop", "message_id": {"a": 1}}', "message_not_found"),
     ('{"type": "resume", "message_id": "x", "after": "5"}', "invalid"),
     ('{"type": "ask", "message": "' + "x" * 1_000_000 + '"}', "too_large"),
