@@ -28,6 +28,7 @@ from retrieval.stop_words import BY_LANGUAGE, CHINESE, ENGLISH
 MAX_TERM_CHARS = 64
 MAX_CODE_PARTS = 12
 CACHED_CHARS, CACHED_TEXTS = 600, 4096  # sentences, not documents
+CACHED_WORDS = 30_000
 PASSAGE_CHARS, CACHED_PASSAGES = 8_000, 128  # chunks: a few MiB in all
 
 _UNSPACED = KANA + r"\u0e01-\u0e4e\u0e81-\u0edf\u1000-\u109f\u1780-\u17d3"
@@ -93,6 +94,9 @@ def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
     shouting = folded.upper() == folded
     for match in _TOKEN.finditer(folded):
         kind, token = match.lastgroup, match.group()
+        if kind == "word" and len(token) <= MAX_TERM_CHARS:
+            yield from _known_word(token, language, shouting)
+            continue
         if kind == "han":
             found = chinese(token)
         elif kind == "word":
@@ -133,6 +137,12 @@ def _bigrams(run: str) -> Iterator[str]:
 
 
 # ------------------------------------------------------------------------------------------------ words and codes
+@lru_cache(maxsize=CACHED_WORDS)
+def _known_word(token: str, language: str, shouting: bool) -> tuple[str, ...]:
+    """Texts say the same words again and again."""
+    return tuple(filter(None, map(_clean, _word_terms(token, language, shouting))))
+
+
 def _word_terms(token: str, language: str, shouting: bool) -> Iterator[str]:
     token = _THOUSANDS.sub("", token)
     if token.isalpha() and token[1:].islower():  # by far the most frequent case

@@ -45,7 +45,10 @@ _FUNCTION_WORDS = {
     "sv": "och att det som en på är av för den med till inte om ett har de vad hur",
 }
 # Letters that speak for one of them as a function word does.
-_LETTERS = {"de": "äüß", "fr": "çœêëîû", "es": "ñ¿¡", "it": "ìò", "pt": "ãõ", "sv": "å"}
+_LETTERS = {
+    language: frozenset(letters)
+    for language, letters in {"de": "äüß", "fr": "çœêëîû", "es": "ñ¿¡", "it": "ìò", "pt": "ãõ", "sv": "å"}.items()
+}
 _VOTES: dict[str, tuple[str, ...]] = {}
 for _language, _words in _FUNCTION_WORDS.items():
     for _word in _words.split():
@@ -54,7 +57,11 @@ for _language, _words in _FUNCTION_WORDS.items():
 
 def detect_language(text: str) -> str:
     """`en`, `zh-hans`, `zh-hant`, `ja`, another ISO 639-1 code, or `und` for a text without letters."""
-    sample = unicodedata.normalize("NFKC", text[:SAMPLE_CHARS])
+    sample = text[:SAMPLE_CHARS]
+    if sample.isascii():  # most texts, and every word of them may be asked about
+        words = _LATIN_WORD.findall(sample.lower())
+        return _latin_language(words) if words else UNKNOWN
+    sample = unicodedata.normalize("NFKC", sample)
     counts = {script: len(pattern.findall(sample)) for script, pattern in _SCRIPTS.items()}
     words = _LATIN_WORD.findall(sample.lower())
     east_asian = counts["han"] + counts["kana"]
@@ -90,13 +97,10 @@ def _changed(before: str, after: str) -> int:
 
 
 def _latin_language(words: list[str]) -> str:
-    votes: Counter[str] = Counter()
-    for word in words:
-        for language in _VOTES.get(word, ()):
-            votes[language] += 1
-    letters = {letter for word in words for letter in word if not letter.isascii()}
+    votes = Counter(language for word in words if word in _VOTES for language in _VOTES[word])
+    letters = set("".join(words))
     for language, own in _LETTERS.items():
-        votes[language] += len(letters & set(own))
+        votes[language] += len(letters & own)
     best, count = votes.most_common(1)[0]
     return best if count >= 2 and count > votes["en"] else "en"
 

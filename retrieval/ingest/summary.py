@@ -6,7 +6,7 @@ the document; terms of a chosen one count less for the next.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from retrieval.analysis import analyze
@@ -50,14 +50,25 @@ def _choose(sentences: Sequence[str], terms: Sequence[list[str]], usable: set[in
     counts = Counter(term for at in usable for term in terms[at])
     total = sum(counts.values()) or 1
     weight = {term: count / total for term, count in counts.items()}
+    said_by = defaultdict(set)  # term → the sentences that say it, whose worth changes with its weight
+    for at in usable:
+        for term in terms[at]:
+            said_by[term].add(at)
+
+    def worth(at: int) -> float:
+        return sum(map(weight.__getitem__, terms[at])) / len(terms[at])
+
+    worths = {at: worth(at) for at in sorted(usable)}
     chosen: list[int] = []
-    while usable and tokens >= MIN_SENTENCE_TOKENS:
-        best = max(sorted(usable), key=lambda at: sum(weight[term] for term in terms[at]) / len(terms[at]))
-        usable.discard(best)
+    while worths and tokens >= MIN_SENTENCE_TOKENS:
+        best = max(worths, key=worths.__getitem__)  # of equal ones the first
+        del worths[best]
         cost = estimate_tokens(sentences[best])
         if cost > tokens:
             continue
         chosen.append(best)
         tokens -= cost
         weight.update({term: weight[term] ** 2 for term in set(terms[best])})
+        for at in set().union(*(said_by[term] for term in terms[best])) & worths.keys():
+            worths[at] = worth(at)
     return chosen
