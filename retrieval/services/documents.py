@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ragsite.errors import TooLargeError
+from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.services.collections import collection_touch
@@ -47,7 +48,7 @@ def document_create(
 ) -> DocumentCreated:
     """Store a file and queue its ingest once that is committed; `queue=False`: the caller runs it.
 
-    Raises TooLargeError, UnsupportedFileError.
+    Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError.
     """
     name = file_name_clean(file_name)
     kind = kind_by_name(name)
@@ -79,7 +80,10 @@ def document_create(
     except IntegrityError:
         # The same content came in by another request in this moment, or the collection went away.
         document.file.delete(save=False)
-        return _existing(Document.objects.get(collection=collection, content_hash=digest), upload, queue)
+        existing = Document.objects.filter(collection=collection, content_hash=digest).first()
+        if existing is None:
+            raise CollectionNotFoundError from None
+        return _existing(existing, upload, queue)
     return DocumentCreated(document, "added")
 
 

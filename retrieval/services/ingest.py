@@ -105,7 +105,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
     try:
         async with _heartbeat(claim):
             return await _work(_Run(claim, report))
-    except (LeaseLostError, Document.DoesNotExist):
+    except (LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist):
         logger.info("Document %s: taken over by another worker, or deleted", document_id)
         return "busy"
     except asyncio.CancelledError:
@@ -119,7 +119,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
 
 async def _work(run: _Run) -> IngestOutcome:
-    """Raises LeaseLostError, Document.DoesNotExist."""
+    """Raises LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist."""
     try:
         document = await sync_to_async(_begin)(run.claim)
         if document.status == Document.Status.PARSING:

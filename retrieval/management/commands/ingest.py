@@ -130,7 +130,10 @@ async def _finish(document: Document, report: Any) -> str:
     waited_until = time.monotonic() + settings.RAG.ollama.embed_timeout_s
     while True:
         outcome = await document_ingest(document.pk, report=report)
-        await document.arefresh_from_db()
+        try:
+            await document.arefresh_from_db()
+        except Document.DoesNotExist:
+            return "deleted meanwhile"
         if document.status == Document.Status.READY:
             return ""
         if outcome == "failed" or document.status == Document.Status.FAILED:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from retrieval.models import Collection, Document, IngestJob
+from retrieval.services import documents
 from retrieval.services.metadata import file_name_clean
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.api.conftest import text_file, upload
@@ -37,6 +38,22 @@ def test_named_collection_is_made_private_to_the_user(client: APIClient, user: U
 
 def test_upload_without_a_collection_goes_to_the_default_one(client: APIClient) -> None:
     assert upload(client).json()["documents"][0]["collection"] == "documents"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_collection_deleted_during_an_upload_is_404_and_leaves_no_file(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    digest = documents._digest
+
+    def digest_then_delete(upload: Any) -> str:
+        Collection.objects.all().delete()
+        return digest(upload)
+
+    monkeypatch.setattr(documents, "_digest", digest_then_delete)
+    response = upload(client, collection="policies")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "collection_not_found")
+    assert [path for path in settings.MEDIA_ROOT.rglob("*") if path.is_file()] == []
 
 
 def test_metadata_is_stored(client: APIClient) -> None:

@@ -71,6 +71,18 @@ def test_failures_are_named_and_the_rest_is_kept(folder: Path) -> None:
     assert "nothere*.md: no such file or folder" in output
 
 
+def test_documents_deleted_meanwhile_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def collection_deleted(*_: Any, **__: Any) -> str:
+        await Collection.objects.all().adelete()
+        return "busy"
+
+    monkeypatch.setattr("retrieval.management.commands.ingest.document_ingest", collection_deleted)
+    status, output = ingest(folder)
+    assert (status, output.splitlines()[0]) == (1, "rules: 0 added, 0 unchanged, 2 failed")
+    assert "a.md: deleted meanwhile" in output
+    assert "规定.txt: There is no such collection" in output
+
+
 def test_paths_that_are_not_there_make_no_collection(folder: Path) -> None:
     status, output = ingest(folder / "nothere")
     assert status == 1

@@ -313,6 +313,22 @@ async def test_changed_metadata_need_no_model_server(online: Any, rag_settings: 
     assert await document_ingest(document.pk) == "ready"
 
 
+async def test_collection_deleted_between_reading_and_embedding_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    document = await add()
+    parse = ingest._parse
+
+    async def parse_then_delete(*args: Any) -> None:
+        await parse(*args)
+        await Collection.objects.all().adelete()
+
+    monkeypatch.setattr(ingest, "_parse", parse_then_delete)
+    assert await document_ingest(document.pk) == "busy"
+    assert "broke off" not in caplog.text
+    assert await IngestJob.objects.acount() == 0
+
+
 async def test_document_deleted_meanwhile_leaves_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     document = await add()
 
