@@ -58,7 +58,7 @@ for _language, _words in _FUNCTION_WORDS.items():
 def detect_language(text: str) -> str:
     """`en`, `zh-hans`, `zh-hant`, `ja`, another ISO 639-1 code, or `und` for a text without letters."""
     sample = text[:SAMPLE_CHARS]
-    if sample.isascii():  # most texts, and every word of them may be asked about
+    if sample.isascii():  # most texts; every sentence of them is asked about
         words = _LATIN_WORD.findall(sample.lower())
         return _latin_language(words) if words else UNKNOWN
     sample = unicodedata.normalize("NFKC", sample)

@@ -25,6 +25,7 @@ import numpy as np
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from ragsite.errors import UnsupportedFileError
 from retrieval.engine import Engine, get_engine
@@ -40,9 +41,9 @@ from retrieval.ingest.parsing import parse_file
 from retrieval.ingest.summary import summarize
 from retrieval.language import detect_language
 from retrieval.models import Chunk, Collection, Document, IngestJob
-from retrieval.ports import Embedder, Models, Vectors
+from retrieval.ports import Embedder, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
-from retrieval.selectors import collection_space
+from retrieval.services.embedding_space import check_vectors, embedder_of, space_of
 from retrieval.services.index_rows import (
     embedding_text,
     index_rows,
@@ -73,12 +74,24 @@ DB_BATCH = 500
 FILE_GONE = "The stored file is gone; upload it again."
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """What is made of a parsed document."""
+
+    chunks: list[TextChunk]
+    language: str
+    summary: str
+
+
 @dataclass(slots=True)
 class _Run:
     """One worker's work on one document."""
 
     claim: Claim
     report: Progress
+    document: Document  # with its collection, as read last
+    read_before: bool  # the index may hold rows of former chunks
+    stored: list[Chunk] = field(default_factory=list)  # all chunks, where they were made just now and fit one batch
     started: float = field(default_factory=time.monotonic)
     timings_ms: dict[str, float] = field(default_factory=dict)
     embedder: Embedder | None = None  # once it was needed
@@ -98,33 +111,32 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
     busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
     """
     holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:100]
-    claim = await sync_to_async(job_claim)(document_id=document_id, holder=holder)
-    if claim is None:
+    run = await sync_to_async(_begin)(document_id, holder, report)
+    if run is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
     try:
-        async with _heartbeat(claim):
-            return await _work(_Run(claim, report))
+        async with _heartbeat(run.claim):
+            return await _work(run)
     except (LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist):
         logger.info("Document %s: taken over by another worker, or deleted", document_id)
         return "busy"
     except asyncio.CancelledError:
-        await asyncio.shield(sync_to_async(job_give_back)(claim=claim, counted=False))
+        await asyncio.shield(sync_to_async(job_give_back)(claim=run.claim, counted=False))
         raise
     except Exception as error:  # a worker's outermost loop: one odd document must not stop the others
         logger.exception("Document %s: ingest broke off", document_id)
         reason = f"An unexpected error ({type(error).__name__}); the log has the details."
-        await sync_to_async(job_give_back)(claim=claim, reason=reason)
+        await sync_to_async(job_give_back)(claim=run.claim, reason=reason)
         return "waiting"
 
 
 async def _work(run: _Run) -> IngestOutcome:
     """Raises LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist."""
     try:
-        document = await sync_to_async(_begin)(run.claim)
-        if document.status == Document.Status.PARSING:
-            await _parse(run, document)
-        await _embed(run, document.collection)
+        if run.document.status == Document.Status.PARSING:
+            await _parse(run)
+        await _embed(run)
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
         await sync_to_async(job_fail)(claim=run.claim, reason=error.message)
         return "failed"
@@ -153,24 +165,27 @@ async def _heartbeat(claim: Claim) -> AsyncIterator[None]:
             await task
 
 
-def _begin(claim: Claim) -> Document:
-    """The document with its collection, and with the status that says what is to do: PARSING or EMBEDDING.
-
-    Raises Document.DoesNotExist.
-    """
-    document = Document.objects.select_related("collection").get(pk=claim.document_id)
+@transaction.atomic
+def _begin(document_id: uuid.UUID | str, holder: str, report: Progress) -> _Run | None:
+    """Take the job. The document's status says what is to do: PARSING or EMBEDDING. None: there is nothing to take."""
+    claim = job_claim(document_id=document_id, holder=holder)
+    if claim is None:
+        return None
+    former = IngestJob.objects.filter(document=OuterRef("pk")).exclude(pk=claim.job_id)
+    documents = Document.objects.select_related("collection").annotate(read_before=Exists(former))
+    document = documents.get(pk=claim.document_id)
     # All chunks are written in one transaction: some mean all.
-    parsed = document.chunks.exists()
+    parsed = document.chunk_count > 0 and document.chunks.exists()
     document.status = Document.Status.EMBEDDING if parsed else Document.Status.PARSING
     document.progress, document.error = document.progress if parsed else 0.0, ""
     Document.objects.filter(pk=document.pk).update(status=document.status, progress=document.progress, error="")
-    return document
+    return _Run(claim, report, document, read_before=document.read_before)
 
 
 # ------------------------------------------------------------------------------------------------ file → chunks
-async def _parse(run: _Run, document: Document) -> None:
+async def _parse(run: _Run) -> None:
     """Raises DocumentUnreadableError, UnsupportedFileError, LeaseLostError."""
-    ingest = settings.RAG.ingest
+    ingest, document = settings.RAG.ingest, run.document
     with run.timed("parse"):
         if not document.file:
             raise DocumentUnreadableError(FILE_GONE)
@@ -179,32 +194,34 @@ async def _parse(run: _Run, document: Document) -> None:
         except FileNotFoundError as error:
             raise DocumentUnreadableError(FILE_GONE) from error
     with run.timed("chunk"):
-        chunker = Chunker(
-            chunk_tokens=ingest.chunk_tokens, overlap_tokens=ingest.chunk_overlap_tokens, count_tokens=estimate_tokens
-        )
-        chunks = await asyncio.to_thread(chunker.split, parsed)
-        language = await asyncio.to_thread(detect_language, parsed.text)
-        summary = await asyncio.to_thread(_summary, parsed, len(chunks))
-    if len(chunks) > ingest.max_chunks:
+        cut = await asyncio.to_thread(_cut, parsed)
+    if len(cut.chunks) > ingest.max_chunks:
         raise DocumentUnreadableError(f"The document makes more than {ingest.max_chunks:,} chunks; split it.")
-    await sync_to_async(_chunks_store)(run.claim, parsed, chunks, language, summary)
+    run.document, chunks = await sync_to_async(_chunks_store)(run.claim, parsed, cut)
+    if len(chunks) <= settings.RAG.ollama.embed_batch_size:  # a small document need not be read back
+        run.stored = chunks
     run.report(PARSED_SHARE)
 
 
-def _summary(parsed: ParsedDocument, chunks: int) -> str:
-    """Nothing for a document of one chunk, which stands for itself."""
-    if chunks < 2:
-        return ""
-    headings = (block.label for block in parsed.blocks if block.kind == "heading")
-    return summarize(parsed.text, headings=headings, tokens=settings.RAG.ingest.summary_tokens)
+def _cut(parsed: ParsedDocument) -> _Cut:
+    ingest, text = settings.RAG.ingest, parsed.text
+    chunker = Chunker(
+        chunk_tokens=ingest.chunk_tokens, overlap_tokens=ingest.chunk_overlap_tokens, count_tokens=estimate_tokens
+    )
+    chunks = chunker.split(parsed)
+    summary = ""
+    if len(chunks) > 1:  # a single one stands for its document
+        headings = (block.label for block in parsed.blocks if block.kind == "heading")
+        summary = summarize(text, headings=headings, tokens=ingest.summary_tokens)
+    return _Cut(chunks, detect_language(text), summary)
 
 
 @transaction.atomic
-def _chunks_store(
-    claim: Claim, parsed: ParsedDocument, chunks: Sequence[TextChunk], language: str, summary: str
-) -> None:
+def _chunks_store(claim: Claim, parsed: ParsedDocument, cut: _Cut) -> tuple[Document, list[Chunk]]:
+    """The document with its collection as they are now, and its rows. Raises LeaseLostError, Document.DoesNotExist."""
     job_check(claim=claim)
-    document = Document.objects.select_for_update().get(pk=claim.document_id)
+    documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
+    document = documents.get(pk=claim.document_id)
     rows = [
         Chunk(
             id=uuid.uuid5(document.pk, str(chunk.seq)),
@@ -218,34 +235,36 @@ def _chunks_store(
             char_end=chunk.char_end,
             token_count=chunk.token_count,
         )
-        for chunk in chunks
+        for chunk in cut.chunks
     ]
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     if parsed.title and document.title == PurePosixPath(document.file_name).stem:
         document.title = parsed.title[:300]  # nobody chose a title: the document's own is better than its file's name
-    document.language, document.summary = language, summary
+    document.language, document.summary = cut.language, cut.summary
     document.page_count = parsed.page_count
     document.chunk_count = len(rows)
     document.status = Document.Status.EMBEDDING
     document.progress = PARSED_SHARE
     document.save()
+    return document, rows
 
 
 # ------------------------------------------------------------------------------------------------ chunks → index
-async def _embed(run: _Run, collection: Collection) -> None:
+async def _embed(run: _Run) -> None:
     """Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError."""
     engine = get_engine()
-    space = await _space_of(collection, engine.models)
+    space = await space_of(run.document.collection, engine.models)
     while True:
-        chunks, last = await sync_to_async(_chunks_to_do)(run.claim.document_id)
+        chunks, last = (run.stored, True) if run.stored else await sync_to_async(_chunks_to_do)(run.claim.document_id)
+        run.stored = []
         if chunks:
             await _batch(run, engine, space, chunks, last=last)
-        if last:
+        if last and run.read_before:
             await _clear_former_rows(run.claim.document_id, space)
-            run.timings_ms["total"] = round((time.monotonic() - run.started) * 1000, 1)
-            if await sync_to_async(job_finish)(claim=run.claim, timings_ms=run.timings_ms):
-                run.report(1.0)
-                return
+        progress = await _note(run, engine, space, chunks)
+        run.report(progress)
+        if progress == 1.0:
+            return
 
 
 async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
@@ -263,19 +282,20 @@ async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Seque
             analysing.cancel()
     with run.timed("index"):
         await engine.index.upsert(space, index_rows(document, rows_of, vectors, terms))
+
+
+async def _note(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> float:
+    """Note that these chunks are durably indexed; the progress. Raises LeaseLostError, Document.DoesNotExist."""
     try:
-        progress = await sync_to_async(_chunks_flag)(run.claim, document, chunks)
+        return await sync_to_async(_chunks_flag)(run, chunks)
     except Document.DoesNotExist:
         # Deleted while its rows were being written: nobody else would clear these away.
         await engine.index.delete_document(space, str(run.claim.document_id))
         raise
-    run.report(progress)
 
 
 async def _clear_former_rows(document_id: uuid.UUID, space: EmbeddingSpace) -> None:
     """A document read anew may have fewer chunks than before: their rows would only take up room in the results."""
-    if await IngestJob.objects.filter(document=document_id).acount() < 2:
-        return
     index = get_engine().index
     chunk_ids = {str(key) async for key in Chunk.objects.filter(document=document_id).values_list("pk", flat=True)}
     chunk_ids |= {
@@ -285,24 +305,6 @@ async def _clear_former_rows(document_id: uuid.UUID, space: EmbeddingSpace) -> N
         await index.delete_chunks(space, sorted(former))
 
 
-async def _space_of(collection: Collection, models: Models) -> EmbeddingSpace:
-    """The collection's; its first document decides which that is.
-
-    Raises EmbeddingUnavailableError, EmbeddingMismatchError.
-    """
-    await collection.arefresh_from_db()
-    if space := collection_space(collection):
-        return space
-    embedder = await models.default_embedder()
-    # Recorded only once it has shown that it works.
-    _check_vectors(await embedder.embed_documents([collection.name]), embedder.space, 1)
-    await Collection.objects.filter(pk=collection.pk, embedding_model="").aupdate(
-        embedding_model=embedder.space.model, embedding_dim=embedder.space.dim
-    )
-    await collection.arefresh_from_db()
-    return collection_space(collection) or embedder.space
-
-
 async def _vectors(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> Vectors:
     """The stored ones of chunks whose words are still the same, new ones of the others; shape (len(chunks), dim).
 
@@ -310,34 +312,11 @@ async def _vectors(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Seq
     """
     vectors = await engine.index.vectors(space, [str(chunk.pk) for chunk in chunks if chunk.embedded])
     if lacking := [chunk for chunk in chunks if str(chunk.pk) not in vectors]:
-        run.embedder = run.embedder or await _embedder_of(space, engine.models)
+        run.embedder = run.embedder or await embedder_of(space, engine.models)
         fresh = await run.embedder.embed_documents([embedding_text(chunk.document, chunk) for chunk in lacking])
-        _check_vectors(fresh, space, len(lacking))
+        check_vectors(fresh, space, len(lacking))
         vectors |= {str(chunk.pk): vector for chunk, vector in zip(lacking, fresh, strict=True)}
     return np.stack([vectors[str(chunk.pk)] for chunk in chunks])
-
-
-async def _embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
-    """Raises EmbeddingUnavailableError, EmbeddingMismatchError."""
-    configured = settings.RAG.ollama.embed_model
-    if configured and space != LEXICAL_SPACE and _full_name(configured) != _full_name(space.model):
-        raise EmbeddingMismatchError(
-            f"This collection is embedded by {space.model}, but {configured} is configured; re-embed the collection, "
-            "or configure its model."
-        )
-    return await models.embedder(space)
-
-
-def _full_name(model: str) -> str:
-    return model if ":" in model else f"{model}:latest"
-
-
-def _check_vectors(vectors: Vectors, space: EmbeddingSpace, count: int) -> None:
-    if vectors.shape != (count, space.dim):
-        raise EmbeddingMismatchError(
-            f"The model {space.model} now gives vectors of {vectors.shape[-1]} dimensions, the collection holds "
-            f"{space.dim}; re-embed the collection, or bring back the model that it was made with."
-        )
 
 
 def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
@@ -349,16 +328,20 @@ def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
 
 
 @transaction.atomic
-def _chunks_flag(claim: Claim, used: Document, chunks: Sequence[Chunk]) -> float:
-    """Note that these chunks are durably indexed; the progress. Raises LeaseLostError, Document.DoesNotExist."""
-    document = Document.objects.select_for_update().get(pk=claim.document_id)
-    job_check(claim=claim)
+def _chunks_flag(run: _Run, chunks: Sequence[Chunk]) -> float:
+    """Flag them; with the last one flagged the document is ready. Raises LeaseLostError, Document.DoesNotExist."""
+    document = Document.objects.select_for_update().get(pk=run.claim.document_id)
+    job_check(claim=run.claim)
     # Edited meanwhile: what was just written is stale, so the same chunks stay to be done; without a new title, their
     # vectors are right all the same.
-    if document.title == used.title:
+    if chunks and document.title == (used := chunks[0].document).title:
         current = row_metadata(document) == row_metadata(used)
         Chunk.objects.filter(pk__in=[chunk.pk for chunk in chunks]).update(indexed=current, embedded=True)
-    done = Chunk.objects.filter(document=document, indexed=True).count()
-    progress = PARSED_SHARE + (1 - PARSED_SHARE) * done / max(1, document.chunk_count)
-    Document.objects.filter(pk=document.pk).update(progress=round(min(progress, 1.0), 4))
+    left = Chunk.objects.filter(document=document, indexed=False).count()
+    if not left:
+        run.timings_ms["total"] = round((time.monotonic() - run.started) * 1000, 1)
+        job_finish(claim=run.claim, document=document, timings_ms=run.timings_ms)
+        return 1.0
+    progress = round(1 - (1 - PARSED_SHARE) * left / max(left, document.chunk_count), 4)
+    Document.objects.filter(pk=document.pk).update(progress=progress)
     return progress

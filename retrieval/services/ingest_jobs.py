@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from retrieval.models import Chunk, Document, IngestJob
+from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 
 logger = logging.getLogger(__name__)
@@ -114,13 +114,8 @@ def job_fail(*, claim: Claim, reason: str) -> None:
         )
 
 
-@transaction.atomic
-def job_finish(*, claim: Claim, timings_ms: dict[str, Any]) -> bool:
-    """The document is ready. False: some chunk still has to be indexed. Raises LeaseLostError."""
-    job_check(claim=claim)
-    document = Document.objects.select_for_update().get(pk=claim.document_id)
-    if Chunk.objects.filter(document=document, indexed=False).exists():
-        return False
+def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) -> None:
+    """The document, locked by the caller's transaction, is ready: all its chunks are indexed."""
     document.status, document.progress, document.error = Document.Status.READY, 1.0, ""
     document.save(update_fields=["status", "progress", "error", "updated_at"])
     _held(claim).update(
@@ -131,7 +126,6 @@ def job_finish(*, claim: Claim, timings_ms: dict[str, Any]) -> bool:
         timings_ms=timings_ms,
     )
     collection_touch(collection_id=document.collection_id)
-    return True
 
 
 @transaction.atomic

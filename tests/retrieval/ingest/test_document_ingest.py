@@ -245,6 +245,21 @@ async def test_metadata_edited_meanwhile_reach_the_index(monkeypatch: pytest.Mon
     assert await found_in("Registry", document) == await chunk_ids(document)
 
 
+async def test_metadata_of_a_small_document_edited_meanwhile_reach_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its chunks are one batch, which is not read back from the database."""
+    document = await add("Students may borrow ten books for four weeks. " * 8, "loans.txt")
+
+    async def edit(call: int) -> None:
+        if call == 1:
+            fresh = await Document.objects.aget(pk=document.pk)
+            await sync_to_async(document_update)(document=fresh, changes={"department": "Registry", "title": "Loans"})
+
+    before_upsert(monkeypatch, edit)
+    assert await document_ingest(document.pk) == "ready"
+    assert await found_in("Registry", document, "loans") == await chunk_ids(document)
+    assert not await Chunk.objects.filter(indexed=False).aexists()
+
+
 async def changed(document: Document, **changes: Any) -> list[str]:
     """Edit a ready document and bring it to the index again; the texts that were embedded for it."""
     texts: list[str] = []
@@ -263,10 +278,10 @@ async def changed(document: Document, **changes: Any) -> list[str]:
     return texts
 
 
-async def found_in(department: str, document: Document) -> set[str]:
+async def found_in(department: str, document: Document, text: str = "学生") -> set[str]:
     (hits,) = await get_engine().index.search_bm25(
         SPACE,
-        ["学生"],
+        [query_text(text)],
         collection_ids=[str(document.collection_id)],
         filters=SearchFilters(department=department),
         limit=100,

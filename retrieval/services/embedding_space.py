@@ -1,0 +1,53 @@
+"""Which embedding space a collection lives in, and the embedder that may write to it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from retrieval.errors import EmbeddingMismatchError
+from retrieval.models import Collection
+from retrieval.ports import Embedder, Models, Vectors
+from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.selectors import collection_space
+from retrieval.values import EmbeddingSpace
+
+
+async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
+    """The collection's, which was read just now; its first document decides which that is.
+
+    Raises EmbeddingUnavailableError, EmbeddingMismatchError, Collection.DoesNotExist.
+    """
+    if space := collection_space(collection):
+        return space
+    embedder = await models.default_embedder()
+    # Recorded only once it has shown that it works.
+    check_vectors(await embedder.embed_documents([collection.name]), embedder.space, 1)
+    await Collection.objects.filter(pk=collection.pk, embedding_model="").aupdate(
+        embedding_model=embedder.space.model, embedding_dim=embedder.space.dim
+    )
+    await collection.arefresh_from_db()
+    return collection_space(collection) or embedder.space
+
+
+async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
+    """Raises EmbeddingUnavailableError, EmbeddingMismatchError."""
+    configured = settings.RAG.ollama.embed_model
+    if configured and space != LEXICAL_SPACE and _full_name(configured) != _full_name(space.model):
+        raise EmbeddingMismatchError(
+            f"This collection is embedded by {space.model}, but {configured} is configured; re-embed the collection, "
+            "or configure its model."
+        )
+    return await models.embedder(space)
+
+
+def _full_name(model: str) -> str:
+    return model if ":" in model else f"{model}:latest"
+
+
+def check_vectors(vectors: Vectors, space: EmbeddingSpace, count: int) -> None:
+    """Raises EmbeddingMismatchError unless their shape is (count, space.dim)."""
+    if vectors.shape != (count, space.dim):
+        raise EmbeddingMismatchError(
+            f"The model {space.model} now gives vectors of {vectors.shape[-1]} dimensions, the collection holds "
+            f"{space.dim}; re-embed the collection, or bring back the model that it was made with."
+        )
