@@ -26,6 +26,10 @@ class ReviewedSource:
     document_exists: bool
     ratings: tuple[Any, ...]
 
+    @property
+    def named_scores(self) -> list[tuple[str, float | None]]:
+        return list(zip(SCORES, self.scores, strict=True))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedStep:

@@ -6,17 +6,16 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url, row_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
 from feedback.evidence_selectors import votes_shown
 from feedback.models import Burst
-from feedback.services.bursts import burst_decide
+from feedback.services.bursts import burst_decide, burst_reopen
 from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
 
 CHANGE = "feedback.change_burst"
@@ -33,17 +32,23 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
     change_form_template = "admin/feedback/burst.html"
     fields = ["evidence", "day", "votes", "accounts", "status", "decided_by", "decided_at", "why"]
     readonly_fields = ["evidence"]
+    nothing_yet = (
+        "No bursts: nobody has put many votes on one document on one day. What a round finds waits here for a decision."
+    )
 
     def get_urls(self) -> list[URLPattern]:
         own = [
             path("<uuid:burst_id>/accept/", self.admin_site.admin_view(self.accept_view), name="feedback_burst_accept"),
+            path("<uuid:burst_id>/reopen/", self.admin_site.admin_view(self.reopen_view), name="feedback_burst_reopen"),
             path("<uuid:burst_id>/reject/", self.admin_site.admin_view(self.reject_view), name="feedback_burst_reject"),
         ]
         return [*own, *super().get_urls()]
 
     def row_tools(self, request: HttpRequest, row: Burst) -> list[Tool]:
-        if row.status != Burst.Status.OPEN or not request.user.has_perm(CHANGE):
+        if not request.user.has_perm(CHANGE):
             return []
+        if row.status != Burst.Status.OPEN:
+            return [Tool("Decide anew", page_url("feedback_burst_reopen", row.pk))]
         return [
             Tool("Count its votes", page_url("feedback_burst_accept", row.pk)),
             Tool("Leave them out", page_url("feedback_burst_reject", row.pk)),
@@ -64,8 +69,28 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         )
 
     def reject_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        explanation = "They never count. To discard all that an account has said, reset the rater."
+        explanation = "They do not count. To discard all that an account has said, reset the rater."
         return self._decide(request, burst_id, accept=False, title="Leave these votes out", explanation=explanation)
+
+    def reopen_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
+        require(request, CHANGE)
+        burst = get_object_or_404(Burst.objects.select_related("document", "decided_by"), pk=burst_id)
+
+        def act(given: dict[str, Any]) -> str:
+            burst_reopen(burst=burst, by=staff_of(request), why=given["why"])
+            return "The burst waits for a decision again."
+
+        return FormPage(
+            title="Take the decision back",
+            explanation="The votes are left out until somebody decides on them again.",
+            button="Take it back",
+            back=row_url(burst),
+            act=act,
+            facts=[
+                *_facts(burst), ("Decision", burst.get_status_display()), ("By", burst.decided_by or "–"),
+                ("Because", burst.why or "–"),
+            ],
+        ).response(self, request)  # fmt: skip
 
     def _decide(
         self, request: HttpRequest, burst_id: UUID, *, accept: bool, title: str, explanation: str
@@ -74,9 +99,8 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         burst = get_object_or_404(Burst.objects.select_related("document"), pk=burst_id)
 
         def act(given: dict[str, Any]) -> str:
-            assert isinstance(request.user, User)
-            burst_decide(burst=burst, accept=accept, by=request.user, why=given["why"])
-            return f"{burst.votes} votes {'count from the next round on' if accept else 'are left out for good'}."
+            burst_decide(burst=burst, accept=accept, by=staff_of(request), why=given["why"])
+            return f"{burst.votes} votes {'count from the next round on' if accept else 'are left out'}."
 
         return FormPage(
             title=title,
@@ -84,11 +108,8 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
             button=title,
             back=row_url(burst),
             act=act,
-            facts=[
-                ("Document", burst.document.title), ("Day", burst.day), ("Votes", burst.votes),
-                ("Accounts", burst.accounts),
-            ],
-        ).response(self, request)  # fmt: skip
+            facts=_facts(burst),
+        ).response(self, request)
 
     @admin.display(description="Document", ordering="document__title")
     def headline(self, burst: Burst) -> str:
@@ -97,3 +118,9 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
     @admin.display(description="Document")
     def evidence(self, burst: Burst) -> SafeString:
         return document_link(burst.document)
+
+
+def _facts(burst: Burst) -> list[tuple[str, Any]]:
+    return [
+        ("Document", burst.document.title), ("Day", burst.day), ("Votes", burst.votes), ("Accounts", burst.accounts),
+    ]  # fmt: skip

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -24,7 +24,7 @@ from feedback.evidence_selectors import (
     votes_on,
     votes_shown,
 )
-from feedback.models import Evidence
+from feedback.models import Burst, Evidence
 from feedback.services.live import feedback_state
 from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
@@ -34,18 +34,37 @@ PER_PAGE = 50
 EVENTS = 30
 
 
+class CountsFilter(admin.SimpleListFilter):
+    """What stands in the way, by its rows: a vote may also be left out because its text is gone."""
+
+    title = "what it is left out by"
+    parameter_name = "left_out"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("none", "Nothing"), ("burst", "A burst"), ("reset", "A reset"), ("text", "Its text is gone")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Evidence]) -> QuerySet[Evidence]:
+        by_burst = Q(burst__status__in=(Burst.Status.OPEN, Burst.Status.REJECTED))
+        left_out = {"burst": by_burst, "reset": Q(discarded_by__isnull=False), "text": Q(passage__chunk_id=None)}
+        if self.value() == "none":
+            return queryset.exclude(by_burst | left_out["reset"] | left_out["text"])
+        chosen = left_out.get(self.value() or "")
+        return queryset.filter(chosen) if chosen else queryset
+
+
 @admin.register(Evidence)
 class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     """Every vote; from here to the documents."""
 
-    list_display = ["document", "asked", "voter", "score", "weight", "document_weight", "voter_weight", "state"]
-    list_filter = [("burst", admin.EmptyFieldListFilter), ("discarded_by", admin.EmptyFieldListFilter)]
+    list_display = ["document", "asked", "voter", "score", "for_question", "for_document", "of_voter", "state"]
+    list_filter = [CountsFilter]
     list_select_related = ["passage__document", "question", "voter", "rating__message", "burst", "discarded_by"]
     list_per_page = 50
     search_fields = ["question__text", "voter__username", "passage__document__title"]
     show_full_result_count = False
-    fields = ["document", "asked", "answer", "voter", "score", "weight", "document_weight", "voter_weight", "state"]
-    readonly_fields = ["document", "asked", "answer", "score", "state"]
+    fields = ["document", "asked", "answer", "voter", "score", "for_question", "for_document", "of_voter", "state"]
+    readonly_fields = ["document", "asked", "answer", "score", "for_question", "for_document", "of_voter", "state"]
+    nothing_yet = "No votes yet: a round draws them from what users rate."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Evidence]:
         return Evidence.objects.order_by("-pk")
@@ -115,6 +134,18 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     @admin.display(description="Rating")
     def score(self, row: Evidence) -> str:
         return f"{row.rating.score}/5"
+
+    @admin.display(description="For this question", ordering="weight")
+    def for_question(self, row: Evidence) -> str:
+        return f"{row.weight:.2f}"
+
+    @admin.display(description="For the document", ordering="document_weight")
+    def for_document(self, row: Evidence) -> str:
+        return f"{row.document_weight:.2f}"
+
+    @admin.display(description="Voter's weight", ordering="voter_weight")
+    def of_voter(self, row: Evidence) -> str:
+        return f"{row.voter_weight:.1f}"
 
     @admin.display(description="Counts")
     def state(self, row: Evidence) -> str:

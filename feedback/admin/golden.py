@@ -8,7 +8,6 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -17,11 +16,11 @@ from django.utils.safestring import SafeString
 
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
 from feedback.downloads import golden_file
-from feedback.models import GoldenQuestion, GoldenRelevance
+from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.services.evidence import searched_for
-from feedback.services.golden import Relevant, golden_check, golden_save
+from feedback.services.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
 from feedback.services.golden_files import golden_import
 from ragsite.errors import InvalidInputError
 from ragsite.read_only_admin import excerpt
@@ -29,7 +28,7 @@ from retrieval.models import Chunk, Collection, Document
 
 ADD = "feedback.add_goldenquestion"
 LIST = "feedback_goldenquestion_changelist"
-GRADES = ((0, "not relevant"), (1, "1, partly"), (2, "2, mostly"), (3, "3, fully"))
+GRADES = ((0, "not relevant"), *GoldenRelevance.Grade.choices)
 
 
 class ImportForm(forms.Form):
@@ -58,6 +57,7 @@ class RelevanceInline(admin.TabularInline):
     extra = 1
     autocomplete_fields = ["document"]
     fields = ["document", "chunk_id", "grade"]
+    verbose_name_plural = "what should be found for it"
 
 
 @admin.register(GoldenQuestion)
@@ -72,6 +72,10 @@ class GoldenQuestionAdmin(ToolsAdmin):
     fields = ["text", "collection", "enabled", "source", "reviewed_answer", "created_by", "created_at", "updated_at"]
     readonly_fields = ["source", "reviewed_answer", "created_by", "created_at", "updated_at"]
     actions = ["switch_on", "switch_off", "export_selected"]
+    nothing_yet = (
+        "No golden questions: a revision is then judged only by how many results it changes. Make them from answers in "
+        "reviewed conversations, import them, or add them one by one."
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuestion]:
         return GoldenQuestion.objects.prefetch_related("relevant")
@@ -91,20 +95,34 @@ class GoldenQuestionAdmin(ToolsAdmin):
             [Tool("Import JSONL", page_url("feedback_golden_import")), *tools] if request.user.has_perm(ADD) else tools
         )
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields if obj else ["text", "collection", "enabled"]
+
     def save_model(self, request: HttpRequest, obj: GoldenQuestion, form: Any, change: bool) -> None:
         if not change:
-            assert isinstance(request.user, User)
-            obj.created_by = request.user
+            obj.created_by = staff_of(request)
         obj.save()
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        action = RevisionEvent.Action.GOLDEN_CHANGED if change else RevisionEvent.Action.GOLDEN_ADDED
+        if not change or form.has_changed() or any(one.has_changed() for one in formsets):
+            golden_log(action, form.instance, by=staff_of(request))
+
+    def delete_model(self, request: HttpRequest, obj: GoldenQuestion) -> None:
+        golden_delete(question=obj, by=staff_of(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
+        for question in queryset:
+            golden_delete(question=question, by=staff_of(request))
 
     # -------------------------------------------------------------------------------------------- in and out
     def import_view(self, request: HttpRequest) -> HttpResponse:
         require(request, ADD)
 
         def act(given: dict[str, Any]) -> str:
-            assert isinstance(request.user, User)
             content = given["file"].read(settings.RAG.feedback.golden_import_bytes + 1)
-            imported = golden_import(content=content, by=request.user)
+            imported = golden_import(content=content, by=staff_of(request))
             return f"{imported.added} questions were added, {imported.updated} written anew."
 
         return FormPage(
@@ -127,11 +145,13 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
     @admin.action(description="Measure them", permissions=["change"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
-        self.message_user(request, f"{queryset.update(enabled=True)} questions are measured.")
+        count = golden_switch(questions=queryset, enabled=True, by=staff_of(request))
+        self.message_user(request, f"Measured from now on: {count}.")
 
     @admin.action(description="Leave them out", permissions=["change"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
-        self.message_user(request, f"{queryset.update(enabled=False)} questions are left out.")
+        count = golden_switch(questions=queryset, enabled=False, by=staff_of(request))
+        self.message_user(request, f"Left out from now on: {count}.")
 
     # -------------------------------------------------------------------------------------------- from an answer
     def from_answer_view(self, request: HttpRequest, message_id: UUID) -> HttpResponse:
@@ -143,9 +163,8 @@ class GoldenQuestionAdmin(ToolsAdmin):
         form, sources = from_answer_form(message)
 
         def act(given: dict[str, Any]) -> str:
-            assert isinstance(request.user, User)
             golden_save(
-                by=request.user,
+                by=staff_of(request),
                 text=given["text"],
                 collection=given["collection"],
                 relevant=_relevant(given, sources),

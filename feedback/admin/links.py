@@ -37,7 +37,9 @@ def evidence_link(document_id: UUID, text: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', page_url("feedback_document_evidence", document_id), text)
 
 
-def answer_link(message: Message) -> SafeString:
-    """To the conversation's review."""
+def answer_link(message: Message, *, text: str = "") -> SafeString:
+    """To the conversation's review. text: to show in place of the answer's beginning."""
     url = page_url("chat_session_change", quote(str(message.session_id)))
-    return format_html('<a href="{}#message-{}">{}</a>', url, message.pk, excerpt(message.text, 60) or "(empty)")
+    return format_html(
+        '<a href="{}#message-{}">{}</a>', url, message.pk, excerpt(text or message.text, 60) or "(empty)"
+    )

@@ -8,7 +8,6 @@ from uuid import UUID
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -18,12 +17,12 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require, staff_of
 from feedback.evidence_selectors import manual_boosts_in_force
 from feedback.models import ManualBoost
 from feedback.services.manual import manual_boost_end, manual_boost_set
 from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
-from retrieval.models import Document
+from retrieval.models import Chunk, Document
 
 LIST = "feedback_manualboost_changelist"
 
@@ -70,6 +69,9 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
         "ended_by",
     ]  # fmt: skip
     readonly_fields = ["evidence", "effect", "in_force"]
+    nothing_yet = (
+        "Nothing is set by hand. “Add” lifts, lowers or hides a document, until a day or until somebody ends it."
+    )
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("feedback.add_manualboost")
@@ -90,8 +92,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             raise PermissionDenied
 
         def act(given: dict[str, Any]) -> str:
-            assert isinstance(request.user, User)
-            boost = manual_boost_set(by=request.user, **given)
+            boost = manual_boost_set(by=staff_of(request), **given)
             return f"“{excerpt(boost.document.title, 60)}”: {self.effect(boost)}. Searches see it in a moment."
 
         return FormPage(
@@ -102,6 +103,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             act=act,
             form=ManualBoostForm,
             initial={name: request.GET[name] for name in ("document", "chunk_id") if name in request.GET},
+            facts=_passage(request.GET.get("chunk_id", "")),
         ).response(self, request)
 
     def end_view(self, request: HttpRequest, boost_id: UUID) -> HttpResponse:
@@ -109,8 +111,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
         boost = get_object_or_404(ManualBoost.objects.select_related("document"), pk=boost_id)
 
         def act(given: dict[str, Any]) -> str:
-            assert isinstance(request.user, User)
-            manual_boost_end(boost=boost, by=request.user, why=given["why"])
+            manual_boost_end(boost=boost, by=staff_of(request), why=given["why"])
             return "The boost has ended."
 
         return FormPage(
@@ -141,3 +142,12 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
     @admin.display(description="Why")
     def reason(self, boost: ManualBoost) -> str:
         return excerpt(boost.why)
+
+
+def _passage(chunk_id: str) -> list[tuple[str, Any]]:
+    """The text that a chunk's id stands for."""
+    try:
+        chunk = Chunk.objects.filter(pk=UUID(chunk_id)).first()
+    except ValueError:
+        return []
+    return [("Passage", excerpt(chunk.text, 300))] if chunk else []

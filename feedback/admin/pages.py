@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -82,11 +83,17 @@ def require(request: HttpRequest, permission: str) -> None:
         raise PermissionDenied
 
 
+def staff_of(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # the admin has let nobody else in
+    return request.user
+
+
 class ToolsAdmin(admin.ModelAdmin):
-    """Mixin: links above the list and above each row."""
+    """Mixin: links above the list and above each row, and a word about a list that is empty."""
 
     change_list_template = "admin/feedback/change_list.html"
     change_form_template = "admin/feedback/change_form.html"
+    nothing_yet = ""  # what stands above an empty list: what would be in it, and how it gets there
 
     class Media:
         css = {"all": ["chat/review.css"]}
@@ -98,7 +105,8 @@ class ToolsAdmin(admin.ModelAdmin):
         return []
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return super().changelist_view(request, {"tools": self.list_tools(request), **(extra_context or {})})
+        context = {"tools": self.list_tools(request), "nothing_yet": self.nothing_yet, **(extra_context or {})}
+        return super().changelist_view(request, context)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

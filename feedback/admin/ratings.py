@@ -59,14 +59,15 @@ class GapForm(forms.Form):
 
 @admin.register(Rating)
 class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
-    list_display = ["score", "user", "answer", "rated_source", "tag_list", "remark", "decision", "updated_at"]
+    list_display = ["stars", "user", "question", "rated_source", "tag_list", "remark", "decision", "updated_at"]
     list_filter = ["score", TagFilter, TargetFilter, "message__decision", "message__workflow"]
-    list_select_related = ["user", "message", "source"]
+    list_select_related = ["user", "message__reply_to", "source"]
     list_per_page = 50
-    search_fields = ["comment", "user__username", "message__text", "source__title"]
+    search_fields = ["comment", "user__username", "message__reply_to__text", "message__text", "source__title"]
     date_hierarchy = "updated_at"
-    fields = ["user", "answer", "rated_source", "score", "tags", "comment", "created_at", "updated_at"]
-    readonly_fields = ["answer", "rated_source"]
+    fields = ["user", "question", "answer", "rated_source", "stars", "tag_list", "comment", "created_at", "updated_at"]
+    readonly_fields = ["question", "answer", "rated_source", "stars", "tag_list"]
+    nothing_yet = "Nobody has rated anything yet: the thumbs stand below each answer and each source."
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -103,6 +104,15 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
         chosen = form.chosen() if form.is_valid() else {}
         return gaps_file(chosen, "json" if request.GET.get("format") == "json" else "csv")
 
+    @admin.display(description="Rating", ordering="score")
+    def stars(self, rating: Rating) -> str:
+        return f"{rating.score}/5"
+
+    @admin.display(description="Question")
+    def question(self, rating: Rating) -> SafeString:
+        asked = rating.message.reply_to
+        return answer_link(rating.message, text=asked.text if asked else "")
+
     @admin.display(description="Answer")
     def answer(self, rating: Rating) -> SafeString:
         return answer_link(rating.message)
@@ -113,7 +123,7 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
 
     @admin.display(description="Tags")
     def tag_list(self, rating: Rating) -> str:
-        return ", ".join(map(str, rating.tags)) or "–"
+        return rating.tags_said() or "–"
 
     @admin.display(description="Comment")
     def remark(self, rating: Rating) -> str:

@@ -16,16 +16,16 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from kombu.exceptions import OperationalError
 
-from feedback.admin.links import document_link, page_url, revision_link, row_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require
-from feedback.models import Revision, RevisionEvent
+from feedback.admin.links import page_url, revision_link, row_url
+from feedback.admin.log import round_told
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require, staff_of
+from feedback.models import Revision
 from feedback.services.live import feedback_state
 from feedback.services.resets import reset_document, reset_rater
 from feedback.services.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
-from feedback.services.rounds import RoundOutcome
 from feedback.tasks import reindex_feedback
 from ragsite.errors import ConflictError, NotFoundError, UnavailableError
-from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt, json_block
+from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
 CHANGE = "feedback.change_revision"
@@ -61,9 +61,10 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     change_list_template = "admin/feedback/revision_list.html"
     change_form_template = "admin/feedback/revision.html"
     fields = [
-        "status", "reason", "parent_link", "counts", "made_by", "created_at", "live_at", "live_by", "ended_at",
+        "status", "because", "parent_link", "counts", "maker", "created_at", "live_at", "released_by", "ended_at",
     ]  # fmt: skip
-    readonly_fields = ["parent_link", "counts"]
+    readonly_fields = ["because", "parent_link", "counts", "maker", "released_by"]
+    nothing_yet = "No revisions yet: a round makes the first one as soon as ratings lift or lower something."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Revision]:
         return Revision.objects.defer("content")
@@ -132,6 +133,20 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             context["events"] = revision.events.select_related("by")
         return super().change_view(request, object_id, form_url, context)
 
+    @admin.display(description="Why")
+    def because(self, revision: Revision) -> str:
+        return revision.reason or "–"
+
+    @admin.display(description="Made by")
+    def maker(self, revision: Revision) -> str:
+        return revision.made_by.get_username() if revision.made_by else "the periodic round"
+
+    @admin.display(description="Made live by")
+    def released_by(self, revision: Revision) -> str:
+        if revision.live_by:
+            return revision.live_by.get_username()
+        return "the guard let it pass" if revision.live_at else "–"
+
     @admin.display(description="Compared with")
     def parent_link(self, revision: Revision) -> SafeString | str:
         return revision_link(revision.parent)
@@ -146,7 +161,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         revision = get_object_or_404(Revision, pk=revision_id)
 
         def act(given: dict[str, Any]) -> str:
-            revision_release(revision=revision, by=_staff(request), why=given["why"])
+            revision_release(revision=revision, by=staff_of(request), why=given["why"])
             return f"Revision {revision.number} is live."
 
         return FormPage(
@@ -155,7 +170,11 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             button="Make it live",
             back=row_url(revision),
             act=act,
-            facts=[("Status", revision.status), ("Because", revision.reason or "–"), *_measured(revision)],
+            facts=[
+                ("Status", revision.get_status_display()),
+                ("Because", revision.reason or "–"),
+                *_measured(revision),
+            ],
         ).response(self, request)
 
     def hold_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
@@ -163,7 +182,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         revision = get_object_or_404(Revision, pk=revision_id)
 
         def act(given: dict[str, Any]) -> str:
-            revision_hold(revision=revision, by=_staff(request), why=given["why"])
+            revision_hold(revision=revision, by=staff_of(request), why=given["why"])
             return f"Revision {revision.number} is held."
 
         return FormPage(
@@ -183,7 +202,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         def act(given: dict[str, Any]) -> str:
             if feedback_state().live_id != revision.pk:
                 raise ConflictError(f"Revision {revision.number} is not live any more; look at the one that is.")
-            target = revision_roll_back(by=_staff(request), why=given["why"], freeze=given["freeze"])
+            target = revision_roll_back(by=staff_of(request), why=given["why"], freeze=given["freeze"])
             now = f"revision {target.number} is live again" if target else "no boosts are live"
             return f"Revision {revision.number} is rolled back: {now}."
 
@@ -202,7 +221,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         frozen = feedback_state().frozen
 
         def act(given: dict[str, Any]) -> str:
-            if not feedback_freeze(by=_staff(request), why=given["why"], frozen=not frozen):
+            if not feedback_freeze(by=staff_of(request), why=given["why"], frozen=not frozen):
                 raise ConflictError("Somebody has done that just now.")
             return "Rounds propose again." if frozen else "Rounds are frozen."
 
@@ -240,12 +259,13 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         document = get_object_or_404(Document, pk=document_id)
 
         def act(given: dict[str, Any]) -> str:
-            return _told(reset_document(document=document, by=_staff(request), why=given["why"]))
+            outcome = reset_document(document=document, by=staff_of(request), why=given["why"])
+            return f"The votes are discarded. {round_told(outcome)}"
 
         return FormPage(
             title=f"Reset what was said of “{excerpt(document.title, 60)}”",
             explanation="All votes on this document up to now count no more; a round then takes its boosts back. The "
-            "ratings stay, and new ones count.",
+            "ratings stay, and new ones count. It can be taken back from the log.",
             button="Reset",
             back=page_url("feedback_document_evidence", document.pk),
             act=act,
@@ -258,28 +278,19 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             rater = User.objects.filter(username=given["rater"]).first()
             if rater is None:
                 raise NotFoundError("There is no such user.", fields={"rater": ["There is no such user."]})
-            return _told(reset_rater(rater=rater, by=_staff(request), why=given["why"]))
+            outcome = reset_rater(rater=rater, by=staff_of(request), why=given["why"])
+            return f"The votes are discarded. {round_told(outcome)}"
 
         return FormPage(
             title="Reset a rater",
             explanation="All that this user has said up to now counts no more; a round then takes the boosts back that "
-            "it made. The ratings stay, and new ones count.",
+            "it made. The ratings stay, and new ones count. It can be taken back from the log.",
             button="Reset",
             back=page_url(LIST),
             act=act,
             form=RaterForm,
             initial={"rater": request.GET.get("rater", "")},
         ).response(self, request)
-
-
-def _staff(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # the admin has let nobody else in
-    return request.user
-
-
-def _told(outcome: RoundOutcome) -> str:
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    return f"The votes are discarded. The round after it: {outcome.status}{reason}."
 
 
 def _measured(revision: Revision) -> list[tuple[str, Any]]:
@@ -292,41 +303,3 @@ def _measured(revision: Revision) -> list[tuple[str, Any]]:
     if guard.get("churn") is not None:
         facts.append(("Changed top results", f"{guard['churn']:.0%}"))
     return facts
-
-
-@admin.register(RevisionEvent)
-class RevisionEventAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
-    """The log: who did what, when and why."""
-
-    list_display = ["at", "action", "who", "because", "about", "rater"]
-    list_filter = ["action"]
-    list_select_related = ["revision", "by", "rater"]
-    list_per_page = 100
-    search_fields = ["why", "by__username", "rater__username", "=document_id"]
-    date_hierarchy = "at"
-    fields = ["at", "action", "who", "why", "about", "rater", "details"]
-    readonly_fields = ["who", "about", "details"]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[RevisionEvent]:
-        return RevisionEvent.objects.defer("revision__content")
-
-    @admin.display(description="Who", ordering="by")
-    def who(self, event: RevisionEvent) -> str:
-        return event.by.get_username() if event.by else "the periodic round"
-
-    @admin.display(description="Why")
-    def because(self, event: RevisionEvent) -> str:
-        return excerpt(event.why) or "–"
-
-    @admin.display(description="About")
-    def about(self, event: RevisionEvent) -> SafeString | str:
-        if event.revision:
-            return revision_link(event.revision)
-        if not event.document_id:
-            return "–"
-        document = Document.objects.filter(pk=event.document_id).first()
-        return document_link(document) if document else f"document {event.document_id} (deleted)"
-
-    @admin.display(description="Detail")
-    def details(self, event: RevisionEvent) -> SafeString | str:
-        return json_block(event.detail)

@@ -17,9 +17,9 @@ class GoldenQuestion(models.Model):
     """A question with its relevant documents or chunks: what the guard measures a revision on."""
 
     class Origin(models.TextChoices):
-        REVIEWED = "reviewed", "a reviewed conversation"
-        IMPORTED = "imported"
-        MANUAL = "manual", "entered by hand"
+        REVIEWED = "reviewed", "A reviewed conversation"
+        IMPORTED = "imported", "An import"
+        MANUAL = "manual", "Entered by hand"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     text = models.TextField(max_length=4000)
@@ -48,13 +48,20 @@ class GoldenRelevance(models.Model):
     """What is relevant to a golden question: a document, or, with `chunk_id`, one chunk of it. grade: 1 partly … 3
     fully."""
 
+    class Grade(models.IntegerChoices):
+        PARTLY = 1, "1, partly"
+        MOSTLY = 2, "2, mostly"
+        FULLY = 3, "3, fully"
+
     id = models.BigAutoField(primary_key=True)
     question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="relevant")
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="golden_relevances")
-    chunk_id = models.UUIDField(null=True, blank=True)
-    grade = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1), MaxValueValidator(3)])
+    chunk_id = models.UUIDField("chunk", null=True, blank=True, help_text="The id of one chunk; empty: all of it.")
+    grade = models.PositiveSmallIntegerField(choices=Grade, default=Grade.PARTLY)
 
     class Meta:
+        verbose_name = "relevant document"
+        verbose_name_plural = "relevant documents"
         ordering = ["-grade", "pk"]
         constraints = [
             models.UniqueConstraint(
@@ -67,7 +74,7 @@ class GoldenRelevance(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.document_id} ({self.grade})"
+        return f"{self.document.title[:60]}: {self.get_grade_display()}"
 
 
 class ManualBoost(models.Model):
@@ -109,4 +116,4 @@ class ManualBoost(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.document_id}: {'hidden' if self.hide else f'×{self.multiplier:g}'}"
+        return f"{self.document.title[:60]}: {'hidden' if self.hide else f'×{self.multiplier:g}'}"

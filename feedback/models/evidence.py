@@ -108,7 +108,11 @@ class Burst(models.Model):
         indexes = [models.Index(fields=["status"])]
 
     def __str__(self) -> str:
-        return f"{self.votes} votes of {self.accounts} accounts on {self.document_id}, {self.day}"
+        return f"{self.said()} on “{self.document.title[:60]}”, {self.day}"
+
+    def said(self) -> str:
+        """16 votes of 1 account"""
+        return f"{self.votes} votes of {self.accounts} account{'s'[: self.accounts != 1]}"
 
 
 class Evidence(models.Model):
@@ -133,6 +137,8 @@ class Evidence(models.Model):
     )
 
     class Meta:
+        verbose_name = "vote"
+        verbose_name_plural = "evidence"
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"),
@@ -143,4 +149,4 @@ class Evidence(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.weight:+.2f} for passage {self.passage_id}"
+        return f"{self.voter}: {self.weight:+.2f} for “{self.question}”"

@@ -50,4 +50,8 @@ class Rating(models.Model):
         indexes = [models.Index(fields=["updated_at"])]
 
     def __str__(self) -> str:
-        return f"{self.score}/5 for {self.message_id}"
+        return f"{self.user}: {self.score}/5"
+
+    def tags_said(self) -> str:
+        """wrong source, outdated"""
+        return ", ".join(str(tag).replace("_", " ") for tag in self.tags)

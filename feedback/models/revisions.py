@@ -23,7 +23,7 @@ class Revision(models.Model):
         HELD = "held"
         LIVE = "live"
         SUPERSEDED = "superseded"
-        ROLLED_BACK = "rolled_back"
+        ROLLED_BACK = "rolled_back", "Rolled back"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     number = models.PositiveIntegerField(unique=True, help_text="1, 2, 3 … in the order of making.")
@@ -54,7 +54,7 @@ class Revision(models.Model):
         indexes = [models.Index(fields=["status", "-number"])]
 
     def __str__(self) -> str:
-        return f"Revision {self.number} ({self.status})"
+        return f"Revision {self.number} ({self.get_status_display().lower()})"
 
 
 class Boost(models.Model):
@@ -105,20 +105,26 @@ class RevisionEvent(models.Model):
     """The audit log: who or what did what, when, and why. Never changed, never deleted."""
 
     class Action(models.TextChoices):
-        PROPOSED = "proposed"
-        WENT_LIVE = "went_live"
-        HELD = "held"
-        RELEASED = "released"
-        ROLLED_BACK = "rolled_back"
-        FROZEN = "frozen"
-        UNFROZEN = "unfrozen"
-        RESET_DOCUMENT = "reset_document"
-        RESET_RATER = "reset_rater"
-        BURST_FLAGGED = "burst_flagged"
-        BURST_ACCEPTED = "burst_accepted"
-        BURST_REJECTED = "burst_rejected"
-        MANUAL_SET = "manual_set"
-        MANUAL_ENDED = "manual_ended"
+        PROPOSED = "proposed", "Revision proposed"
+        WENT_LIVE = "went_live", "Revision went live"
+        HELD = "held", "Revision held"
+        RELEASED = "released", "Revision released"
+        ROLLED_BACK = "rolled_back", "Revision rolled back"
+        FROZEN = "frozen", "Rounds frozen"
+        UNFROZEN = "unfrozen", "Freeze lifted"
+        RESET_DOCUMENT = "reset_document", "Document reset"
+        RESET_RATER = "reset_rater", "Rater reset"
+        RESET_UNDONE = "reset_undone", "Reset taken back"
+        BURST_FLAGGED = "burst_flagged", "Burst found"
+        BURST_ACCEPTED = "burst_accepted", "Burst counted"
+        BURST_REJECTED = "burst_rejected", "Burst left out"
+        BURST_REOPENED = "burst_reopened", "Burst to be decided anew"
+        MANUAL_SET = "manual_set", "Boost by hand set"
+        MANUAL_ENDED = "manual_ended", "Boost by hand ended"
+        GOLDEN_ADDED = "golden_added", "Golden question added"
+        GOLDEN_CHANGED = "golden_changed", "Golden question changed"
+        GOLDEN_DELETED = "golden_deleted", "Golden question deleted"
+        GOLDEN_IMPORTED = "golden_imported", "Golden questions imported"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     action = models.CharField(max_length=20, choices=Action)
@@ -136,11 +142,13 @@ class RevisionEvent(models.Model):
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
+        verbose_name = "log entry"
+        verbose_name_plural = "log"
         ordering = ["-at", "pk"]
         indexes = [models.Index(fields=["action", "-at"])]
 
     def __str__(self) -> str:
-        return f"{self.action} {self.at:%Y-%m-%d %H:%M}"
+        return f"{self.get_action_display()}, {self.at:%Y-%m-%d %H:%M}"
 
 
 class FeedbackState(models.Model):

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from feedback.boosts import find_bursts
@@ -53,29 +53,44 @@ def _flag(document_id: UUID, day: int, evidence: list[int]) -> None:
     burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
     burst.save(update_fields=["votes", "accounts"])
     if made:
-        RevisionEvent.objects.create(
-            action=RevisionEvent.Action.BURST_FLAGGED,
-            document_id=burst.document_id,
-            why=f"{burst.votes} votes of {burst.accounts} accounts on {burst.day}",
-            detail={"burst": str(burst.pk), "votes": burst.votes, "accounts": burst.accounts},
-        )
+        _log(RevisionEvent.Action.BURST_FLAGGED, burst, f"{burst.said()} on {burst.day}")
 
 
 @transaction.atomic
 def burst_decide(*, burst: Burst, accept: bool, by: User, why: str = "") -> Burst:
-    """Count a burst's votes from the next round on, or leave them out for good. Raises ConflictError when it is decided
-    already."""
+    """Count a burst's votes from the next round on, or leave them out. Raises ConflictError when it is decided already:
+    that has to be taken back first."""
     burst = Burst.objects.select_for_update().get(pk=burst.pk)
     if burst.status != Burst.Status.OPEN:
         raise ConflictError(f"This burst has been {burst.status} already.")
     burst.status = Burst.Status.ACCEPTED if accept else Burst.Status.REJECTED
     burst.decided_by, burst.decided_at, burst.why = by, timezone.now(), why[:500]
     burst.save()
+    _log(RevisionEvent.Action.BURST_ACCEPTED if accept else RevisionEvent.Action.BURST_REJECTED, burst, burst.why, by)
+    return burst
+
+
+def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
+    """Take a decision back: its votes are left out until the next one. Raises ConflictError where it is open, or where
+    another burst on that document and day is."""
+    try:
+        with transaction.atomic():
+            decided = Burst.objects.filter(pk=burst.pk).exclude(status=Burst.Status.OPEN)
+            undecided = {"status": Burst.Status.OPEN, "decided_by": None, "decided_at": None, "why": ""}
+            if not decided.update(**undecided):
+                raise ConflictError("This burst waits for a decision already.")
+            _log(RevisionEvent.Action.BURST_REOPENED, burst, why, by)
+    except IntegrityError as error:  # one_open_burst_per_document_and_day
+        raise ConflictError("Another burst on this document and day waits; decide on that one first.") from error
+    burst.refresh_from_db()
+    return burst
+
+
+def _log(action: str, burst: Burst, why: str, by: User | None = None) -> None:
     RevisionEvent.objects.create(
-        action=RevisionEvent.Action.BURST_ACCEPTED if accept else RevisionEvent.Action.BURST_REJECTED,
+        action=action,
         document_id=burst.document_id,
         by=by,
-        why=burst.why,
+        why=why[:500],
         detail={"burst": str(burst.pk), "votes": burst.votes, "accounts": burst.accounts},
     )
-    return burst

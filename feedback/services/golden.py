@@ -1,4 +1,5 @@
-"""Golden questions: what the guard measures a revision on. Entered one by one, or made from a reviewed answer."""
+"""Golden questions: what the guard measures a revision on. Entered one by one, or made from a reviewed answer. Audited:
+a question that goes or is left out may let a revision pass."""
 
 from __future__ import annotations
 
@@ -8,15 +9,18 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from chat.models import Message
-from feedback.models import GoldenQuestion, GoldenRelevance
+from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from ragsite.errors import InvalidInputError
 from retrieval.models import Chunk, Collection, Document
 
 MAX_TEXT_CHARS = 4000
 MAX_RELEVANT = 100
-GRADES = (1, 2, 3)  # partly, mostly, fully
+GRADES = GoldenRelevance.Grade.values
+LOGGED_CHARS = 300
+Action = RevisionEvent.Action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,7 @@ def golden_save(
     question: GoldenQuestion | None = None,
 ) -> GoldenQuestion:
     """Make a golden question, or write `question` anew. Raises InvalidInputError."""
+    action = Action.GOLDEN_CHANGED if question else Action.GOLDEN_ADDED
     text = " ".join(text.split())
     golden_check(text, collection, relevant)
     if question is None:
@@ -49,7 +54,40 @@ def golden_save(
     question.save()
     question.relevant.all().delete()
     GoldenRelevance.objects.bulk_create(relevance_rows(question, relevant))
+    golden_log(action, question, by=by)
     return question
+
+
+@transaction.atomic
+def golden_delete(*, question: GoldenQuestion, by: User) -> None:
+    golden_log(Action.GOLDEN_DELETED, question, by=by)
+    question.delete()
+
+
+@transaction.atomic
+def golden_switch(*, questions: QuerySet[GoldenQuestion], enabled: bool, by: User) -> int:
+    """Measure these, or leave them out; how many were it not already."""
+    changed = list(questions.exclude(enabled=enabled))
+    for question in changed:
+        question.enabled = enabled
+        question.save(update_fields=["enabled", "updated_at"])
+        golden_log(Action.GOLDEN_CHANGED, question, by=by)
+    return len(changed)
+
+
+def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
+    """As the question is now."""
+    RevisionEvent.objects.create(
+        action=action,
+        by=by,
+        detail={
+            "golden_question": str(question.pk),
+            "question": question.text[:LOGGED_CHARS],
+            "collection": question.collection.name,
+            "enabled": question.enabled,
+            "relevant": question.relevant.count(),
+        },
+    )
 
 
 def relevance_rows(question: GoldenQuestion, relevant: Sequence[Relevant]) -> list[GoldenRelevance]:

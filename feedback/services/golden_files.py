@@ -23,7 +23,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from feedback.models import GoldenQuestion, GoldenRelevance
+from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.services.golden import MAX_RELEVANT, MAX_TEXT_CHARS, Relevant, collection_find, relevance_rows
 from ragsite.errors import InvalidInputError, TooLargeError
 from retrieval.models import Chunk, Collection, Document
@@ -259,6 +259,9 @@ def _store(reading: _Reading, found: dict[int, list[Relevant]], by: User) -> Imp
             question.save(update_fields=["enabled", "updated_at"])
         GoldenRelevance.objects.filter(question__in=batch).delete()
     GoldenRelevance.objects.bulk_create(relevances, batch_size=IN_BATCH)
+    RevisionEvent.objects.create(
+        action=RevisionEvent.Action.GOLDEN_IMPORTED, by=by, detail={"added": len(added), "changed": len(updated)}
+    )
     return Imported(added=len(added), updated=len(updated))
 
 

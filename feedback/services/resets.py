@@ -8,6 +8,7 @@ from django.db import transaction
 from feedback.models import Evidence, RevisionEvent
 from feedback.services.evidence import evidence_gather
 from feedback.services.rounds import RoundOutcome, feedback_round
+from ragsite.errors import ConflictError
 from retrieval.models import Document
 
 
@@ -39,4 +40,22 @@ def _reset(*, by: User, why: str, document: Document | None = None, rater: User 
         )
         event.detail = {"evidence": rows.update(discarded_by=event)}
         event.save(update_fields=["detail"])
+    return feedback_round(by=by)
+
+
+def reset_undo(*, reset: RevisionEvent, by: User, why: str) -> RoundOutcome:
+    """Count again what a reset discarded and is still there, then run a round. Raises ConflictError where that is
+    nothing."""
+    with transaction.atomic():
+        count = Evidence.objects.filter(discarded_by=reset).update(discarded_by=None)
+        if not count:
+            raise ConflictError("Nothing of this reset is discarded any more.")
+        RevisionEvent.objects.create(
+            action=RevisionEvent.Action.RESET_UNDONE,
+            document_id=reset.document_id,
+            rater=reset.rater,
+            by=by,
+            why=why[:500],
+            detail={"evidence": count},
+        )
     return feedback_round(by=by)

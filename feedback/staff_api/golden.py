@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from feedback.downloads import JSONL, golden_file
 from feedback.models import GoldenQuestion, GoldenRelevance
-from feedback.services.golden import Relevant, collection_find, golden_save
+from feedback.services.golden import Relevant, collection_find, golden_delete, golden_save
 from feedback.services.golden_files import golden_import
 from feedback.staff_api.base import TAG, StaffView, errors, one, page_of, read, staff_of
 from ragsite.errors import InvalidInputError
@@ -137,7 +137,7 @@ class GoldenQuestionApi(StaffView):
 
     @extend_schema(operation_id="feedback_golden_delete", responses={204: None, **errors(404)}, tags=[TAG])
     def delete(self, request: Request, question_id: UUID) -> Response:
-        one(GOLDEN.all(), pk=question_id).delete()
+        golden_delete(question=one(GOLDEN.all(), pk=question_id), by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

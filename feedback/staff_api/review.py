@@ -72,7 +72,7 @@ class BurstDecisionApi(StaffView):
         tags=[TAG],
     )
     def post(self, request: Request, burst_id: UUID) -> Response:
-        """Once for all."""
+        """409 where it is decided already; staff take that back in the administration."""
         burst, wanted = one(BURSTS.all(), pk=burst_id), read(BurstDecisionSerializer, request.data)
         decided = burst_decide(burst=burst, accept=wanted["accept"], by=staff_of(request), why=wanted["why"])
         return Response(BurstSerializer(decided).data)

@@ -1,0 +1,128 @@
+"""The log: who did what, when and why; and where a reset is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from feedback.admin.links import document_link, page_url, revision_link, row_url
+from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
+from feedback.models import GoldenQuestion, RevisionEvent
+from feedback.services.resets import reset_undo
+from feedback.services.rounds import RoundOutcome
+from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from retrieval.models import Document
+
+CHANGE = "feedback.change_revision"
+RESETS = (RevisionEvent.Action.RESET_DOCUMENT, RevisionEvent.Action.RESET_RATER)
+NAMES = {
+    "evidence": "votes", "to": "back to revision", "query_boosts": "boosts for questions",
+    "document_boosts": "boosts of documents",
+}  # fmt: skip
+
+
+@admin.register(RevisionEvent)
+class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
+    list_display = ["at", "what", "who", "because", "about"]
+    list_filter = ["action"]
+    list_select_related = ["revision", "by", "rater"]
+    list_per_page = 100
+    search_fields = ["why", "by__username", "rater__username", "=document_id"]
+    date_hierarchy = "at"
+    fields = ["at", "what", "who", "why", "about", "details"]
+    readonly_fields = ["what", "who", "about", "details"]
+    nothing_yet = "Nobody has decided anything yet, and no round has run."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RevisionEvent]:
+        return RevisionEvent.objects.defer("revision__content")
+
+    def get_urls(self) -> list[URLPattern]:
+        undo = self.admin_site.admin_view(self.undo_view)
+        return [path("<uuid:event_id>/take-back/", undo, name="feedback_reset_undo"), *super().get_urls()]
+
+    def row_tools(self, request: HttpRequest, row: RevisionEvent) -> list[Tool]:
+        possible = row.action in RESETS and request.user.has_perm(CHANGE) and row.discarded.exists()
+        return [Tool("Take it back", page_url("feedback_reset_undo", row.pk))] if possible else []
+
+    def undo_view(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
+        require(request, CHANGE)
+        reset = get_object_or_404(RevisionEvent, pk=event_id, action__in=RESETS)
+
+        def act(given: dict[str, Any]) -> str:
+            return (
+                f"The votes count again. {round_told(reset_undo(reset=reset, by=staff_of(request), why=given['why']))}"
+            )
+
+        return FormPage(
+            title="Take a reset back",
+            explanation="The votes that it discarded count again; a round then draws the consequence.",
+            button="Take it back",
+            back=row_url(reset),
+            act=act,
+            facts=[
+                ("Reset", reset.get_action_display()), ("About", self.about(reset)), ("When", reset.at),
+                ("Why", reset.why or "–"), ("Votes", reset.discarded.count()),
+            ],
+        ).response(self, request)  # fmt: skip
+
+    @admin.display(description="What", ordering="action")
+    def what(self, event: RevisionEvent) -> str:
+        return event.get_action_display()
+
+    @admin.display(description="Who", ordering="by")
+    def who(self, event: RevisionEvent) -> str:
+        return event.by.get_username() if event.by else "the periodic round"
+
+    @admin.display(description="Why")
+    def because(self, event: RevisionEvent) -> str:
+        return excerpt(event.why) or "–"
+
+    @admin.display(description="About")
+    def about(self, event: RevisionEvent) -> SafeString | str:
+        if event.revision:
+            return revision_link(event.revision)
+        if event.rater:
+            return f"the rater {event.rater.get_username()}"
+        if "question" in event.detail:
+            return _golden_link(event.detail)
+        if not event.document_id:
+            return "–"
+        document = Document.objects.filter(pk=event.document_id).first()
+        return document_link(document) if document else "a document that is deleted"
+
+    @admin.display(description="Detail")
+    def details(self, event: RevisionEvent) -> SafeString | str:
+        lines = [(f"{name}: {value}",) for name, value in _in_words(event.detail)]
+        return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", lines)) if lines else "–"
+
+
+def round_told(outcome: RoundOutcome) -> str:
+    reason = f": {outcome.reason.rstrip('.')}" if outcome.reason else ""
+    return f"The round after it: {outcome.status}{reason}."
+
+
+def _golden_link(detail: dict[str, Any]) -> SafeString | str:
+    text = f"“{excerpt(detail['question'], 60)}”"
+    question = GoldenQuestion.objects.filter(pk=str(detail["golden_question"])).first()
+    return format_html('<a href="{}">{}</a>', row_url(question), text) if question else text
+
+
+def _in_words(detail: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Without the keys of rows, which say nothing to people."""
+    for name, value in detail.items():
+        if name in ("manual_boost", "burst", "golden_question", "chunk_id"):
+            continue
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        yield NAMES.get(name, name.replace("_", " ")), "none" if value is None else value
+    if detail.get("chunk_id"):
+        yield "on", "one chunk of it"
