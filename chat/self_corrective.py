@@ -11,6 +11,7 @@ WORKFLOW = "self_corrective"
 # Which node of the workflow's graph a step of the decision path belongs to.
 NODE_OF_STEP = {
     "condense": "condense",
+    "route": "condense",
     "retrieve": "retrieve",
     "fuse": "retrieve",
     "boost": "retrieve",

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from retrieval.errors import ModelError
+from retrieval.grader import Grading
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grading import grade_passages
 from retrieval.steps.judge import rerank
@@ -47,14 +48,20 @@ class DocumentGrade:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
     """`documents`: those that passed, best first, then the others as found; their score is `scores.rerank`. `grades`:
-    by `grade_key`."""
+    by `grade_key`. `holds_answer`: the trained grader's P(the documents hold the answer); 0 where it was not asked."""
 
     documents: tuple[ScoredChunk, ...] = ()
     grades: Mapping[str, DocumentGrade] = field(default_factory=dict)
+    holds_answer: float = 0.0
 
     @property
     def passed(self) -> tuple[ScoredChunk, ...]:
         return tuple(document for document in self.documents if self.of(document).relevant)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model gave any of the grades, those of earlier searches included."""
+        return any(grade.by_model for grade in self.grades.values())
 
     @property
     def pass_rate(self) -> float:
@@ -84,16 +91,19 @@ class Grade:
         language: Language,
         known: Mapping[str, DocumentGrade] | None = None,
         use_model: bool = True,
+        most: int | None = None,
         listed: Sequence[ScoredChunk] = (),
         semantic: bool = True,
     ) -> Graded:
-        """A grade for every document. Never raises a ModelError.
+        """A grade for every document, or for the first `most`. Never raises a ModelError.
 
-        `known`: grades of earlier rounds for the same question; they stand. `listed`, `semantic`: what the trained
-        grader looks at, see `grade_passages`. At most `ollama.max_concurrency` calls at once, each with its time
-        limit, all of them together within `grade.timeout_s`.
+        `known`: grades of earlier rounds for the same question; they stand. The trained grader looks at all documents,
+        graded or not; `listed`, `semantic`: see `grade_passages`. At most `ollama.max_concurrency` calls at once, each
+        with its time limit, all of them together within `grade.timeout_s`.
         """
         before = dict(known or {})
+        estimate = partial(grade_passages, question, documents, listed=listed, semantic=semantic)
+        found, documents = documents, documents[:most]
         fresh = [document for document in documents if grade_key(document) not in before]
         async with run.trace.step("grade") as step:
             if not documents:
@@ -104,13 +114,13 @@ class Grade:
             if use_model and fresh:
                 await run.trace.sink.tool_called("grade", f"grading {len(fresh)} documents, each by itself", step)
                 given = await self._ask_model(question, fresh, run=run, language=language)
-            estimate = partial(grade_without_model, question, documents, listed=listed, semantic=semantic)
-            grades = await self._complete(documents, fresh, given, estimate)
+            grades, holds_answer = await self._complete(found, fresh, given, estimate)
             if use_model and (failures := [reason for reason in given if isinstance(reason, str)]):
                 step.degrade(f"{len(failures)} of {len(fresh)} documents were graded without a model: {failures[0]}")
             graded = _graded(documents, before | grades, boost_share=self.tools.settings.rerank.boost_share)
             _describe(step, graded, fresh)
-            return replace(graded, grades=before | grades)
+            step.detail["holds_answer"] = round(holds_answer, 3)
+            return replace(graded, grades=before | grades, holds_answer=holds_answer)
 
     async def _ask_model(
         self, question: str, documents: Sequence[ScoredChunk], *, run: Run, language: Language
@@ -157,38 +167,23 @@ class Grade:
         documents: Sequence[ScoredChunk],
         fresh: Sequence[ScoredChunk],
         given: Sequence[DocumentGrade | str],
-        estimate: Callable[..., list[DocumentGrade]],
-    ) -> dict[str, DocumentGrade]:
-        """The model's grades, and for what it gave none those of the trained grader, which looks at all documents."""
+        estimate: Callable[[], Grading],
+    ) -> tuple[dict[str, DocumentGrade], float]:
+        """The model's grades, and for what it gave none those of the trained grader, which looks at all documents; and
+        its estimate for them together. A few ms of CPU a document."""
         grades = {
             grade_key(document): grade
             for document, grade in zip(fresh, given, strict=True)
             if isinstance(grade, DocumentGrade)
         }
-        if len(grades) < len(fresh):
-            estimates = await asyncio.to_thread(estimate, relevant_score=self.tools.settings.grade.relevant_score)
-            wanted = {grade_key(document) for document in fresh}
-            for document, estimated in zip(documents, estimates, strict=True):
-                if (key := grade_key(document)) in wanted:
-                    grades.setdefault(key, estimated)
-        return grades
-
-
-def grade_without_model(
-    question: str,
-    documents: Sequence[ScoredChunk],
-    *,
-    relevant_score: float,
-    listed: Sequence[ScoredChunk] = (),
-    semantic: bool = True,
-) -> list[DocumentGrade]:
-    """The trained grader's verdicts, in the documents' order. `relevant_score`: P(answers) from which one is relevant;
-    `listed`, `semantic`: see `grade_passages`.
-
-    A few ms of CPU a document: keep it off the event loop.
-    """
-    probabilities = grade_passages(question, documents, listed=listed, semantic=semantic).passages
-    return [_from_probability(probability, relevant_score) for probability in probabilities]
+        if len(grades) == len(fresh):
+            return grades, 0.0
+        grading = await asyncio.to_thread(estimate)
+        wanted = {grade_key(document) for document in fresh}
+        for document, probability in zip(documents, grading.passages, strict=True):
+            if (key := grade_key(document)) in wanted:
+                grades.setdefault(key, _from_probability(probability, self.tools.settings.grade.relevant_score))
+        return grades, grading.holds_answer
 
 
 def _from_probability(probability: float, relevant_score: float) -> DocumentGrade:

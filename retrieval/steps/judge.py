@@ -23,6 +23,7 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import StepRecord
 from retrieval.values import Clarification, ScoredChunk
 
+BESIDE = 3  # best passages so far that those newly found are graded beside
 MAX_OPTIONS = 5
 OPTION_CHARS = 120
 REASON_CHARS = 300
@@ -63,8 +64,8 @@ class Judge:
         *,
         run: Run,
         language: Language,
+        before: Assessment | None = None,
         listed: Sequence[ScoredChunk] = (),
-        beside: Sequence[ScoredChunk] = (),
         semantic: bool = True,
         use_model: bool = True,
         use_reranker: bool = True,
@@ -72,12 +73,32 @@ class Judge:
         """Scores and a verdict. `use_model=False`: switched off, or no model round is left before the first token.
 
         Where there is a cross-encoder its scores serve in place of the model's; failing it, the model is asked.
-        `listed`, `beside`, `semantic`: what the trained grader looks at, see `grade_passages`.
+        `before`: what earlier searches are worth; `candidates` are new then, are judged beside the best of these, and
+        the verdict is on all; REFINE where there are none. `listed`, `semantic`: see `grade_passages`.
         """
+        if before and not candidates:
+            return replace(before, verdict="REFINE")
         pool = tuple(candidates[: self.tools.settings.rerank.max_candidates])
+        beside = before.candidates[:BESIDE] if before else ()
         grading = await asyncio.to_thread(
             grade_passages, question, pool, listed=listed, beside=beside, semantic=semantic
         )
+        newly = await self._judge(
+            question, pool, grading, run=run, language=language, use_model=use_model, use_reranker=use_reranker
+        )
+        return combine(before, newly) if before else newly
+
+    async def _judge(
+        self,
+        question: str,
+        pool: tuple[ScoredChunk, ...],
+        grading: Grading,
+        *,
+        run: Run,
+        language: Language,
+        use_model: bool,
+        use_reranker: bool,
+    ) -> Assessment:
         lexical = grading.passages
         async with run.trace.step("rerank") as rerank_step:
             crossed = await self._cross_encoded(question, pool, rerank_step, run) if pool and use_reranker else None

@@ -89,6 +89,7 @@ class Reflection:
             by_model=self.by_model,
             scored_by_model=self.by_model,
             holds_answer=self.holds_answer,
+            worth=self.relevance,
         )
 
 
@@ -117,14 +118,15 @@ class Reflect:
         judged: Assessment | None = None,
         before: Reflection | None = None,
         use_model: bool = True,
+        listed: Sequence[ScoredChunk] = (),
         semantic: bool = True,
     ) -> Reflection:
         """`parts`: what the plan searched for. `judged`: a judgement of the plan's own; where it covers all passages,
         no other model call is made; nor where a reflection `before` this one saw them all: a retry that brought nothing
-        new is not judged anew. `semantic`: see `grade_passages`. Never raises a ModelError."""
+        new is not judged anew. `listed`, `semantic`: see `grade_passages`. Never raises a ModelError."""
         planned = self.tools.settings.planned
         shown = tuple(passages[: self.tools.settings.rerank.max_candidates])
-        lexical = await asyncio.to_thread(_without_model, question, parts, shown, semantic=semantic)
+        lexical = await asyncio.to_thread(_without_model, question, parts, shown, listed=listed, semantic=semantic)
         async with run.trace.step("reflect") as step:
             scores = _from_judgement(judged, shown, lexical) if judged and judged.scored_by_model else None
             scores = scores or _from_before(before, shown)
@@ -257,9 +259,16 @@ def is_outdated(question: str, shown: Sequence[ScoredChunk], max_age_years: int)
 
 
 # ------------------------------------------------------------------------------------------------ without a model
-def _without_model(question: str, parts: Sequence[str], shown: tuple[ScoredChunk, ...], *, semantic: bool) -> _Scores:
+def _without_model(
+    question: str,
+    parts: Sequence[str],
+    shown: tuple[ScoredChunk, ...],
+    *,
+    listed: Sequence[ScoredChunk],
+    semantic: bool,
+) -> _Scores:
     """The trained grader's scores; relevance is its estimate for the whole list."""
-    grading = grade_passages(question, shown, semantic=semantic)
+    grading = grade_passages(question, shown, listed=listed, semantic=semantic)
     return _Scores(
         grades=tuple(grading.passages),
         relevance=grading.holds_answer,

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grading import grade_passages
-from retrieval.steps.judge import rerank
+from retrieval.steps.judge import Assessment, rerank
 from retrieval.steps.query_rewriter import without_chat
 from retrieval.steps.quoting import one_line, quote_passage
 from retrieval.steps.snippet import best_window
@@ -43,6 +43,18 @@ class Evaluation:
     reason: str = ""
     missing: str = ""
     holds_answer: float = 0.0
+
+    def assessment(self) -> Assessment:
+        """For the steps and decisions that the workflows share. A model's verdict is no score: `holds_answer` is what
+        it is worth."""
+        return Assessment(
+            verdict="ANSWER" if self.sufficient else "REFINE",
+            candidates=self.candidates,
+            reason=self.reason,
+            missing=self.missing,
+            holds_answer=self.holds_answer,
+            worth=self.holds_answer,
+        )
 
 
 @dataclass(frozen=True, slots=True)

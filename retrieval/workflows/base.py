@@ -1,4 +1,5 @@
-"""What the workflows share: the context of their nodes, running a graph within its time, and small decisions."""
+"""What the workflows share: the context of their nodes, running a graph within its time, and the replies and decisions
+in which they do not differ."""
 
 from __future__ import annotations
 
@@ -10,12 +11,17 @@ from typing import Any
 from langgraph.graph.state import CompiledStateGraph
 
 from ragsite.errors import UnavailableError
+from ragsite.rag_settings import CorrectiveSettings
 from retrieval.errors import ModelError
-from retrieval.steps.generate import AnswerWriter
+from retrieval.steps.answer_language import Language
+from retrieval.steps.clarify import Clarify, open_readings
+from retrieval.steps.condense import chooses, takes_up
+from retrieval.steps.generate import AnswerWriter, Generate
+from retrieval.steps.judge import Assessment
 from retrieval.steps.small_talk import small_talk_kind
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question
+from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
 
@@ -102,3 +108,59 @@ async def say(text: str, run: Run) -> str:
     await writer.write(text)
     await writer.finish()
     return writer.text
+
+
+# ------------------------------------------------------------------------------------------------ replies
+async def small_talk_answer(question: Question, context: Context, language: Language) -> Answer:
+    """For a question of which `is_small_talk` holds."""
+    async with context.run.trace.step("retrieve") as step:
+        step.skip("a greeting needs no documents")
+    kind = small_talk_kind(question.text) or "small_talk"
+    return await Generate(context.tools).greet(question, kind, run=context.run, language=language)
+
+
+async def ask_back(
+    assessment: Assessment, readings: Sequence[ScoredChunk], context: Context, language: Language
+) -> Answer:
+    """The question in place of an answer. `readings`: see `Clarify`."""
+    asked = await Clarify().clarify(assessment, readings, run=context.run, language=language)
+    text = await say(asked.question, context.run)
+    return Answer(decision="CLARIFY", text=text, clarification=asked, reason=assessment.reason)
+
+
+# ------------------------------------------------------------------------------------------------ decisions
+def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
+    """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
+    say so when the passages don't answer, has the last word."""
+    if not assessment.refused and assessment.worth >= numbers.weak_score:
+        return True
+    return assessment.holds_answer >= numbers.clear_score
+
+
+def was_offered(question: Question, assessment: Assessment) -> bool:
+    """The user chose one of the options that were asked about: what was offered is not denied afterwards, unless a
+    model has looked and refused."""
+    opened = question.open_clarification
+    chosen = opened is not None and chooses(question.text, opened)
+    return chosen and bool(assessment.candidates) and not assessment.refused
+
+
+async def readings_to_ask_about(
+    assessment: Assessment, standalone: str, filters: SearchFilters, *, question: Question, context: Context
+) -> tuple[ScoredChunk, ...]:
+    """For a workflow that answers for every reading of a question: what it asks back about where no model writes, since
+    quoted sentences can't say for which reading each of them holds. See `open_readings`; none where nothing that was
+    found is worth asking about, or it was asked back before."""
+    weak = assessment.refused or assessment.worth < context.tools.settings.corrective.weak_score
+    if weak or takes_up(standalone, question.open_clarification) or await _has_writer(context):
+        return ()
+    return await asyncio.to_thread(open_readings, assessment, standalone, filters)
+
+
+async def _has_writer(context: Context) -> bool:
+    try:
+        async with asyncio.timeout(context.run.deadline.remaining()):
+            await context.tools.models.chat("answer")
+    except (ModelError, TimeoutError):
+        return False
+    return True

@@ -31,21 +31,19 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ragsite.rag_settings import CorrectiveSettings
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer_language import Language, answer_language
-from retrieval.steps.clarify import Clarify, open_readings
-from retrieval.steps.condense import Condense, chooses, condense_without_model, takes_up
+from retrieval.steps.clarify import open_readings
+from retrieval.steps.condense import Condense, condense_without_model, takes_up
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
 from retrieval.steps.grading import LIST_LENGTH, grade_passages
-from retrieval.steps.judge import Assessment, Judge, combine
+from retrieval.steps.judge import Assessment, Judge
 from retrieval.steps.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
 from retrieval.steps.refine import Refine, Stage, stages
 from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.rewrite import Hyde, Rewrite
 from retrieval.steps.route import Route
-from retrieval.steps.small_talk import small_talk_kind
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.steps.transform import Transform
 from retrieval.trace import Trace
@@ -53,18 +51,21 @@ from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
     Context,
     Rounds,
+    ask_back,
     distinct_queries,
     has_documents,
     is_small_talk,
+    is_worth_a_try,
     reranking_is_on,
     run_graph,
     say,
+    small_talk_answer,
+    was_offered,
 )
 
 ROUND_OF_GENERATION = 1
 GAIN = 0.02  # of an assessment's worth; a round that adds less was in vain
 STAGNATION = 2  # rounds in vain, one after the other, that end the search in the documents
-BESIDE = 3  # best passages so far that those newly found are graded beside
 
 
 Improving = Literal["condense", "route_by_model", "rewrite", "hyde", "transform", "first_search"]
@@ -197,21 +198,18 @@ async def dedupe(state: State, runtime: Runtime[Context]) -> State:
 async def judge(state: State, runtime: Runtime[Context]) -> State:
     """Rerank and assess; after a refinement, only what it newly found."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    before, candidates = state.get("assessment"), state["passages"]
-    assessment = replace(before, verdict="REFINE") if before else None
-    if assessment is None or candidates:
-        newly = await Judge(tools).judge(
-            state["standalone"],
-            candidates,
-            listed=state["found"].candidates,
-            beside=before.candidates[:BESIDE] if before else (),
-            semantic=question.scope.semantic,
-            run=run,
-            language=state["language"],
-            use_model=reranking_is_on(question, tools) and has_round_left(tools, run),
-            use_reranker=reranking_is_on(question, tools),
-        )
-        assessment = combine(before, newly) if before else newly
+    before = state.get("assessment")
+    assessment = await Judge(tools).judge(
+        state["standalone"],
+        state["passages"],
+        before=before,
+        listed=state["found"].candidates,
+        semantic=question.scope.semantic,
+        run=run,
+        language=state["language"],
+        use_model=reranking_is_on(question, tools) and has_round_left(tools, run),
+        use_reranker=reranking_is_on(question, tools),
+    )
     readings: tuple[ScoredChunk, ...] = ()
     if not takes_up(state["standalone"], question.open_clarification):
         # What the documents distinguish by is known for certain, so it is looked at whoever judged.
@@ -277,20 +275,11 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    run, question = runtime.context.run, state["question"]
-    async with run.trace.step("retrieve") as step:
-        step.skip("a greeting needs no documents")
-    kind = small_talk_kind(question.text) or "small_talk"
-    step_generate = Generate(runtime.context.tools)
-    return {"answer": await step_generate.greet(question, kind, run=run, language=state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    run = runtime.context.run
-    asked = await Clarify().clarify(state["assessment"], state["readings"], run=run, language=state["language"])
-    text = await say(asked.question, run)
-    reason = state["assessment"].reason
-    return {"answer": Answer(decision="CLARIFY", text=text, clarification=asked, reason=reason)}
+    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context, state["language"])}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -354,22 +343,6 @@ class CorrectiveWorkflow:
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
-def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
-    """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
-    say so when the passages don't answer, has the last word."""
-    if not assessment.refused and assessment.worth >= numbers.weak_score:
-        return True
-    return assessment.holds_answer >= numbers.clear_score
-
-
-def was_offered(question: Question, assessment: Assessment) -> bool:
-    """The user chose one of the options that were asked about: what was offered is not denied afterwards, unless a
-    model has looked and refused."""
-    opened = question.open_clarification
-    chosen = opened is not None and chooses(question.text, opened)
-    return chosen and bool(assessment.candidates) and not assessment.refused
-
-
 def next_stage(state: State, tools: Toolbox) -> Stage | None:
     """Of the corrective search; none when all were tried, or the rounds are used up. The web is another source: that
     the documents gave nothing new does not speak against it."""

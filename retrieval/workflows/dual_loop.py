@@ -14,10 +14,11 @@
                                   │                            ▼
                                   │ none is left         send_response → consolidate_memory → END
                                   ▼                            ▲
-                          fallback_response → END              └─ an earlier draft, where there is one
+                   clarify, or fallback_response → END         └─ an earlier draft, where there is one
 
 Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`); what is not available
-stands in the path with its reason. Nothing found in the documents goes on to the web by itself.
+stands in the path with its reason. Nothing found in the documents goes on to the web by itself. A question with several
+readings is answered for each; it is asked back where no model can write that.
 Outer loop: an answer is written to the end, graded, and only then sent, so that no reader sees text that is taken back;
 what happens meanwhile is told by the steps' events. A corrective round searches with new words, so every strategy is
 open again in it. What is worth remembering is written down after the answer was sent, and condensed by a worker later.
@@ -34,7 +35,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
-from retrieval.ports import SearchRequest, SearchResult
+from retrieval.ports import SearchResult
 from retrieval.steps.answer_grade import GradeAnswer, GradedAnswer
 from retrieval.steps.answer_language import Language, answer_language
 from retrieval.steps.condense import condense_without_model
@@ -43,27 +44,30 @@ from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.direct import DirectResponse
 from retrieval.steps.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.steps.generate import Generate
-from retrieval.steps.judge import Assessment, Judge, combine
+from retrieval.steps.judge import Assessment, Judge
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory
 from retrieval.steps.no_answer import no_answer_text
-from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.rewrite import without_filler
 from retrieval.steps.route import Route
 from retrieval.steps.schemas import StrategyName
-from retrieval.steps.small_talk import small_talk_kind
-from retrieval.steps.strategy import (
-    ChooseStrategy,
-    Plan,
-    available_strategies,
-    next_strategy,
-    route_by_rule,
-    wanting_web,
-)
+from retrieval.steps.strategy import ChooseStrategy, Plan, available_strategies, next_strategy, route_by_rule
+from retrieval.steps.strategy_search import StrategySearch
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.steps.web_search import WebSearch, is_the_users
 from retrieval.trace import HeldBackTrace, Trace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
-from retrieval.workflows.base import Context, Rounds, distinct_queries, is_small_talk, reranking_is_on, run_graph, say
+from retrieval.workflows.base import (
+    Context,
+    Rounds,
+    ask_back,
+    distinct_queries,
+    is_small_talk,
+    readings_to_ask_about,
+    reranking_is_on,
+    run_graph,
+    say,
+    small_talk_answer,
+    was_offered,
+)
 
 
 class State(TypedDict, total=False):
@@ -80,6 +84,7 @@ class State(TypedDict, total=False):
     tried_routes: tuple[StrategyName, ...]
     candidates: tuple[ScoredChunk, ...]
     assessment: Assessment  # of all that was found so far
+    readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     documents_are_relevant: bool
     response: Answer | None
     drafts: tuple[Draft, ...]
@@ -170,7 +175,8 @@ async def _corrected(state: State, runtime: Runtime[Context]) -> State:
 
 # ------------------------------------------------------------------------------------------------ the inner loop
 async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
-    """By the strategy whose turn it is; where the documents hold nothing, on the web at once."""
+    """By the strategy whose turn it is; where the documents hold nothing, on the web at once. Filters that were read
+    from the question are the first strategy's alone: they may have been the mistake."""
     route = state["route"]
     assert route is not None
     tried = (*state["tried_routes"], route)
@@ -188,47 +194,42 @@ async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]) -> SearchResult:
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    if route == "web_search":
-        # A corrective rewrite has read the rejected answer: its words may be those of documents, which stay here.
-        texts = (query.text for query in state["queries"])
-        words = next((text for text in texts if is_the_users(text, question)), state["plan"].standalone)
-        return await WebSearch(tools).search(wanting_web(question), words, run=run, language=state["language"])
-    settings = tools.settings
-    wanted = question.options.top_k or settings.corrective.context_passages
-    request = SearchRequest(
-        queries=state["queries"],
-        scope=question.scope,
-        filters=state["filters"],
-        top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
-        strategy="hierarchical" if route == "hierarchical_search" else "chunks",
-    )
-    return await Retrieve(tools).retrieve(request, run=run, purpose=f"{route}: ")
+    return await StrategySearch(runtime.context.tools).search(
+        route, state["question"], state["plan"].standalone, state["queries"],
+        state["question"].filters if state["tried_routes"] else state["filters"],
+        run=runtime.context.run, language=state["language"],
+    )  # fmt: skip
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
-    """Judges what was newly found; what was judged before keeps its scores. Names the next strategy where it is not
-    enough."""
+    """Judges what was newly found; what was judged before keeps its scores. Names the next strategy if one is needed."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before = state.get("assessment")
     passages = await Dedupe(tools).dedupe(state["candidates"], run=run, known=before.candidates if before else ())
-    if before and not passages:
-        assessment = replace(before, verdict="REFINE", reason="nothing new was found")
-    else:
-        on = reranking_is_on(question, tools)
-        assessment = await Judge(tools).judge(
-            state["plan"].standalone, passages, run=run, language=state["language"], use_model=on, use_reranker=on
-        )
-        assessment = combine(before, assessment) if before else assessment
+    on = reranking_is_on(question, tools)
+    assessment = await Judge(tools).judge(
+        state["plan"].standalone,
+        passages,
+        before=before,
+        listed=state["candidates"],
+        semantic=question.scope.semantic,
+        run=run,
+        language=state["language"],
+        use_model=on,
+        use_reranker=on,
+    )
     relevant = _is_relevant(assessment, tools) or _found_again(state, tools)
     left = None if relevant else next_strategy(state["tried_routes"], state["available"])
     if run.deadline.remaining() <= 0:
         left = None
-    return {"assessment": assessment, "documents_are_relevant": relevant, "route": left}
+    readings = await readings_to_ask_about(
+        assessment, state["plan"].standalone, state["filters"], question=question, context=runtime.context
+    )
+    return {"assessment": assessment, "documents_are_relevant": relevant, "route": left, "readings": readings}
 
 
 def _is_relevant(assessment: Assessment, tools: Toolbox) -> bool:
-    """Two readings of a question are no reason to search on: this workflow answers for each."""
+    """Two readings of a question are no reason to search on."""
     weak = tools.settings.corrective.weak_score
     return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.worth >= weak)
 
@@ -242,7 +243,9 @@ def _found_again(state: State, tools: Toolbox) -> bool:
 
 def decide_after_document_grading(
     state: State, runtime: Runtime[Context]
-) -> Literal["generate_response", "retrieve_documents", "send_response", "fallback_response"]:
+) -> Literal["clarify", "generate_response", "retrieve_documents", "send_response", "fallback_response"]:
+    if state["readings"] and not state["drafts"]:
+        return "clarify"
     if state["documents_are_relevant"]:
         return "generate_response"
     if state["route"] is not None:
@@ -252,8 +255,8 @@ def decide_after_document_grading(
     assessment = state["assessment"]
     weak = runtime.context.tools.settings.corrective.weak_score
     # Neither good nor weak: the writing model, and then the outer loop, have the last word.
-    worth_a_try = not assessment.refused and assessment.worth >= weak and not state["drafts"]
-    return "generate_response" if worth_a_try else "fallback_response"
+    worth_a_try = (not assessment.refused and assessment.worth >= weak) or was_offered(state["question"], assessment)
+    return "generate_response" if worth_a_try and not state["drafts"] else "fallback_response"
 
 
 # ------------------------------------------------------------------------------------------------ the outer loop
@@ -273,10 +276,8 @@ async def generate_response(state: State, runtime: Runtime[Context]) -> State:
 async def direct_response(state: State, runtime: Runtime[Context]) -> State:
     """A greeting is answered at once; any other reply is held back until it is graded."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    if kind := small_talk_kind(question.text) if is_small_talk(question) else None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("a greeting needs no documents")
-        return {"answer": await Generate(tools).greet(question, kind, run=run, language=state["language"])}
+    if is_small_talk(question):
+        return {"answer": await small_talk_answer(question, runtime.context, state["language"])}
     response = await DirectResponse(tools).respond(
         question, state["plan"].standalone, state["memories"], run=_held_back(run), language=state["language"]
     )
@@ -333,6 +334,10 @@ async def consolidate_memory(state: State, runtime: Runtime[Context]) -> State:
     return {}
 
 
+async def clarify(state: State, runtime: Runtime[Context]) -> State:
+    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context, state["language"])}
+
+
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     """The fuse has blown: says that the documents don't answer, and which were nearest."""
     run, assessment = runtime.context.run, state.get("assessment")
@@ -354,7 +359,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
     nodes = (
         retrieve_memory, route_query, direct_response, rewrite_query, retrieve_documents, grade_documents,
-        generate_response, grade_relevance, send_response, consolidate_memory, fallback_response,
+        generate_response, grade_relevance, send_response, consolidate_memory, clarify, fallback_response,
     )  # fmt: skip
     for node in nodes:
         graph.add_node(node.__name__, node)
@@ -368,7 +373,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph.add_conditional_edges("direct_response", after_direct_response)
     graph.add_conditional_edges("grade_relevance", decide_after_answer_grading)
     graph.add_edge("send_response", "consolidate_memory")
-    for last in ("consolidate_memory", "fallback_response"):
+    for last in ("consolidate_memory", "clarify", "fallback_response"):
         graph.add_edge(last, END)
     return graph.compile(name="dual_loop")
 

@@ -27,15 +27,14 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
-from retrieval.grader import holds_answer
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer_check import AnswerCheck, CheckedAnswer
 from retrieval.steps.answer_language import Language, answer_language
-from retrieval.steps.clarify import Clarify, open_readings
+from retrieval.steps.clarify import open_readings
 from retrieval.steps.condense import Condense, condense_without_model, takes_up
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
-from retrieval.steps.grading import LIST_LENGTH
+from retrieval.steps.grading import LIST_LENGTH, grade_passages
 from retrieval.steps.held_answer import HeldAnswer
 from retrieval.steps.judge import Assessment
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory, quote_memories
@@ -46,13 +45,24 @@ from retrieval.steps.plan_tasks import Finding, PlanTasks, pool
 from retrieval.steps.reflect import Reflect, Reflection, Remedy
 from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.route import Route
-from retrieval.steps.small_talk import small_talk_kind
 from retrieval.steps.task_graph import TaskRecord, run_tasks
 from retrieval.steps.toolbox import Toolbox
 from retrieval.steps.web_search import may_search_web
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
-from retrieval.workflows.base import Context, Rounds, has_documents, is_small_talk, reranking_is_on, run_graph, say
+from retrieval.workflows.base import (
+    Context,
+    Rounds,
+    ask_back,
+    has_documents,
+    is_small_talk,
+    is_worth_a_try,
+    reranking_is_on,
+    run_graph,
+    say,
+    small_talk_answer,
+    was_offered,
+)
 from retrieval.workflows.corrective import CorrectiveWorkflow
 
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
@@ -134,8 +144,8 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
             return {"first": ()}
         found = await Retrieve(tools).retrieve(_own_words(state, tools), run=run, purpose="own words: ")
         shown, semantic = found.candidates[:LIST_LENGTH], state["question"].scope.semantic
-        holds = await asyncio.to_thread(holds_answer, state["draft"], shown, semantic=semantic)
-        good = holds >= tools.settings.corrective.clear_score
+        grading = await asyncio.to_thread(grade_passages, state["draft"], shown, semantic=semantic)
+        good = grading.holds_answer >= tools.settings.corrective.clear_score
         return {"first": found.candidates}
     finally:
         run.first_search.finish(good=good)
@@ -200,13 +210,14 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
         judged=judged,
         before=state.get("reflection"),
         use_model=reranking_is_on(state["question"], tools),
+        listed=found,
         semantic=state["question"].scope.semantic,
     )
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
     readings: tuple[ScoredChunk, ...] = ()
-    worth_asking = best.score >= tools.settings.corrective.weak_score
+    worth_asking = best.assessment().worth >= tools.settings.corrective.weak_score
     if worth_asking and not takes_up(state["standalone"], state["question"].open_clarification):
         readings = await asyncio.to_thread(open_readings, best.assessment(), state["standalone"], state["filters"])
     return {"reflection": reflection, "best": best, "readings": readings, "in_vain": in_vain}
@@ -221,9 +232,9 @@ def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["genera
         return "mend"
     if state["readings"]:
         return "clarify"
-    if state["best"].outcome == "pass" or is_worth_a_try(state["best"].assessment(), runtime.context):
-        return "generate"
-    return "no_answer"
+    best, numbers = state["best"].assessment(), runtime.context.tools.settings.corrective
+    worth_a_try = is_worth_a_try(best, numbers) or was_offered(state["question"], best)
+    return "generate" if state["best"].outcome == "pass" or worth_a_try else "no_answer"
 
 
 async def mend(state: State, runtime: Runtime[Context]) -> State:
@@ -269,18 +280,12 @@ def after_check(state: State, runtime: Runtime[Context]) -> Literal["mend", "__e
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    run, question = runtime.context.run, state["question"]
-    async with run.trace.step("retrieve") as step:
-        step.skip("a greeting needs no documents")
-    kind = small_talk_kind(question.text) or "small_talk"
-    return {"answer": await Generate(runtime.context.tools).greet(question, kind, run=run, language=state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    run, assessment = runtime.context.run, state["best"].assessment()
-    asked = await Clarify().clarify(assessment, state["readings"], run=run, language=state["language"])
-    text = await say(asked.question, run)
-    return {"answer": Answer(decision="CLARIFY", text=text, clarification=asked, reason=assessment.reason)}
+    best = state["best"].assessment()
+    return {"answer": await ask_back(best, state["readings"], runtime.context, state["language"])}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -365,13 +370,6 @@ def _mending(state: State, context: Context) -> Mending:
         web=may_search_web(state["question"], context.tools),
         judged=any(finding.assessment for finding in state["findings"].values()),
     )
-
-
-def is_worth_a_try(best: Assessment, context: Context) -> bool:
-    """Neither good nor weak, or the model and the trained grader contradict each other: the writing model, told to say
-    so when the passages don't answer, has the last word."""
-    numbers = context.tools.settings.corrective
-    return best.best >= numbers.weak_score or (bool(best.candidates) and best.holds_answer >= numbers.clear_score)
 
 
 def _own_words(state: State, tools: Toolbox) -> SearchRequest:

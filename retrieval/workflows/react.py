@@ -10,11 +10,13 @@
                                 evaluator ─────┼─ INSUFFICIENT, rewrites left ► rewriter
                                  ▲     │       └─ SUFFICIENT ─────────────────► generator ──► END
                     web_search ──┘     ├─ INSUFFICIENT, web not yet searched ► web_search
-                                       └─ INSUFFICIENT, nothing left ────────► generator or no_answer
+                                       ├─ INSUFFICIENT, nothing left ────────► generator or no_answer
+                                       └─ several readings, no model ────────► clarify ────► END
 
 At most two rewrites, the router's included. What several searches found is evaluated together, so a rewrite can't make
 things worse. When everything is used up, the writing model, told to say so when the passages do not answer, has the
-last word where the trained grader sees a chance at all. The web is searched only where it is configured and asked for.
+last word where the trained grader sees a chance at all. A question with several readings is answered for each; it is
+asked back where no model can write that. The web is searched only where it is configured and asked for.
 Source: Yao et al., "ReAct", ICLR 2023; seed 004.
 """
 
@@ -34,18 +36,28 @@ from retrieval.steps.answer_language import Language, answer_language
 from retrieval.steps.condense import condense_without_model
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
-from retrieval.steps.judge import Assessment
 from retrieval.steps.no_answer import no_answer_text
 from retrieval.steps.query_rewriter import QueryRewriter, why_rewrite
 from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.route import Route
-from retrieval.steps.small_talk import small_talk_kind
 from retrieval.steps.sufficiency import Evaluation, RelevanceEvaluator
 from retrieval.steps.toolbox import Toolbox
 from retrieval.steps.web_search import WebSearch, may_search_web
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
-from retrieval.workflows.base import Context, Rounds, has_documents, is_small_talk, run_graph, say
+from retrieval.workflows.base import (
+    Context,
+    Rounds,
+    ask_back,
+    has_documents,
+    is_small_talk,
+    is_worth_a_try,
+    readings_to_ask_about,
+    run_graph,
+    say,
+    small_talk_answer,
+    was_offered,
+)
 
 
 class State(TypedDict, total=False):
@@ -60,6 +72,7 @@ class State(TypedDict, total=False):
     found: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
     passages: tuple[ScoredChunk, ...]  # the same, merged, each said once
     evaluation: Evaluation
+    readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     web_searched: bool
     answer: Answer
 
@@ -103,9 +116,13 @@ async def rewriter(state: State, runtime: Runtime[Context]) -> State:
         run=runtime.context.run,
         language=state["language"],
     )
+    rewrites = state.get("rewrites", 0) + 1
     if not query and before is None:
         query = state["draft"]  # nothing was searched for yet
-    return {"query": query, "rewrites": state.get("rewrites", 0) + 1}
+    elif not query and state["filters"] != state["question"].filters and not worth_a_try(state, runtime):
+        # No other words are left to try, but the filters that were read from the question may have been the mistake.
+        return {"query": state["draft"], "filters": state["question"].filters, "rewrites": rewrites}
+    return {"query": query, "rewrites": rewrites}
 
 
 def after_rewriting(
@@ -163,13 +180,19 @@ async def evaluator(state: State, runtime: Runtime[Context]) -> State:
     )
     before = state.get("evaluation")  # the grader's estimate is for one search's list: the best of them counts
     holds_answer = max(evaluation.holds_answer, before.holds_answer if before else 0.0)
-    return {"evaluation": replace(evaluation, holds_answer=holds_answer)}
+    evaluation = replace(evaluation, holds_answer=holds_answer)
+    readings = await readings_to_ask_about(
+        evaluation.assessment(), state["draft"], state["filters"], question=question, context=runtime.context
+    )
+    return {"evaluation": evaluation, "readings": readings}
 
 
 def after_evaluation(
     state: State, runtime: Runtime[Context]
-) -> Literal["rewriter", "web_search", "generator", "no_answer"]:
+) -> Literal["rewriter", "web_search", "clarify", "generator", "no_answer"]:
     tools, run = runtime.context.tools, runtime.context.run
+    if state["readings"]:
+        return "clarify"
     if state["evaluation"].sufficient:
         return "generator"
     left = state.get("rewrites", 0) < tools.settings.react.max_rewrites and not state.get("web_searched")
@@ -180,12 +203,16 @@ def after_evaluation(
 
 def without_rewriting(state: State, runtime: Runtime[Context]) -> Literal["web_search", "generator", "no_answer"]:
     """The ways on when what was found is not enough and no other words are to be tried."""
-    tools, run, evaluation = runtime.context.tools, runtime.context.run, state["evaluation"]
+    tools, run = runtime.context.tools, runtime.context.run
     may_look = may_search_web(state["question"], tools) and not state.get("web_searched")
     if may_look and run.deadline.remaining() > 0:
         return "web_search"
-    worth_a_try = bool(evaluation.candidates) and evaluation.holds_answer >= tools.settings.corrective.weak_score
-    return "generator" if worth_a_try else "no_answer"
+    return "generator" if worth_a_try(state, runtime) else "no_answer"
+
+
+def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
+    found, numbers = state["evaluation"].assessment(), runtime.context.tools.settings.corrective
+    return is_worth_a_try(found, numbers) or was_offered(state["question"], found)
 
 
 # ------------------------------------------------------------------------------------------------ answers
@@ -198,11 +225,12 @@ async def generator(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    run, question = runtime.context.run, state["question"]
-    async with run.trace.step("retrieve") as step:
-        step.skip("a greeting needs no documents")
-    kind = small_talk_kind(question.text) or "small_talk"
-    return {"answer": await Generate(runtime.context.tools).greet(question, kind, run=run, language=state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+
+
+async def clarify(state: State, runtime: Runtime[Context]) -> State:
+    found = state["evaluation"].assessment()
+    return {"answer": await ask_back(found, state["readings"], runtime.context, state["language"])}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -210,8 +238,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     if evaluation is None:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
-    found = Assessment(verdict="NO_ANSWER", candidates=evaluation.candidates) if evaluation else None
-    text = await say(no_answer_text(found, state["language"]), run)
+    text = await say(no_answer_text(evaluation.assessment() if evaluation else None, state["language"]), run)
     reason = evaluation.reason if evaluation else "there are no documents to search in"
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 
@@ -219,7 +246,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
-    for node in (router, greet, rewriter, retriever, evaluator, web_search, generator, no_answer):
+    for node in (router, greet, rewriter, retriever, evaluator, web_search, clarify, generator, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "router")
     graph.add_conditional_edges("router", after_routing)
@@ -227,7 +254,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph.add_edge("retriever", "evaluator")
     graph.add_edge("web_search", "evaluator")
     graph.add_conditional_edges("evaluator", after_evaluation)
-    for last in ("greet", "generator", "no_answer"):
+    for last in ("greet", "clarify", "generator", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="react")
 

@@ -4,12 +4,18 @@
                       ├─ nothing to search in ─► no_answer ─► END
                       └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
                              ▲               ├─ the same, and nothing has passed ──────────► no_answer ► END
+                             │               ├─ several readings, and no model ────────────► clarify ──► END
                              │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
                              └───────────────────────────────────────────────────┘
 
 The grader judges each document against the question as it was asked, whatever was searched for, so a grade stands for
 the whole answer; what has passed in any round is what the answer is written from. Searching on stops early when the
 words run out, and when something has passed but searches in a row bring nothing new that passes.
+
+Filters that the question names hold until it is searched for the last time. Without a model, the trained grader grades,
+and its estimate for all documents says whether there is an answer, as in every other workflow; in the end the best ones
+give it although none has passed. A question with several readings is answered for each, and asked back where no model
+can write that.
 """
 
 from __future__ import annotations
@@ -29,39 +35,48 @@ from retrieval.steps.condense import Condense, condense_without_model
 from retrieval.steps.dedupe import Dedupe
 from retrieval.steps.generate import Generate
 from retrieval.steps.grade import DocumentGrade, Grade, Graded, grade_key
+from retrieval.steps.grading import LIST_LENGTH
 from retrieval.steps.judge import Assessment
 from retrieval.steps.no_answer import no_answer_text
 from retrieval.steps.retrieve import Retrieve
 from retrieval.steps.retry_rewrite import QueryRewrite, RetryRewrite
-from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.route import Route
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question, ScoredChunk
+from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
     Context,
     Rounds,
+    ask_back,
     has_documents,
     is_small_talk,
+    is_worth_a_try,
+    readings_to_ask_about,
     reranking_is_on,
     run_graph,
     say,
+    small_talk_answer,
+    was_offered,
 )
 
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
-Verdict = Literal["generate", "rewrite", "no_answer"]
+Verdict = Literal["generate", "rewrite", "clarify", "no_answer"]
 
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
     language: Language
     standalone: str  # self-contained: what every document is graded against
+    filters: SearchFilters  # the request's, and those that the question names
     history: tuple[QueryRewrite, ...]
     listed: tuple[ScoredChunk, ...]  # the chunks of the last search, as found
     found: tuple[ScoredChunk, ...]  # the documents made of them: neighbours joined, each said once
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
+    holds_answer: float  # the trained grader's best estimate of a search's documents; 0 where it was not asked
+    readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     stagnant: int  # searches in a row that brought nothing new that passes
     verdict: Verdict
     answer: Answer
@@ -95,7 +110,8 @@ async def condense(state: State, runtime: Runtime[Context]) -> State:
     if is_small_talk(question) or not has_documents(question):
         return {"language": language, "standalone": draft}
     standalone = await Condense(tools).condense(question, draft, run=run, language=language)
-    return {"language": language, "standalone": standalone}
+    filters = await Route(tools).route(question, standalone, run=run)
+    return {"language": language, "standalone": standalone, "filters": filters}
 
 
 def after_condensing(state: State) -> Literal["greet", "no_answer", "retrieve"]:
@@ -105,11 +121,18 @@ def after_condensing(state: State) -> Literal["greet", "no_answer", "retrieve"]:
 
 
 async def retrieve(state: State, runtime: Runtime[Context]) -> State:
-    """The current query alone: a rewritten one takes the place of the one before."""
+    """The current query alone: a rewritten one takes the place of the one before. More is looked for than is graded: a
+    list of ten is what the trained grader knows."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     limits, history = Limits.of(question, tools), state.get("history", ())
     query = Query(history[-1].rewritten, kind="rewrite") if history else Query(state["standalone"])
-    request = SearchRequest(queries=(query,), scope=question.scope, filters=question.filters, top_k=limits.top_k)
+    last = bool(history) and len(history) >= limits.max_rewrites
+    request = SearchRequest(
+        queries=(query,),
+        scope=question.scope,
+        filters=question.filters if last else state["filters"],
+        top_k=min(max(limits.top_k, LIST_LENGTH), tools.settings.search.max_top_k),
+    )
     result = await Retrieve(tools).retrieve(request, run=run, purpose=f"attempt {len(history)}: " if history else "")
     near = result.candidates
     if question.scope.semantic:
@@ -127,6 +150,7 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         language=state["language"],
         known=state.get("grades"),
         use_model=reranking_is_on(question, tools),
+        most=Limits.of(question, tools).top_k,
         listed=state["listed"],
         semantic=question.scope.semantic,
     )
@@ -137,10 +161,15 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         "graded": graded,
         "grades": graded.grades,
         "documents": documents,
+        "holds_answer": max(graded.holds_answer, state.get("holds_answer", 0.0)),
         "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
     }
-    verdict = await decide({**state, **weighed}, tools=tools, run=run)
-    return {**weighed, "verdict": verdict}
+    readings = await readings_to_ask_about(
+        assessed({**state, **weighed}), state["standalone"], state["filters"], question=question,
+        context=runtime.context,
+    )  # fmt: skip
+    verdict = await decide({**state, **weighed, "readings": readings}, tools=tools, run=run)
+    return {**weighed, "readings": readings, "verdict": verdict}
 
 
 async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
@@ -148,11 +177,15 @@ async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
     limits, graded = Limits.of(state["question"], tools), state["graded"]
     passed = passing(state["documents"], state["grades"])
     async with run.trace.step("assess") as step:
-        stop = "" if graded.documents and graded.pass_rate >= limits.pass_rate else reason_to_stop(state, tools, run)
+        verdict: Verdict = last_resort(state, tools)
+        enough = verdict == "generate" and graded.pass_rate >= limits.pass_rate
+        stop = "" if enough else reason_to_stop(state, tools, run)
         share = f"pass rate {graded.pass_rate:.2f}, {limits.pass_rate:.2f} wanted"
-        verdict: Verdict = "generate" if passed else "no_answer"
-        if not graded.documents or graded.pass_rate < limits.pass_rate:
-            verdict = verdict if stop else "rewrite"
+        if not graded.by_model:
+            share += f", and without a model {assessed(state).reason}"
+        verdict = verdict if enough or stop else "rewrite"
+        if state["readings"]:
+            verdict, stop = "clarify", "it may be about several documents"
         step.summary = f"{share}: {verdict.replace('_', ' ')}" + (f" ({stop})" if stop else "")
         step.detail |= {
             "pass_rate": round(graded.pass_rate, 3),
@@ -160,6 +193,7 @@ async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
             "total_count": len(graded.documents),
             "pass_threshold": limits.pass_rate,
             "passed_in_all": len(passed),
+            "holds_answer": round(state["holds_answer"], 3),
             "verdict": verdict,
             "stop": stop,
         }
@@ -191,23 +225,27 @@ async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     made = await RetryRewrite(runtime.context.tools).rewrite(
         state["standalone"], history, failed, run=runtime.context.run, language=state["language"]
     )
-    if made is None:
-        return {"verdict": "generate" if passing(state["documents"], state["grades"]) else "no_answer"}
-    return {"history": (*history, made)}
+    if made:
+        return {"history": (*history, made)}
+    verdict, own = last_resort(state, runtime.context.tools), state["question"].filters
+    if verdict == "no_answer" and state["filters"] != own:
+        return {"filters": own}  # those that were read from the question may have been the mistake
+    return {"verdict": verdict}
 
 
 def after_rewriting(state: State) -> Literal["retrieve", "generate", "no_answer"]:
-    return "retrieve" if state["verdict"] == "rewrite" else state["verdict"]
+    verdict = state["verdict"]
+    return verdict if verdict in ("generate", "no_answer") else "retrieve"
 
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Context]) -> State:
-    """From the documents that passed, of whichever search, and no others."""
+    """From the documents that passed, of whichever search, and no others; where none has, from the best."""
     graded = state["graded"]
     answer = await Generate(runtime.context.tools).generate(
         state["question"],
         state["standalone"],
-        passing(state["documents"], state["grades"]),
+        passing(state["documents"], state["grades"]) or best_first(state["documents"]),
         run=runtime.context.run,
         language=state["language"],
     )
@@ -216,12 +254,11 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    run, question = runtime.context.run, state["question"]
-    async with run.trace.step("retrieve") as step:
-        step.skip("a greeting needs no documents")
-    kind = small_talk_kind(question.text) or "small_talk"
-    writer = Generate(runtime.context.tools)
-    return {"answer": await writer.greet(question, kind, run=run, language=state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+
+
+async def clarify(state: State, runtime: Runtime[Context]) -> State:
+    return {"answer": await ask_back(assessed(state), state["readings"], runtime.context, state["language"])}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -241,14 +278,14 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
-    for node in (condense, retrieve, grade, rewrite, generate, greet, no_answer):
+    for node in (condense, retrieve, grade, rewrite, generate, greet, clarify, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "condense")
     graph.add_conditional_edges("condense", after_condensing)
     graph.add_edge("retrieve", "grade")
-    graph.add_conditional_edges("grade", after_grading, ["generate", "rewrite", "no_answer"])
+    graph.add_conditional_edges("grade", after_grading, ["generate", "rewrite", "clarify", "no_answer"])
     graph.add_conditional_edges("rewrite", after_rewriting)
-    for last in ("generate", "greet", "no_answer"):
+    for last in ("generate", "greet", "clarify", "no_answer"):
         graph.add_edge(last, END)
     return graph.compile(name="self_corrective")
 
@@ -304,3 +341,27 @@ def joined(
 
 def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
     return tuple(one for one in documents if grades[grade_key(one)].relevant)
+
+
+def best_first(documents: tuple[ScoredChunk, ...]) -> tuple[ScoredChunk, ...]:
+    return tuple(sorted(documents, key=lambda one: -(one.scores.rerank or 0.0)))
+
+
+def assessed(state: State) -> Assessment:
+    """All that was found, for the decisions that the workflows share."""
+    documents, holds_answer = best_first(state["documents"]), state["holds_answer"]
+    reason = f"P(the documents hold the answer) = {holds_answer:.2f}"
+    return Assessment(
+        verdict="REFINE", candidates=documents, reason=reason, holds_answer=holds_answer, worth=holds_answer
+    )
+
+
+def last_resort(state: State, tools: Toolbox) -> Literal["generate", "no_answer"]:
+    """With no other search to come. What a model graded is answered from if anything has passed. Without one, the
+    estimate for all documents decides: a single one that looks well among poor ones is no answer, and one of several
+    that share the question's words seldom passes by itself."""
+    if state["graded"].by_model:
+        return "generate" if passing(state["documents"], state["grades"]) else "no_answer"
+    found = assessed(state)
+    worth_a_try = is_worth_a_try(found, tools.settings.corrective) or was_offered(state["question"], found)
+    return "generate" if worth_a_try else "no_answer"

@@ -1,0 +1,118 @@
+"""Without a model the workflows differ in their plan alone: each answers, asks back and refuses as the others do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from retrieval.trace import Trace
+from retrieval.values import (
+    Answer,
+    Clarification,
+    CollectionRef,
+    EmbeddingSpace,
+    OpenClarification,
+    Question,
+    SearchScope,
+)
+from retrieval.workflows import _WORKFLOWS, available_workflows
+from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, chunk, make_tools
+
+VERSIONS = "How many books may an undergraduate borrow at once?"
+LEXICAL = SearchScope((CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512)),))
+every_workflow = pytest.mark.parametrize("name", available_workflows())
+# Those that answer for every reading of a question where a model writes.
+answers_for_each = pytest.mark.parametrize("name", ["self_corrective", "dual_loop", "react"])
+
+
+async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK, **parts: Any) -> Answer:
+    asked = ask(question) if isinstance(question, str) else question
+    return await _WORKFLOWS[name](make_tools(settings.RAG, chunks, **parts)).answer(asked, trace=Trace())
+
+
+@every_workflow
+async def test_a_question_about_several_versions_is_asked_back(offline, name: str) -> None:
+    result = await answer(name, VERSIONS)
+    assert result.decision == "CLARIFY"
+    assert result.clarification is not None
+    assert result.text == result.clarification.question
+    assert result.clarification.options == ("2025", "2022")
+
+
+@every_workflow
+async def test_a_question_that_names_its_version_is_answered_from_that_one(offline, name: str) -> None:
+    result = await answer(name, VERSIONS.replace("?", " in 2022?"))
+    assert result.decision == "ANSWER"
+    assert "8 books" in result.text and "12 books" not in result.text
+
+
+@every_workflow
+async def test_the_reply_to_a_question_asked_back_is_answered(offline, name: str) -> None:
+    asked = Clarification(question="Which year do you mean?", options=("2025", "2022"))
+    result = await answer(
+        name, ask("2022", open_clarification=OpenClarification(question=VERSIONS, clarification=asked))
+    )
+    assert result.decision == "ANSWER"
+    assert "8 books" in result.text
+
+
+@every_workflow
+async def test_what_was_offered_is_not_denied_when_it_is_chosen(offline, name: str) -> None:
+    rules = (
+        chunk(21, "Those who leave tell the office.", title="Staff notes", department="Personnel"),
+        chunk(22, "Leave is noted down.", title="Student notes", department="Registry"),
+    )
+    asked = Clarification(question="Which department do you mean?", options=("Personnel", "Registry"))
+    opened = OpenClarification(question="What about leave of absence papers?", clarification=asked)
+    result = await answer(name, ask("Personnel", open_clarification=opened), rules)
+    assert result.decision == "ANSWER"
+    assert "tell the office" in result.text
+
+
+@every_workflow
+async def test_what_the_filters_of_a_question_hid_is_found_all_the_same(offline, name: str) -> None:
+    """The year is that of the question's subject, not of the document that answers it."""
+    rules = (
+        chunk(31, "The ceremony hall has seats for 400 guests.", title="Buildings", policy_year=2025),
+        chunk(32, "The scholarship named after Anna Lind pays EUR 900 to one student of biology.",
+              title="Scholarships", policy_year=2021),
+        *HANDBOOK,
+    )  # fmt: skip
+    result = await answer(name, "How much does the scholarship named after Anna Lind pay in 2025?", rules)
+    assert result.decision == "ANSWER"
+    assert "EUR 900" in result.text
+
+
+@every_workflow
+async def test_the_lexical_embedders_nearness_is_no_evidence(offline, name: str) -> None:
+    class Near(MemorySearcher):
+        async def search(self, request: Any) -> Any:
+            from dataclasses import replace
+
+            found = await super().search(request)
+            near = (
+                replace(one, scores=replace(one.scores, dense=0.99 - at / 10))
+                for at, one in enumerate(found.candidates)
+            )
+            return replace(found, candidates=tuple(near))
+
+    question = "What does a late return of a rented bicycle cost?"
+    plain = await answer(name, ask(question, scope=LEXICAL))
+    near = await answer(name, ask(question, scope=LEXICAL), searcher=Near(HANDBOOK))
+    assert near.decision == plain.decision == "NO_ANSWER"
+
+
+@answers_for_each
+async def test_where_a_model_writes_every_reading_is_answered(online, name: str) -> None:
+    online.reply(match='"route"', json={"route": "direct_chunk_search", "standalone_question": "", "queries": []})
+    online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 0.9, "reasoning": "states it"})
+    online.reply(match="SUFFICIENT", json={"verdict": "SUFFICIENT", "reason": "both are there"})
+    scores = [{"passage": number, "score": 0.9} for number in (1, 2)]
+    online.reply(match="NO_ANSWER", json={"scores": scores, "verdict": "ANSWER", "reason": "both are there"})
+    online.reply(match='"solves"', json={"solves": True, "score": 0.9, "missing": "", "reason": "for each year"})
+    online.reply(structured=False, text="12 by the rules of 2025 [1], 8 by those of 2022 [2].")
+    result = await answer(name, VERSIONS)
+    assert result.decision == "ANSWER"
+    assert "8 by those of 2022" in result.text
