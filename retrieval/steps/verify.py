@@ -50,6 +50,7 @@ class Verify:
                 limit_s = run.deadline.limit(self.tools.settings.ollama.structured_timeout_s)
                 verdicts = await attempt(step, ask, fallback=dict, timeout_s=limit_s)
                 grounding = with_verdicts(grounding, verdicts)
+            grounding = without_the_broken(answer, grounding)
             _describe(step, grounding)
             return _decide(answer, grounding)
 
@@ -114,6 +115,14 @@ def with_verdicts(grounding: Sequence[GroundedSentence], verdicts: Mapping[int, 
         else one
         for at, one in enumerate(grounding)
     )
+
+
+def without_the_broken(answer: Answer, grounding: tuple[GroundedSentence, ...]) -> tuple[GroundedSentence, ...]:
+    """The sentence that a model broke off in lacks words, and the citation at its end: it tells nothing either way."""
+    if not answer.partial or not grounding or answer.text[grounding[-1].end :].strip():
+        return grounding
+    broken = replace(grounding[-1], score=None, supported=None, reason="the answer broke off in it")
+    return (*grounding[:-1], broken)
 
 
 def _not_to_be_checked(answer: Answer, *, enabled: bool) -> str:
