@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.analysis import query_terms
+
 REASONS = ("no_answer", "badly_rated", "failed")
 EXAMPLES = 5
 SHOWN_TERMS = 6
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 Vector = NDArray[np.float32]
 
 
@@ -53,7 +57,7 @@ class Unanswered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """A cluster. question: the one that was asked most. terms: the words that at least half of its wordings hold, the
-    rarest first.
+    rarest first, as people write them.
 
     count: questions in all; no_answer, badly_rated, failed: of these, one may be two of them. people: distinct askers.
     """
@@ -210,6 +214,16 @@ class _Vectors:
         return self._clusters[best], float(likeness[best])
 
 
+def _as_written(terms: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:
+    """Stems as the first of the texts that holds them writes them: undergraduate for undergradu."""
+    written: dict[str, str] = {}
+    for text in texts:
+        for word in _WORD.findall(text):
+            if len(made_of := query_terms(word)) == 1:
+                written.setdefault(made_of[0], word.casefold())
+    return tuple(dict.fromkeys(written.get(term, term) for term in terms))
+
+
 def _gap(collection: str, members: Sequence[_Wording], rarity: Mapping[str, float]) -> Gap:
     asked = [one for wording in members for one in wording.asked]
     reasons = Counter(reason for one in asked for reason in one.reasons)
@@ -222,7 +236,7 @@ def _gap(collection: str, members: Sequence[_Wording], rarity: Mapping[str, floa
         ).hexdigest(),
         collection=collection,
         question=members[0].asked[-1].text,
-        terms=tuple(sorted(shared, key=lambda word: (-rarity.get(word, 0.0), word))[:SHOWN_TERMS]),
+        terms=_as_written(sorted(shared, key=lambda word: (-rarity.get(word, 0.0), word))[:SHOWN_TERMS], latest),
         count=len(asked),
         people=len({one.asker for one in asked}),
         no_answer=reasons["no_answer"],

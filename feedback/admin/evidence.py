@@ -37,11 +37,14 @@ EVENTS = 30
 class CountsFilter(admin.SimpleListFilter):
     """What stands in the way, by its rows: a vote may also be left out because its text is gone."""
 
-    title = "what it is left out by"
+    title = "whether it counts"
     parameter_name = "left_out"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("none", "Nothing"), ("burst", "A burst"), ("reset", "A reset"), ("text", "Its text is gone")]
+        return [
+            ("none", "It counts"), ("burst", "Left out with a burst"), ("reset", "Discarded by a reset"),
+            ("text", "Its text is gone"),
+        ]  # fmt: skip
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Evidence]) -> QuerySet[Evidence]:
         by_burst = Q(burst__status__in=(Burst.Status.OPEN, Burst.Status.REJECTED))
@@ -56,7 +59,7 @@ class CountsFilter(admin.SimpleListFilter):
 class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     """Every vote; from here to the documents."""
 
-    list_display = ["document", "asked", "voter", "score", "for_question", "for_document", "of_voter", "state"]
+    list_display = ["document", "asked", "voter", "score", "for_question", "state"]
     list_filter = [CountsFilter]
     list_select_related = ["passage__document", "question", "voter", "rating__message", "burst", "discarded_by"]
     list_per_page = 50

@@ -123,7 +123,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
         def act(given: dict[str, Any]) -> str:
             content = given["file"].read(settings.RAG.feedback.golden_import_bytes + 1)
             imported = golden_import(content=content, by=staff_of(request))
-            return f"{imported.added} questions were added, {imported.updated} written anew."
+            return f"Questions added: {imported.added}; written anew: {imported.updated}."
 
         return FormPage(
             title="Import golden questions",

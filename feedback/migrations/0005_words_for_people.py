@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterModelOptions(
             name="revisionevent",
-            options={"ordering": ["-at", "pk"], "verbose_name": "log entry", "verbose_name_plural": "log"},
+            options={"ordering": ["-at", "pk"], "verbose_name": "log entry", "verbose_name_plural": "log entries"},
         ),
         migrations.AlterField(
             model_name="goldenquestion",

@@ -143,7 +143,7 @@ class RevisionEvent(models.Model):
 
     class Meta:
         verbose_name = "log entry"
-        verbose_name_plural = "log"
+        verbose_name_plural = "log entries"
         ordering = ["-at", "pk"]
         indexes = [models.Index(fields=["action", "-at"])]
 

@@ -41,7 +41,7 @@ class Command(BaseCommand):
     def _print(self, outcome: RoundOutcome) -> None:
         self.stdout.write(f"{outcome.ratings} new or changed ratings, {outcome.evidence} rows of evidence")
         if outcome.bursts:
-            self.stdout.write(f"{outcome.bursts} bursts of votes wait for a decision in the admin")
+            self.stdout.write(f"Bursts of votes that wait for a decision in the admin: {outcome.bursts}")
         counts = outcome.counts
         if counts:
             self.stdout.write(
