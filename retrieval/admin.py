@@ -17,9 +17,10 @@ from django.utils.safestring import SafeString
 from ragsite.errors import AppError
 from ragsite.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
-from retrieval.selectors import visible_collections
+from retrieval.selectors import documents_cut_larger, visible_collections
 from retrieval.services.collections import collection_delete
 from retrieval.services.documents import document_delete, document_update
+from retrieval.services.embedding_space import recorded_size
 from retrieval.services.queueing import collection_reembed_queue, collection_reindex_queue
 from retrieval.services.reingest import document_reingest
 
@@ -36,10 +37,10 @@ class CollectionAdmin(admin.ModelAdmin):
     autocomplete_fields = ["owner"]
     filter_horizontal = ["groups"]
     fields = [
-        "name", "description", "owner", "visibility", "groups", "embedding_model", "embedding_dim", "version",
-        "created_at", "updated_at",
+        "name", "description", "owner", "visibility", "groups", "embedding_model", "embedding_dim",
+        "size_of_chunks", "version", "created_at", "updated_at",
     ]  # fmt: skip
-    readonly_fields = ["embedding_model", "embedding_dim", "version", "created_at", "updated_at"]
+    readonly_fields = ["embedding_model", "embedding_dim", "size_of_chunks", "version", "created_at", "updated_at"]
     actions = ["reembed", "reindex"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
@@ -51,6 +52,15 @@ class CollectionAdmin(admin.ModelAdmin):
         return format_html(
             '<a href="{}?collection__id__exact={}">{}</a>', url, collection.pk, collection.document_count
         )
+
+    @admin.display(description="Size of chunks")
+    def size_of_chunks(self, collection: Collection) -> str:
+        """What is used now, why, and whether its documents were cut like that."""
+        tokens, context = recorded_size(collection).tokens, collection.embedding_context
+        reads = f", as the model reads {context} of a text" if context else ""
+        larger = documents_cut_larger(collection, tokens)
+        again = f" {larger} documents were cut larger; read them again to have them cut anew." if larger else ""
+        return f"at most {tokens} tokens{reads}.{again}"
 
     @admin.action(description="Re-embed with the model that new collections get", permissions=["change"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
@@ -100,7 +110,7 @@ class DocumentAdmin(admin.ModelAdmin):
     inlines = [IngestJobInline]
     readonly_fields = [
         "collection", "file_name", "media_type", "size", "content_hash", "language", "status", "progress_bar", "error",
-        "page_count", "chunks_link", "uploaded_by", "created_at", "updated_at",
+        "page_count", "chunks_link", "chunk_tokens", "uploaded_by", "created_at", "updated_at",
     ]  # fmt: skip
     fields = ["title", "department", "doc_type", "policy_year", "tags", *readonly_fields]
 

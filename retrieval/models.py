@@ -42,6 +42,9 @@ class Collection(models.Model):
         max_length=200, blank=True, help_text="Empty until the first document is embedded."
     )
     embedding_dim = models.PositiveIntegerField(null=True, blank=True)
+    embedding_context = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Tokens of a text that this model reads; empty: all, or not known."
+    )
     version = models.PositiveBigIntegerField(
         default=0, help_text="Grows with every change: the index state in cache keys."
     )
@@ -99,6 +102,9 @@ class Document(models.Model):
     error = models.CharField(max_length=500, blank=True)
     page_count = models.PositiveIntegerField(null=True, blank=True)
     chunk_count = models.PositiveIntegerField(default=0)
+    chunk_tokens = models.PositiveIntegerField(
+        null=True, blank=True, help_text="What a chunk could hold at most when it was cut; empty: not recorded."
+    )
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="uploaded_documents"
     )

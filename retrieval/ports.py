@@ -116,6 +116,10 @@ class Models(Protocol):
         """The one for new collections: the configured or first embedding model, else the lexical one."""
         ...
 
+    async def context_length(self, space: EmbeddingSpace) -> int | None:
+        """How many tokens of a text this space's model reads; None: all, or it can't be found out. Never raises."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -158,6 +158,11 @@ def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
     return document
 
 
+def documents_cut_larger(collection: Collection, tokens: int) -> int:
+    """How many of its documents have chunks that could hold more than so many tokens."""
+    return Document.objects.filter(collection=collection, chunk_tokens__gt=tokens).count()
+
+
 def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
     """A document's chunks in order. Raises NotFoundError."""
     return document_get(user=user, document_id=document_id).chunks.order_by("seq")

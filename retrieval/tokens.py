@@ -13,6 +13,8 @@ _CJK = re.compile(
     r"[\u1100-\u11ff\u2e80-\u303f\u3040-\u30ff\u3100-\u318f\u31a0-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]+"
 )
+_WORD, _DIGITS = re.compile(r"[A-Za-z]+"), re.compile(r"[0-9]+")
+LETTERS_PER_PIECE, DIGITS_PER_PIECE = 7, 2
 
 
 def estimate_tokens(text: str) -> int:
@@ -23,3 +25,16 @@ def estimate_tokens(text: str) -> int:
     ascii_ = len(text.encode("ascii", "ignore"))
     other = len(text) - cjk - ascii_
     return math.ceil(cjk + ascii_ / LATIN_CHARS_PER_TOKEN + other / OTHER_CHARS_PER_TOKEN)
+
+
+def estimate_word_pieces(text: str) -> int:
+    """As a tokenizer of BERT's kind breaks it: each symbol and each letter beyond a–z by itself, long words in pieces.
+
+    Measured with all-MiniLM's tokenizer on English and Chinese prose and technical documentation: the real number is
+    0.9 to 1.04 of this at the median, 1.03 to 1.22 at the 99th percentile.
+    """
+    words = list(map(len, _WORD.findall(text)))
+    numbers = list(map(len, _DIGITS.findall(text)))
+    symbols = sum(map(len, text.split())) - sum(words) - sum(numbers)
+    pieces = sum(-(-letters // LETTERS_PER_PIECE) for letters in words)
+    return symbols + pieces + sum(-(-digits // DIGITS_PER_PIECE) for digits in numbers)

@@ -309,6 +309,14 @@ def test_a_task_queue_that_is_away_is_said(staff: Client, monkeypatch: pytest.Mo
     assert "The task queue is away" in staff.post(url_of(Collection), data, follow=True).content.decode()
 
 
+def test_a_collections_page_says_how_large_chunks_are_and_which_documents_were_cut_larger(staff: Client) -> None:
+    collection = CollectionFactory(embedding_model="all-minilm:latest", embedding_dim=384, embedding_context=512)
+    DocumentFactory(collection=collection, chunk_tokens=480)
+    DocumentFactory(collection=collection, chunk_tokens=435)
+    html = staff.get(url_of(Collection, "change", collection)).content.decode()
+    assert "at most 435 tokens, as the model reads 512 of a text. 1 documents were cut larger" in html
+
+
 def stored_document(collection: Collection, settings: Any, tmp_path: Path) -> Path:
     settings.MEDIA_ROOT = tmp_path
     document = DocumentFactory(collection=collection)

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from retrieval.api.strict_fields import TextField
 from retrieval.models import Chunk, Collection, Document
+from retrieval.services.embedding_space import recorded_size
 
 
 def _may_edit(collection: Collection, user: User) -> bool:
@@ -90,20 +91,28 @@ class ChunkSerializer(serializers.ModelSerializer[Chunk]):
 
 
 class CollectionSerializer(serializers.ModelSerializer[Collection]):
-    """A collection. owner: null for the site's. version: grows with every change of its content."""
+    """A collection. owner: null for the site's. version: grows with every change of its content.
+
+    embedding_context: tokens of a text that its model reads, null where that is all or not known. chunk_tokens: what a
+    chunk of a document that is read now holds at most.
+    """
 
     owner = serializers.CharField(source="owner.username", read_only=True, allow_null=True, default=None)
     groups: Any = serializers.SlugRelatedField(many=True, read_only=True, slug_field="name")
     document_count = serializers.IntegerField(read_only=True)
+    chunk_tokens = serializers.SerializerMethodField()
     editable = serializers.SerializerMethodField()
 
     class Meta:
         model = Collection
         fields = [
             "id", "name", "description", "owner", "visibility", "groups", "document_count", "embedding_model",
-            "embedding_dim", "version", "editable", "created_at", "updated_at",
+            "embedding_dim", "embedding_context", "chunk_tokens", "version", "editable", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
+
+    def get_chunk_tokens(self, collection: Collection) -> int:
+        return recorded_size(collection).tokens
 
     def get_editable(self, collection: Collection) -> bool:
         return _may_edit(collection, self.context["request"].user)

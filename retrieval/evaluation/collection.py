@@ -20,13 +20,13 @@ from retrieval.evaluation.embeddings import EmbeddingCache, KnownQueries, Models
 from retrieval.evaluation.memory_store import MemoryChunkStore
 from retrieval.index import MilvusIndex
 from retrieval.ingest.blocks import ParsedDocument
+from retrieval.ingest.chunk_size import ChunkSize, chunk_size
 from retrieval.ingest.chunking import Chunker
 from retrieval.ingest.headings import plain_blocks
 from retrieval.language import detect_language
 from retrieval.models import Chunk, Document
 from retrieval.ports import ChunkIndex, Models
 from retrieval.services.index_rows import embedding_text, index_rows
-from retrieval.tokens import estimate_tokens
 from retrieval.values import CollectionRef, IndexRow, SearchScope, StoredChunk
 
 SAFE_LENGTH = 300
@@ -66,7 +66,8 @@ async def throw_away_collection(
     embedder = await models.default_embedder()
     try:
         collection_id = uuid.uuid4()
-        documents, chunks = await asyncio.to_thread(_cut, dataset, settings, collection_id, progress)
+        size = chunk_size(settings.ingest, context=await models.context_length(embedder.space))
+        documents, chunks = await asyncio.to_thread(_cut, dataset, size, collection_id, progress)
         batch = settings.ollama.embed_batch_size
         texts = [embedding_text(chunk.document, chunk) for chunk in chunks]
         bar = progress("embed documents", len(set(texts)))
@@ -95,13 +96,10 @@ async def throw_away_collection(
 
 # ------------------------------------------------------------------------------------------------ documents → chunks
 def _cut(
-    dataset: Dataset, settings: RagSettings, collection_id: uuid.UUID, progress: Progress
+    dataset: Dataset, size: ChunkSize, collection_id: uuid.UUID, progress: Progress
 ) -> tuple[dict[str, Document], list[Chunk]]:
     """Model instances that are never saved."""
-    numbers = settings.ingest
-    chunker = Chunker(
-        chunk_tokens=numbers.chunk_tokens, overlap_tokens=numbers.chunk_overlap_tokens, count_tokens=estimate_tokens
-    )
+    chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
     documents: dict[str, Document] = {}
     chunks: list[Chunk] = []
     bar = progress("cut documents", len(dataset.documents))

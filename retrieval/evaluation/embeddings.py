@@ -130,5 +130,8 @@ class ModelsOfRun:
     async def default_embedder(self) -> Embedder:
         return self._embedder
 
+    async def context_length(self, space: EmbeddingSpace) -> int | None:
+        return await self._models.context_length(space)
+
     async def close(self) -> None:
         await self._models.close()

@@ -98,6 +98,16 @@ class ModelRegistry:
             return self._lexical
         return self._embedder(EmbeddingSpace(model=model.name, dim=await self._dimension(model)))
 
+    async def context_length(self, space: EmbeddingSpace) -> int | None:
+        """As Ollama describes the model; what is longer it cuts off and says nothing. None: all, or not known."""
+        if space == LEXICAL_SPACE:
+            return None
+        try:
+            model = (await self._snapshot()).find(space.model)
+        except ModelUnavailableError:
+            return None
+        return (await self._discovery.details(model)).context_length if model else None
+
     async def close(self) -> None:
         self._chat_models.clear()
         self._embedders.clear()

@@ -40,7 +40,9 @@ def _document_deleted(
     collection_touch(collection_id=collection.pk)
     if not collection.documents.exists():
         # Empty again: the next document may choose a better embedding model.
-        Collection.objects.filter(pk=collection.pk).update(embedding_model="", embedding_dim=None)
+        Collection.objects.filter(pk=collection.pk).update(
+            embedding_model="", embedding_dim=None, embedding_context=None
+        )
 
 
 def _collection_deleted(sender: type[Model], instance: Collection, **_: Any) -> None:

@@ -1,10 +1,13 @@
-"""Which embedding space a collection lives in, and the embedder that may write to it."""
+"""Which embedding space a collection lives in, the embedder that may write to it, and how large its chunks may be."""
 
 from __future__ import annotations
 
+import contextlib
+
 from django.conf import settings
 
-from retrieval.errors import EmbeddingMismatchError
+from retrieval.errors import EmbeddingMismatchError, EmbeddingUnavailableError
+from retrieval.ingest.chunk_size import ChunkSize, chunk_size
 from retrieval.models import Collection
 from retrieval.ports import Embedder, Models, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
@@ -13,7 +16,7 @@ from retrieval.values import EmbeddingSpace
 
 
 async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
-    """The collection's, which was read just now; its first document decides which that is.
+    """The collection's, which was read just now; its first document decides which that is, and what it reads.
 
     Raises EmbeddingUnavailableError, EmbeddingMismatchError, Collection.DoesNotExist.
     """
@@ -23,10 +26,33 @@ async def space_of(collection: Collection, models: Models) -> EmbeddingSpace:
     # Recorded only once it has shown that it works.
     check_vectors(await embedder.embed_documents([collection.name]), embedder.space, 1)
     await Collection.objects.filter(pk=collection.pk, embedding_model="").aupdate(
-        embedding_model=embedder.space.model, embedding_dim=embedder.space.dim
+        embedding_model=embedder.space.model,
+        embedding_dim=embedder.space.dim,
+        embedding_context=await models.context_length(embedder.space),
     )
     await collection.arefresh_from_db()
     return collection_space(collection) or embedder.space
+
+
+async def size_of_chunks(collection: Collection, models: Models) -> ChunkSize:
+    """For documents that are cut now. While the model is away and unknown, as the settings say.
+
+    Raises EmbeddingMismatchError, Collection.DoesNotExist.
+    """
+    with contextlib.suppress(EmbeddingUnavailableError):  # met again by whoever embeds, and waited for
+        space = await space_of(collection, models)
+        if collection.embedding_context is None and (context := await models.context_length(space)):
+            collection.embedding_context = context
+            await Collection.objects.filter(pk=collection.pk, embedding_model=space.model).aupdate(
+                embedding_context=context
+            )
+    return recorded_size(collection)
+
+
+def recorded_size(collection: Collection) -> ChunkSize:
+    """By what is known of the collection's model."""
+    context = collection.embedding_context
+    return chunk_size(settings.RAG.ingest, context=min(context, settings.RAG.ollama.num_ctx) if context else None)
 
 
 async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:

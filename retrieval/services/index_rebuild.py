@@ -112,7 +112,7 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
             vectors = await index_sync.embed(embedder, chunks)
             await engine.index.upsert(new, await asyncio.to_thread(rows_of, chunks, vectors))
             report(len(chunks))
-        if not await _change_over(collection, old, new):
+        if not await _change_over(collection, old, new, await engine.models.context_length(new)):
             raise EmbeddingUnavailableError("the collection was changed meanwhile; try again")
         # What an ingest wrote into the old space during the last moments is missing in the new one.
         await index_sync.space_repair(engine, new)
@@ -120,12 +120,13 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
     return new
 
 
-async def _change_over(collection: Collection, old: EmbeddingSpace, new: EmbeddingSpace) -> bool:
+async def _change_over(collection: Collection, old: EmbeddingSpace, new: EmbeddingSpace, context: int | None) -> bool:
     unchanged = Collection.objects.filter(pk=collection.pk, embedding_model=old.model, embedding_dim=old.dim)
     return bool(
         await unchanged.aupdate(
             embedding_model=new.model,
             embedding_dim=new.dim,
+            embedding_context=context,
             version=index_sync.NEXT_VERSION,
             updated_at=timezone.now(),
         )

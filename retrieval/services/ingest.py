@@ -36,6 +36,7 @@ from retrieval.errors import (
     IndexUnavailableError,
 )
 from retrieval.ingest.blocks import ParsedDocument
+from retrieval.ingest.chunk_size import ChunkSize
 from retrieval.ingest.chunking import Chunker, TextChunk
 from retrieval.ingest.parsing import parse_file
 from retrieval.ingest.summary import summarize
@@ -43,7 +44,7 @@ from retrieval.language import detect_language
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Embedder, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
-from retrieval.services.embedding_space import check_vectors, embedder_of, space_of
+from retrieval.services.embedding_space import check_vectors, embedder_of, size_of_chunks, space_of
 from retrieval.services.index_rows import (
     embedding_text,
     index_rows,
@@ -63,7 +64,6 @@ from retrieval.services.ingest_jobs import (
     job_renew,
     job_wait,
 )
-from retrieval.tokens import estimate_tokens
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -78,6 +78,7 @@ FILE_GONE = "The stored file is gone; upload it again."
 class _Cut:
     """What is made of a parsed document."""
 
+    chunk_tokens: int
     chunks: list[TextChunk]
     language: str
     summary: str
@@ -134,7 +135,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 async def _work(run: _Run) -> IngestOutcome:
     """Raises LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist."""
     try:
-        if run.document.status == Document.Status.PARSING:
+        if run.document.status == Document.Status.PARSING or await _is_cut_too_large(run):
             await _parse(run)
         await _embed(run)
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
@@ -182,9 +183,19 @@ def _begin(document_id: uuid.UUID | str, holder: str, report: Progress) -> _Run 
     return _Run(claim, report, document, read_before=document.read_before)
 
 
+async def _is_cut_too_large(run: _Run) -> bool:
+    """Cut while its embedding model was away, and now that one reads less. Raises EmbeddingMismatchError."""
+    document = run.document
+    if run.read_before or not document.chunk_tokens or await document.chunks.filter(indexed=True).aexists():
+        return False
+    size = await size_of_chunks(document.collection, get_engine().models)
+    run.read_before = document.chunk_tokens > size.tokens  # a killed worker may have written some of it
+    return run.read_before
+
+
 # ------------------------------------------------------------------------------------------------ file → chunks
 async def _parse(run: _Run) -> None:
-    """Raises DocumentUnreadableError, UnsupportedFileError, LeaseLostError."""
+    """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError, LeaseLostError."""
     ingest, document = settings.RAG.ingest, run.document
     with run.timed("parse"):
         if not document.file:
@@ -193,8 +204,9 @@ async def _parse(run: _Run) -> None:
             parsed = await parse_file(Path(document.file.path), file_name=document.file_name, settings=ingest)
         except FileNotFoundError as error:
             raise DocumentUnreadableError(FILE_GONE) from error
+    size = await size_of_chunks(document.collection, get_engine().models)
     with run.timed("chunk"):
-        cut = await asyncio.to_thread(_cut, parsed)
+        cut = await asyncio.to_thread(_cut, parsed, size)
     if len(cut.chunks) > ingest.max_chunks:
         raise DocumentUnreadableError(f"The document makes more than {ingest.max_chunks:,} chunks; split it.")
     run.document, chunks = await sync_to_async(_chunks_store)(run.claim, parsed, cut)
@@ -203,17 +215,15 @@ async def _parse(run: _Run) -> None:
     run.report(PARSED_SHARE)
 
 
-def _cut(parsed: ParsedDocument) -> _Cut:
-    ingest, text = settings.RAG.ingest, parsed.text
-    chunker = Chunker(
-        chunk_tokens=ingest.chunk_tokens, overlap_tokens=ingest.chunk_overlap_tokens, count_tokens=estimate_tokens
-    )
+def _cut(parsed: ParsedDocument, size: ChunkSize) -> _Cut:
+    text = parsed.text
+    chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
     chunks = chunker.split(parsed)
     summary = ""
     if len(chunks) > 1:  # a single one stands for its document
         headings = (block.label for block in parsed.blocks if block.kind == "heading")
-        summary = summarize(text, headings=headings, tokens=ingest.summary_tokens)
-    return _Cut(chunks, detect_language(text), summary)
+        summary = summarize(text, headings=headings, tokens=settings.RAG.ingest.summary_tokens)
+    return _Cut(size.tokens, chunks, detect_language(text), summary)
 
 
 @transaction.atomic
@@ -237,12 +247,14 @@ def _chunks_store(claim: Claim, parsed: ParsedDocument, cut: _Cut) -> tuple[Docu
         )
         for chunk in cut.chunks
     ]
+    if document.chunk_count:  # cut too large, while the embedding model was not known
+        document.chunks.all().delete()
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     if parsed.title and document.title == PurePosixPath(document.file_name).stem:
         document.title = parsed.title[:300]  # nobody chose a title: the document's own is better than its file's name
     document.language, document.summary = cut.language, cut.summary
     document.page_count = parsed.page_count
-    document.chunk_count = len(rows)
+    document.chunk_count, document.chunk_tokens = len(rows), cut.chunk_tokens
     document.status = Document.Status.EMBEDDING
     document.progress = PARSED_SHARE
     document.save()
