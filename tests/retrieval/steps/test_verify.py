@@ -61,7 +61,9 @@ async def test_an_answer_without_markers_of_which_nothing_is_supported_is_no_ans
 
 
 async def test_the_sentence_that_an_answer_broke_off_in_is_neither_weak_nor_refused(offline) -> None:
-    answer, _, _ = await verify(written("A late resit costs EUR 55 [1]. According to the canteen's own pl", partial=True))
+    answer, _, _ = await verify(
+        written("A late resit costs EUR 55 [1]. According to the canteen's own pl", partial=True)
+    )
     assert verdicts(answer) == [True, None]
     answer, _, _ = await verify(written("According to the canteen's own pl", partial=True))
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])
