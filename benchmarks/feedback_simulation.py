@@ -52,7 +52,7 @@ from benchmarks.feedback_users import SHOWN, User, paraphrase
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
 from feedback import boosts as formulas
-from feedback.agreement import SameQuestion, to_compare, weighed, weight_of_votes
+from feedback.agreement import SameQuestion, to_compare, trust
 from feedback.boosts import Votes
 from feedback.guard import Compared, judge, ndcg
 from feedback.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
@@ -92,11 +92,10 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
     if bursts:
         votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
     same_question = SameQuestion({at: terms_of(one.text) for at, one in enumerate(questions)})
-    weight = weight_of_votes(to_compare(votes), same_question)
-    votes = weighed(formulas.one_voice(votes, same_question), weight)
+    votes = trust(to_compare(votes), same_question).weigh(formulas.one_voice(votes, same_question))
     votes = formulas.decayed(votes, today=today, half_life_days=FEEDBACK.half_life_days)
     queries = formulas.strongest(
-        formulas.query_tallies(votes), prior=FEEDBACK.query_prior, least_effect=FEEDBACK.least_effect,
+        formulas.query_tallies(votes), full_votes=FEEDBACK.full_votes, least_effect=FEEDBACK.least_effect,
         limit=FEEDBACK.max_live_boosts,
     )  # fmt: skip
     priors = formulas.document_tallies(votes, prior=FEEDBACK.document_prior, min_raters=FEEDBACK.min_document_raters)
@@ -110,7 +109,7 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
         queries=queries,
         documents=documents,
         parameters={
-            "prior": FEEDBACK.query_prior,
+            "full_votes": FEEDBACK.full_votes,
             "cosine_from": FEEDBACK.cosine_from,
             "cosine_full": FEEDBACK.cosine_full,
             "overlap_from": FEEDBACK.overlap_from,

@@ -3,13 +3,14 @@
 If each verdict is wrong with probability e, two agree with probability (1 − e)² + e², whatever the truth is; so
 1 − 2e is known from agreement alone, without labels (the idea behind Dawid and Skene, Applied Statistics 28, 1979). A
 vote counts by its log-likelihood ratio ln((1 − e) / e), against that of an assumed e: where people contradict each
-other, ratings move little, and nothing at all where they throw dice. Pure.
+other, ratings move little, and nothing at all where they throw dice. The same for each voter against the others: who
+votes against everybody, from malice or by mistake, is not believed. Pure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,8 @@ Ints = NDArray[np.int64]
 SAME_QUESTION = 0.6  # shared part of two questions' terms from which they ask the same
 ASSUMED_ERROR = 0.2  # share of wrong verdicts that full weight stands for
 PAIRS_ASSUMED = 40  # with that error, before anything is known of a site
-MOST_WEIGHT = 1.5
+PAIRS_OF_A_VOTER = 20  # with the others' agreement, before anything is known of a voter
+MOST_WEIGHT, MOST_RELIABLE = 1.5, 0.99
 COMPARED = 5_000  # votes that are looked at; agreement is a matter of hundreds
 OF_ONE_PASSAGE = 40
 
@@ -67,37 +69,57 @@ def to_compare(votes: Votes) -> Votes:
     return votes.where(np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64))
 
 
-def weight_of_votes(votes: Votes, same_question: Callable[[Ints], Ints]) -> float:
-    """0 … MOST_WEIGHT, 1 at the assumed error. votes: one voice each, as `to_compare` gives them."""
-    agreed, pairs = _pairs(votes, same_question)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """How much votes weigh: everybody's 0 … MOST_WEIGHT, 1 at the assumed error; and that of those who weigh less.
+
+    voter: sorted; voter_weight: of each, at most everybody's.
+    """
+
+    everybody: float
+    voter: Ints
+    voter_weight: NDArray[np.float64]
+
+    def weigh(self, votes: Votes) -> Votes:
+        weight = np.full(len(votes), self.everybody)
+        if len(self.voter):
+            at = np.minimum(np.searchsorted(self.voter, votes.voter), len(self.voter) - 1)
+            weight = np.where(self.voter[at] == votes.voter, self.voter_weight[at], weight)
+        return replace(votes, value=votes.value * weight, document_value=votes.document_value * weight)
+
+
+def trust(votes: Votes, same_question: Callable[[Ints], Ints]) -> Trust:
+    """votes: as `to_compare` gives them.
+
+    Whoever contradicts the others more than people do among themselves is believed less, down to nothing. The other way
+    round it does not go: agreeing by chance would make a vote count more because it agreed.
+    """
+    votes = votes.where(votes.value != 0.0)
+    agreed, others = _agreement(votes, same_question)
     assumed = (1.0 - ASSUMED_ERROR) ** 2 + ASSUMED_ERROR**2
-    agreement = (agreed + PAIRS_ASSUMED * assumed) / (pairs + PAIRS_ASSUMED)
-    reliability = min(math.sqrt(max(0.0, 2.0 * agreement - 1.0)), 0.99)  # 1 − 2e
-    ratio = math.log((1.0 + reliability) / (1.0 - reliability))
-    return min(MOST_WEIGHT, ratio / math.log((1.0 - ASSUMED_ERROR) / ASSUMED_ERROR))
+    common = float((agreed.sum() / 2 + PAIRS_ASSUMED * assumed) / (others.sum() / 2 + PAIRS_ASSUMED))
+    reliability = min(math.sqrt(max(0.0, 2.0 * common - 1.0)), MOST_RELIABLE)
+    voter, place = np.unique(votes.voter, return_inverse=True)
+    own = (np.bincount(place, agreed, len(voter)) + PAIRS_OF_A_VOTER * common) / (
+        np.bincount(place, others, len(voter)) + PAIRS_OF_A_VOTER
+    )
+    # A voter agrees with the others with probability (1 + own reliability × theirs) / 2.
+    theirs = np.clip((2.0 * own - 1.0) / max(reliability, 1e-9), 0.0, reliability)
+    return Trust(everybody=float(_weight(reliability)), voter=voter, voter_weight=_weight(theirs))
 
 
-def weighed(votes: Votes, weight: float) -> Votes:
-    return replace(votes, value=votes.value * weight, document_value=votes.document_value * weight)
+def _weight(reliability: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    ratio = np.log((1.0 + np.asarray(reliability)) / (1.0 - np.asarray(reliability)))
+    return np.asarray(np.minimum(MOST_WEIGHT, ratio / math.log((1.0 - ASSUMED_ERROR) / ASSUMED_ERROR)))
 
 
-def _pairs(votes: Votes, same_question: Callable[[Ints], Ints]) -> tuple[int, int]:
-    """Pairs of votes of two people on one passage for one question: those that agree, and all."""
-    agreed = pairs = 0
-    for passage in np.unique(votes.passage):
-        rows = np.flatnonzero((votes.passage == passage) & (votes.value != 0.0))
+def _agreement(votes: Votes, same_question: Callable[[Ints], Ints]) -> tuple[Ints, Ints]:
+    """For each vote: other people's votes on its passage for its question that agree with it, and all of them."""
+    agreed, others = np.zeros(len(votes), dtype=np.int64), np.zeros(len(votes), dtype=np.int64)
+    order = np.argsort(votes.passage, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(votes.passage[order])) + 1) if len(order) else []:
         groups = same_question(votes.question[rows])
-        for group in np.unique(groups):
-            inside = rows[groups == group]
-            same_way, all_pairs = _of_one_question(votes.voter[inside].tolist(), (votes.value[inside] > 0).tolist())
-            agreed, pairs = agreed + same_way, pairs + all_pairs
-    return agreed, pairs
-
-
-def _of_one_question(voters: Sequence[int], ups: Sequence[bool]) -> tuple[int, int]:
-    agreed = pairs = 0
-    for at, (voter, up) in enumerate(zip(voters, ups, strict=True)):
-        for other, other_up in zip(voters[:at], ups[:at], strict=True):
-            if voter != other:
-                agreed, pairs = agreed + (up == other_up), pairs + 1
-    return agreed, pairs
+        together = (groups[:, None] == groups) & (votes.voter[rows][:, None] != votes.voter[rows])
+        alike = (votes.value[rows] > 0)[:, None] == (votes.value[rows] > 0)
+        others[rows], agreed[rows] = together.sum(axis=1), (together & alike).sum(axis=1)
+    return agreed, others

@@ -4,10 +4,10 @@
           ├─► query-scoped: what was said of a passage for a question
           └─► document priors: what was said of a document whatever was asked
 
-A vote fades with its half-life. Sums become multipliers by Bayesian smoothing (Evan Miller, "How not to sort by average
-rating", 2009, gives the reason; the prior is a Beta distribution's), so one vote moves little and no number of votes
-goes beyond the bounds. A document is compared with the mean of all documents: what is merely shown more often, and so
-rated more often, is not lifted for it.
+A vote fades with its half-life. For a question, votes are evidence like the search's own score: each adds its share to
+the log-odds, so one moves little, and no number of them goes beyond the bounds. A document's votes are smoothed (Evan
+Miller, "How not to sort by average rating", 2009, gives the reason; the prior is a Beta distribution's), and compared
+with the mean of all documents: what is merely shown more often, and so rated more often, is not lifted for it.
 """
 
 from __future__ import annotations
@@ -174,10 +174,10 @@ def _maxima(values: Floats, starts: Ints) -> Floats:
 
 
 # ------------------------------------------------------------------------------------------------ multipliers
-def query_multiplier(up: Floats, down: Floats, *, prior: float) -> Floats:
-    """0.5 … 2.0: 2^((up − down) / (up + down + 2·prior)); without votes 1."""
-    up, down = np.asarray(up, dtype=np.float64), np.asarray(down, dtype=np.float64)
-    return np.asarray(np.exp(QUERY_BOUND * (up - down) / (up + down + 2.0 * prior)))
+def query_multiplier(up: Floats, down: Floats, *, full_votes: float) -> Floats:
+    """0.5 … 2.0: 2^((up − down) / full_votes): each vote adds as much, up to the bound; without votes 1."""
+    net = np.asarray(up, dtype=np.float64) - np.asarray(down, dtype=np.float64)
+    return np.asarray(np.exp(QUERY_BOUND * np.clip(net / full_votes, -1.0, 1.0)))
 
 
 def document_multiplier(up: Floats, down: Floats, *, prior: float) -> Floats:
@@ -190,9 +190,9 @@ def document_multiplier(up: Floats, down: Floats, *, prior: float) -> Floats:
     return np.asarray(np.exp(DOCUMENT_BOUND * np.clip((share - mean) / room, -1.0, 1.0)))
 
 
-def strongest(tallies: QueryTallies, *, prior: float, least_effect: float, limit: int) -> QueryTallies:
+def strongest(tallies: QueryTallies, *, full_votes: float, least_effect: float, limit: int) -> QueryTallies:
     """Those that do something, at most `limit`, in the order of question and passage."""
-    effect = np.abs(np.log(query_multiplier(tallies.up, tallies.down, prior=prior)))
+    effect = np.abs(np.log(query_multiplier(tallies.up, tallies.down, full_votes=full_votes)))
     rows = np.flatnonzero(effect >= math.log1p(least_effect))
     if len(rows) > limit:
         rows = np.sort(rows[np.argsort(-effect[rows], kind="stable")[:limit]])

@@ -21,6 +21,7 @@ from feedback.kernel import Kernel, TermIndex
 from retrieval.values import Boost, Boosts, EmbeddingSpace
 
 VERSION = 1
+FULL_VOTES = 3.0
 CLEARLY_NEAR = 0.3  # of a rated question: its raters are named in the audit trail from here on
 SAME_FOR_PEOPLE = 0.005  # a multiplier this near to 1 is no boost
 Ints = NDArray[np.int64]
@@ -43,7 +44,7 @@ class DocumentPrior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a revision does. `parameters`: prior, and the kernel's thresholds."""
+    """What a revision does. `parameters`: full_votes, and the kernel's thresholds."""
 
     queries: QueryTallies
     documents: Mapping[UUID, DocumentPrior]
@@ -103,7 +104,7 @@ class Content:
 
     def multipliers(self) -> NDArray[np.float64]:
         """Of each query-scoped row, for its very question."""
-        return query_multiplier(self.queries.up, self.queries.down, prior=self.parameters["prior"])
+        return query_multiplier(self.queries.up, self.queries.down, full_votes=full_votes_of(self.parameters))
 
     def digest(self) -> str:
         """Of what it does, to two decimals: the same for two rounds that differ only by a day's decay."""
@@ -113,6 +114,11 @@ class Content:
         for document, prior in sorted(self.documents.items()):
             told.update(document.bytes + f"{prior.multiplier:.2f}".encode())
         return told.hexdigest()
+
+
+def full_votes_of(parameters: Mapping[str, float]) -> float:
+    """Revisions of before 0.2 kept another number, which smoothed; their votes are read as today's."""
+    return float(parameters.get("full_votes", FULL_VOTES))
 
 
 def make_kernel(parameters: Mapping[str, float]) -> Kernel:
@@ -160,7 +166,7 @@ class Snapshot:
         """
         self.revision = revision
         self.version = version
-        self._prior = float(content.parameters["prior"])
+        self._full_votes = full_votes_of(content.parameters)
         self._kernel = make_kernel(content.parameters)
         self._documents = {str(document): prior for document, prior in content.documents.items()}
         self._manual = dict(manual or {})
@@ -232,7 +238,7 @@ class Snapshot:
         near = self._nearness(terms, vectors, questions)[back]
         up: NDArray[np.float64] = np.bincount(owner, near * self._rows.up[rows], len(touched)).astype(np.float64)
         down: NDArray[np.float64] = np.bincount(owner, near * self._rows.down[rows], len(touched)).astype(np.float64)
-        multipliers = query_multiplier(up, down, prior=self._prior)
+        multipliers = query_multiplier(up, down, full_votes=self._full_votes)
         clear = near >= CLEARLY_NEAR
         result: dict[str, tuple[float, list[str]]] = {}
         for place, (at, _) in enumerate(touched):

@@ -8,6 +8,7 @@ move what fits the question, they pin nothing.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from ragsite.errors import AppError
 from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, Searcher, SearchRequest, SearchResult
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, SearchScope
 
-FLOOR = 0.1  # of the worst one's share, so that its boost counts too
+WORST = 0.19  # the share of the worst of a hundred that were found; the best has 1
 NO_BOOST = Boost(multiplier=1.0)
 
 
@@ -80,18 +81,23 @@ async def put_boosts(result: SearchResult, boosts: Boosts, *, store: ChunkStore,
 def ranked_with(
     found: Sequence[ScoredChunk | Contender], boosts: Boosts, *, pool: Sequence[ScoredChunk | Contender] = ()
 ) -> list[ScoredChunk | Contender]:
-    """By fused score, brought to FLOOR..1 over `pool` (by default `found`), times multiplier; ties keep their order.
+    """By fused score, brought to WORST..1 over `pool` (by default `found`), times multiplier; ties keep their order.
 
-    A fused score may be a sum of z-scores: as it stands, a multiplier would turn a negative one the wrong way.
+    In geometric steps: on labelled sets the log-odds that a passage answers rise evenly with its fused score, by about
+    10 from the worst to the best of a hundred, and by less the fewer there are. A vote of people who err once in five
+    adds ln 4, and three such votes reach the bound of a multiplier, so WORST = 2^(−10 / (3·ln 4)): votes and search are
+    weighed as evidence of one kind. (A fused score may be a sum of z-scores: as it stands, a multiplier would turn a
+    negative one the wrong way.)
     """
     fused = [one.scores.fused or 0.0 for one in pool or found]
     low = min(fused, default=0.0)
     width = (max(fused, default=0.0) - low) or 1.0
+    worst = WORST ** (math.log(max(len(fused), 1)) / math.log(100.0))
     changed: list[ScoredChunk | Contender] = []
     for one in found:
         factor = boosts.by_chunk.get(one.chunk_id, NO_BOOST).multiplier
-        final = (FLOOR + (1.0 - FLOOR) * ((one.scores.fused or 0.0) - low) / width) * factor
-        changed.append(replace(one, scores=replace(one.scores, boost=factor, final=final)))
+        share = worst ** (1.0 - ((one.scores.fused or 0.0) - low) / width)
+        changed.append(replace(one, scores=replace(one.scores, boost=factor, final=share * factor)))
     return sorted(changed, key=lambda one: -(one.scores.final or 0.0))
 
 

@@ -40,7 +40,7 @@ def parameters() -> dict[str, float]:
     """What a revision made now is read with."""
     numbers = settings.RAG.feedback
     return {
-        "prior": numbers.query_prior,
+        "full_votes": numbers.full_votes,
         "cosine_from": numbers.cosine_from,
         "cosine_full": numbers.cosine_full,
         "overlap_from": numbers.overlap_from,

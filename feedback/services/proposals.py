@@ -13,7 +13,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from feedback import boosts
-from feedback.agreement import SameQuestion, to_compare, weighed, weight_of_votes
+from feedback.agreement import SameQuestion, to_compare, trust
 from feedback.boosts import Votes
 from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.services.evidence import day_of
@@ -150,13 +150,11 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     votes = votes.where(boosts.within_the_cap(votes, per_day=numbers.ratings_per_day))
     compared = to_compare(votes)
     same_question = _same_question(votes, compared)
-    votes = boosts.one_voice(votes, same_question)
-    weight = weight_of_votes(compared, same_question)
-    votes = weighed(votes, weight)
+    votes = trust(compared, same_question).weigh(boosts.one_voice(votes, same_question))
     votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=numbers.half_life_days)
     queries = boosts.strongest(
         boosts.query_tallies(votes),
-        prior=numbers.query_prior,
+        full_votes=numbers.full_votes,
         least_effect=numbers.least_effect,
         limit=numbers.max_live_boosts,
     )

@@ -12,7 +12,7 @@ class FeedbackSettings:
     """The feedback loop: evidence, boosts, the guard, abuse. A vote is a rating of full weight."""
 
     half_life_days: float = 180.0  # after so many days a vote counts half
-    query_prior: float = 1.0  # votes for and against that a query-scoped boost starts with: more is more doubt
+    full_votes: float = 3.0  # votes of one mind from which a query-scoped boost is at its bound: more is more doubt
     cosine_from: float = 0.7  # a new question nearer than this to a rated one begins to feel its boost …
     cosine_full: float = 0.9  # … and from here on, in full
     overlap_from: float = 0.4  # the same for the share of terms that both questions hold, weighted by rarity
@@ -46,7 +46,7 @@ class FeedbackSettings:
 
     def __post_init__(self) -> None:
         check(self.half_life_days > 0, f"half_life_days={self.half_life_days} must be positive")
-        check(self.query_prior > 0, f"query_prior={self.query_prior} must be positive")
+        check(self.full_votes >= 1, f"full_votes={self.full_votes} is below 1")
         check(self.document_prior > 0, f"document_prior={self.document_prior} must be positive")
         check(
             -1 <= self.cosine_from < self.cosine_full <= 1, "cosine_from must be below cosine_full, both within -1..1"

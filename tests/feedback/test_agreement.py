@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from feedback.agreement import MOST_WEIGHT, SameQuestion, to_compare, weight_of_votes
+from feedback.agreement import MOST_WEIGHT, SameQuestion, to_compare, trust
 from feedback.boosts import Votes
 
 ONE_QUESTION = SameQuestion({})
@@ -23,7 +25,7 @@ def crowd(*, error: float, passages: int = 200, voters: int = 5, questions: int 
 
 
 def weight(votes: Votes, same_question: SameQuestion = ONE_QUESTION) -> float:
-    return weight_of_votes(to_compare(votes), same_question)
+    return trust(to_compare(votes), same_question).everybody
 
 
 def same() -> SameQuestion:
@@ -62,3 +64,37 @@ def test_without_votes_the_assumption_stands() -> None:
 
 def test_one_persons_votes_are_not_compared_with_each_other() -> None:
     assert len(to_compare(crowd(error=0.0, voters=1))) == 0
+
+
+def against_everybody(*, honest: int = 5, passages: int = 40) -> Votes:
+    """As `crowd`, and one more, voter 99, who always says the opposite of the truth."""
+    votes = crowd(error=0.2, passages=passages, voters=honest)
+    passage = np.arange(passages)
+    theirs = crowd(error=1.0, passages=passages, voters=1)
+    columns = {
+        name: np.concatenate((getattr(votes, name), getattr(theirs, name)))
+        for name in ("question", "passage", "document", "value", "document_value", "day")
+    }
+    voter = np.concatenate((votes.voter, np.full(len(passage), 99)))
+    return Votes(key=np.arange(len(voter)), voter=voter, **columns)
+
+
+def test_who_votes_against_everybody_is_not_believed() -> None:
+    votes = against_everybody()
+    weighed = trust(to_compare(votes), same()).weigh(votes)
+    theirs = np.abs(weighed.value[votes.voter == 99])
+    others = np.abs(weighed.value[votes.voter != 99])
+    assert theirs.max() == 0.0
+    assert others.min() > 0.3
+
+
+def test_nobody_weighs_more_for_agreeing_by_chance() -> None:
+    found = trust(to_compare(crowd(error=0.4)), same())
+    assert found.voter_weight.max() <= found.everybody
+
+
+def test_of_whom_nothing_is_known_counts_as_everybody_does() -> None:
+    stranger = crowd(error=0.0, passages=1, voters=1)
+    found = trust(to_compare(against_everybody()), same())
+    moved = found.weigh(replace(stranger, voter=np.array([1234])))
+    assert moved.value.tolist() == [found.everybody]

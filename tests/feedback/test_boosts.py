@@ -97,7 +97,7 @@ counts = st.floats(0, 1e6, allow_nan=False)
 
 @given(up=counts, down=counts)
 def test_a_query_boost_stays_within_its_bounds(up: float, down: float) -> None:
-    value = float(boosts.query_multiplier(np.asarray([up]), np.asarray([down]), prior=0.5)[0])
+    value = float(boosts.query_multiplier(np.asarray([up]), np.asarray([down]), full_votes=3.0)[0])
     assert 0.5 <= value <= 2.0
     assert (value > 1) == (up > down) or value == pytest.approx(1.0, abs=1e-6)
 
@@ -111,7 +111,7 @@ def test_a_document_boost_stays_within_its_bounds(rows: list[tuple[float, float]
 
 
 def test_more_votes_move_further() -> None:
-    found = boosts.query_multiplier(np.asarray([0.0, 1.0, 2.0, 50.0]), np.zeros(4), prior=0.5).tolist()
+    found = boosts.query_multiplier(np.asarray([0.0, 1.0, 2.0, 50.0]), np.zeros(4), full_votes=3.0).tolist()
     assert found == sorted(found)
     assert found[0] == 1.0
     assert found[1] < 1.5 < found[2] < found[3]
@@ -119,13 +119,13 @@ def test_more_votes_move_further() -> None:
 
 def test_only_the_strongest_boosts_stay() -> None:
     rows = [{"question": number, "voter": voter} for number in (1, 2, 3) for voter in range(number)]
-    tallies = boosts.strongest(boosts.query_tallies(votes(*rows)), prior=0.5, least_effect=0.03, limit=2)
+    tallies = boosts.strongest(boosts.query_tallies(votes(*rows)), full_votes=3.0, least_effect=0.03, limit=2)
     assert tallies.question.tolist() == [2, 3]
 
 
 def test_a_boost_that_does_next_to_nothing_is_left_out() -> None:
     tallies = boosts.query_tallies(votes({"value": 0.01}))
-    assert len(boosts.strongest(tallies, prior=0.5, least_effect=0.03, limit=10)) == 0
+    assert len(boosts.strongest(tallies, full_votes=3.0, least_effect=0.03, limit=10)) == 0
 
 
 # ------------------------------------------------------------------------------------------------ abuse

@@ -13,7 +13,7 @@ from feedback.kernel import Kernel, TermIndex
 from feedback.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot
 from retrieval.values import EmbeddingSpace
 
-PARAMETERS = {"prior": 0.5, "cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
+PARAMETERS = {"full_votes": 3.0, "cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
 SPACE = EmbeddingSpace("test", 2)
 DOCUMENT = UUID(int=7)
 

@@ -46,11 +46,17 @@ def ids(found: Sequence[ScoredChunk | Contender]) -> list[str]:
 
 def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None:
     candidates = [with_fused(1, 1.0), with_fused(2, -0.9), with_fused(3, -1.0)]
-    lifted = ranked_with(candidates, times(k3=2.0))
+    lifted = ranked_with(candidates, times(k3=1.3))
     lowered = ranked_with(candidates, times(k1=0.1))
     assert ids(lifted) == ["k1", "k3", "k2"]
     assert [candidate.scores.final for candidate in lowered if candidate.chunk_id == "k1"] == [0.1]
     assert lifted[0].scores.boost == 1.0
+
+
+def test_a_boost_does_not_carry_the_worst_of_many_to_the_top_but_the_worst_of_two() -> None:
+    many = [with_fused(number, float(-number)) for number in range(100)]
+    assert ids(ranked_with(many, times(k99=2.0)))[0] == "k0"
+    assert ids(ranked_with(many[:2], times(k1=2.0))) == ["k1", "k0"]
 
 
 def test_without_boosts_the_order_stays() -> None:
