@@ -45,6 +45,7 @@ export class Answer {
       tool_call: () => (event.tool === "plan" ? this.showPlan(event) : this.showStep(event.content || event.tool)),
       sources: () => {
         this.sources = event.sources;
+        this.plan = null;
         this.showStep(this.sources.length ? `Writing from ${plural(this.sources.length, "passage")}` : "Writing");
       },
       chunk: () => this.stream.push(event.content),
@@ -58,19 +59,20 @@ export class Answer {
   showStep(text) {
     if (this.isDone) return;
     const label = text.charAt(0).toUpperCase() + text.slice(1);
-    replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, label));
+    replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, label), this.plan);
   }
 
-  /** The tasks of a plan while they run. */
+  /** The tasks of a plan while they run; the picture stays beside the steps of its tasks until the answer is written. */
   showPlan({ content, step }) {
     const tasks = step?.detail?.tasks || [];
+    this.plan = tasks.length > 1 ? planTasks(tasks) : null;
     this.showStep(content || stepLabel("plan"));
-    if (!this.isDone && tasks.length > 1) this.status.append(planTasks(tasks));
   }
 
   restart() {
     this.stream.reset();
     this.steps = [];
+    this.plan = null;
   }
 
   // ------------------------------------------------------------------------------------------- when it is there
