@@ -10,6 +10,7 @@ from retrieval.grader.passage import view_sentence
 from retrieval.grader.question import view_question
 from retrieval.grader.signals import fits
 from retrieval.steps.answer_language import Language, in_script_of
+from retrieval.steps.number_ranges import spanned
 from retrieval.steps.phrases import phrase
 from retrieval.steps.quoting import neutralise
 from retrieval.steps.statements import headed_statements_of
@@ -27,7 +28,8 @@ PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """`terms` of its own, of the `heading` right above it, and of its document's title (`head`). `trust`: 0..1."""
+    """`terms` of its own, with the question's numbers that lie in its ranges; of the `heading` right above it; and of
+    its document's title (`head`). `trust`: 0..1."""
 
     marker: int
     rank: int
@@ -53,27 +55,33 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
 
     What only repeats the title of its document answers nothing, so terms of the title count little; those of the
     heading right above count nearly as if the statement said them. Chosen one after the other, as in Carbonell and
-    Goldstein, "MMR", SIGIR 1998: what is covered already counts less.
+    Goldstein, "MMR", SIGIR 1998: what is covered already counts less. A heading covers nothing, it announces: the
+    statement that says the word itself is still to come, and counts in full.
     """
     left = _statements(question, sources)
     weights = term_weights(question, [one.terms for one in left])
+    announced = dict(weights)
     kept: list[_Statement] = []
     least = 0.0
     while left and len(kept) < most:
-        best = max(left, key=lambda one: _worth(one, weights))
-        worth = _worth(best, weights)
+        best = max(left, key=lambda one: _worth(one, weights, announced))
+        worth = _worth(best, weights, announced)
         if kept and worth < least:
             break
         least = least or worth * KEEP_SHARE
         kept.append(best)
         left = [one for one in left if one.text != best.text]
-        for term in (best.terms | best.heading) & weights.keys():
+        for term in best.terms & weights.keys():
             weights[term] *= REPEATED
+        for term in (best.terms | best.heading) & announced.keys():
+            announced[term] *= REPEATED
     return sorted(kept, key=lambda one: (one.rank, one.position))
 
 
-def _worth(one: _Statement, weights: dict[str, float]) -> float:
-    gain = _weight(one.terms - one.head, weights) + HEADING_SHARE * _weight(one.heading - one.terms - one.head, weights)
+def _worth(one: _Statement, weights: dict[str, float], announced: dict[str, float]) -> float:
+    """`weights`: of terms that a statement says, `announced`: of those that its heading does."""
+    headed = _weight(one.heading - one.terms - one.head, announced)
+    gain = _weight(one.terms - one.head, weights) + HEADING_SHARE * headed
     return (gain + TITLE_SHARE * _weight(one.terms, weights)) * one.trust
 
 
@@ -89,7 +97,7 @@ def _statements(question: str, sources: Sequence[Source]) -> list[_Statement]:
             rank=rank,
             position=position,
             text=text,
-            terms=frozenset(analyze(text)),
+            terms=frozenset(analyze(text)) | spanned(text, view.numbers),
             heading=frozenset(analyze(heading)),
             head=frozenset(analyze(f"{source.chunk.title} {source.chunk.heading}")),
             trust=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(text)[0]) else UNFIT),

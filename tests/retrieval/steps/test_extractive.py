@@ -69,3 +69,36 @@ def test_repeating_the_title_does_not_make_a_statement_an_answer() -> None:
 
 def test_a_passage_of_headings_alone_is_still_quoted() -> None:
     assert answer("Where is the appendix?", source(1, "## Appendix A")).endswith("Appendix A [1]")
+
+
+HOUSING = """## Rent and deposit
+
+| Hall | Room | Rent, EUR a week |
+|---|---|---|
+| Lakeside | single room | 118 |
+| Willow Court | single room | 146 |
+| Mill Lane | double room | 84 |
+
+Rent is paid for each term in advance. A deposit of EUR 300 is paid before moving in.
+"""
+
+
+def test_what_a_heading_announces_is_still_to_be_said() -> None:
+    text = answer(
+        "How large is the deposit for a room in Lakeside hall?", source(1, HOUSING, title="Housing"), sentences=2
+    )
+    assert "Lakeside" in text
+    assert text.endswith("- A deposit of EUR 300 is paid before moving in. [1]")
+
+
+REFUNDS = """| Day of withdrawal | Share paid back |
+|---|---|
+| within the first 14 days | 90 % |
+| day 15 to day 42 | 50 % |
+| day 43 to day 70 | 25 % |
+"""
+
+
+def test_the_row_whose_range_holds_the_number_is_quoted() -> None:
+    text = answer("What share is paid back if I withdraw on day 30?", source(1, REFUNDS, title="Refunds"))
+    assert text.endswith("- Day of withdrawal: day 15 to day 42; Share paid back: 50 % [1]")
