@@ -1,10 +1,12 @@
-"""What the corrective workflow decides without a model, on labelled sets that its grader never saw.
+"""What a workflow decides without a model, on labelled sets that its grader never saw.
 
     python -m benchmarks.decisions DATA_FOLDER --embeddings EMBEDDINGS_FOLDER [--sets a b] [--limit N] [--json]
+        [--workflows corrective react]
 
-Each set's questions go through the whole workflow (offline): with their passages in the collection (present), with
-these taken out (absent), and those that were written to have no answer there (unanswerable). The searches are exact
-ones in memory; the grader is trained on the other sets, at most 400 questions of each. Needs scikit-learn.
+Each set's questions go through the whole workflow (offline), by default `corrective`: with their passages in the
+collection (present), with these taken out (absent), and those that were written to have no answer there
+(unanswerable). The searches are exact ones in memory; the grader is trained on the other sets, at most 400 questions of
+each. Needs scikit-learn.
 
 baseline: NO_ANSWER where the best passage's own probability is low, at the threshold that turns away as many of the
 `present`; what the estimate for the whole list adds stands in the difference.
@@ -19,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -38,7 +41,7 @@ from retrieval.providers.registry import ModelRegistry
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
 from retrieval.values import CollectionRef, EmbeddingSpace, Question, ScoredChunk, Scores, SearchScope
-from retrieval.workflows.corrective import CorrectiveWorkflow
+from retrieval.workflows import DEFAULT_WORKFLOW, workflow_class
 
 CASES = ("present", "absent", "unanswerable")
 DECISIONS = ("ANSWER", "CLARIFY", "NO_ANSWER")
@@ -86,7 +89,10 @@ class Outcome:
     clear: bool
 
 
-async def decide(labelled: LabelledSet, *, dense: bool, limit: int, settings: RagSettings) -> dict[str, list[Outcome]]:
+async def decide(
+    name: str, labelled: LabelledSet, *, dense: bool, limit: int, settings: RagSettings
+) -> dict[str, list[Outcome]]:
+    """`name`: of the workflow."""
     searcher = SetSearcher(labelled, dense)
     tools = Toolbox(
         settings=settings,
@@ -95,7 +101,7 @@ async def decide(labelled: LabelledSet, *, dense: bool, limit: int, settings: Ra
         searcher=searcher,
         store=MemoryChunkStore(labelled.chunks),
     )
-    workflow = CorrectiveWorkflow(tools)
+    workflow = workflow_class(name)(tools)
     space = EmbeddingSpace("minilm", 384)
     scope = SearchScope((CollectionRef(id=labelled.name, name=labelled.name, space=space),))
     outcomes: dict[str, list[Outcome]] = {}
@@ -123,18 +129,20 @@ def cases(labelled: LabelledSet, limit: int) -> Iterator[tuple[str, int]]:
             yield case, int(at)
 
 
-def rows(name: str, mode: str, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Row]:
+def rows(workflow: str, name: str, mode: str, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Row]:
     present = outcomes["present"]
     refused = sum(one.decision == "NO_ANSWER" for one in present) / len(present)
     threshold = float(np.quantile([one.best for one in present], refused))
-    found = []
+    found: list[Row] = []
     for case, judged in outcomes.items():
         counts = Counter(one.decision for one in judged)
         shares = {decision: counts[decision] / len(judged) for decision in DECISIONS}
         baseline = sum(one.best < threshold for one in judged) / len(judged)
         clear = sum(one.clear for one in judged) / len(judged)
         extra = {"baseline NO_ANSWER": baseline, "first search clear": clear}
-        found.append({"set": name, "mode": mode, "case": case, "n": len(judged), **shares, **extra})
+        found.append(
+            {"workflow": workflow, "set": name, "mode": mode, "case": case, "n": len(judged), **shares, **extra}
+        )
     return found
 
 
@@ -149,9 +157,11 @@ def measure(examples: Examples, options: argparse.Namespace) -> list[Row]:
         labelled = LabelledSet(name, options.data, options.embeddings)
         places = ("retrieval.steps.grading.shipped_grader", "retrieval.grader.model.shipped_grader")
         with patch(places[0], lambda g=grader: g), patch(places[1], lambda g=grader: g):
-            for mode in found:
-                judged = asyncio.run(decide(labelled, dense=mode == "hybrid", limit=options.limit, settings=settings))
-                table += rows(name, mode, judged)
+            for mode, workflow in product(found, options.workflows):
+                judged = asyncio.run(
+                    decide(workflow, labelled, dense=mode == "hybrid", limit=options.limit, settings=settings)
+                )
+                table += rows(workflow, name, mode, judged)
                 print(*table[-len(judged) :], sep="\n", file=sys.stderr, flush=True)
     return table
 
@@ -162,6 +172,7 @@ def main() -> None:
     parser.add_argument("--embeddings", type=Path, help="{set}.corpus.npy and {set}.queries.npy")
     parser.add_argument("--sets", nargs="+", default=SETS, help="that are judged; all are trained on")
     parser.add_argument("--limit", type=int, default=100, help="questions of each case")
+    parser.add_argument("--workflows", nargs="+", default=[DEFAULT_WORKFLOW])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with redirect_stdout(sys.stderr):

@@ -78,6 +78,11 @@ def available_workflows() -> tuple[str, ...]:
     return tuple(name for name in WORKFLOW_NAMES if name in _WORKFLOWS)
 
 
+def workflow_class(name: str) -> WorkflowClass:
+    """For measuring: on a toolbox of one's own. Raises KeyError."""
+    return _WORKFLOWS[name]
+
+
 def workflow_graph(name: str) -> CompiledStateGraph[Any, Any, Any, Any]:
     """The graph of a workflow that can be chosen. Raises KeyError."""
     return _WORKFLOWS[name].graph

@@ -202,7 +202,7 @@ async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
-    """Judges what was newly found; what was judged before keeps its scores. Names the next strategy if one is needed."""
+    """Judges what was newly found; what was judged before keeps its scores. Names the next strategy if it needs one."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before = state.get("assessment")
     passages = await Dedupe(tools).dedupe(state["candidates"], run=run, known=before.candidates if before else ())

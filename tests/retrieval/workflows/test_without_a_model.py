@@ -17,7 +17,7 @@ from retrieval.values import (
     Question,
     SearchScope,
 )
-from retrieval.workflows import _WORKFLOWS, available_workflows
+from retrieval.workflows import available_workflows, workflow_class
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, chunk, make_tools
 
 VERSIONS = "How many books may an undergraduate borrow at once?"
@@ -29,7 +29,7 @@ answers_for_each = pytest.mark.parametrize("name", ["self_corrective", "dual_loo
 
 async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK, **parts: Any) -> Answer:
     asked = ask(question) if isinstance(question, str) else question
-    return await _WORKFLOWS[name](make_tools(settings.RAG, chunks, **parts)).answer(asked, trace=Trace())
+    return await workflow_class(name)(make_tools(settings.RAG, chunks, **parts)).answer(asked, trace=Trace())
 
 
 @every_workflow
