@@ -65,14 +65,19 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Documents by a number of this round. passage: sorted; of: the document's number of each."""
+    """Documents by a number of this round. passage: sorted; of: the document's number of each; counts_as: the first of
+    the passages that stand in its chunk, for those of one place are one."""
 
     passage: NDArray[np.int64]
     of: NDArray[np.int64]
     ids: list[UUID]
+    counts_as: NDArray[np.int64]
 
     def number(self, passages: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.of[np.searchsorted(self.passage, passages)]
+
+    def standing_for(self, passages: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self.counts_as[np.searchsorted(self.passage, passages)]
 
     def id_of(self, passage: int) -> UUID:
         return self.ids[int(self.of[np.searchsorted(self.passage, passage)])]
@@ -106,7 +111,7 @@ def ballot_load() -> Ballot:
     votes = Votes(
         key=whole["pk"][here],
         question=whole["question_id"][here],
-        passage=whole["passage_id"][here],
+        passage=documents.standing_for(whole["passage_id"][here]),
         document=documents.number(whole["passage_id"][here]),
         voter=whole["voter_id"][here],
         value=(table[:, 4] * table[:, 6])[here],
@@ -137,10 +142,17 @@ def _parts(rows: Any) -> Iterator[list[tuple[float, ...]]]:
 
 
 def _documents_load() -> Documents:
-    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", "document_id"))
+    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", "document_id", "chunk_id"))
     numbers: dict[UUID, int] = {}
-    of = np.fromiter((numbers.setdefault(document, len(numbers)) for _, document in rows), np.int64, len(rows))
-    return Documents(np.fromiter((key for key, _ in rows), np.int64, len(rows)), of, list(numbers))
+    of = np.fromiter((numbers.setdefault(document, len(numbers)) for _, document, _ in rows), np.int64, len(rows))
+    first: dict[UUID, int] = {}
+    counts_as = (first.setdefault(chunk, key) if chunk else key for key, _, chunk in rows)
+    return Documents(
+        passage=np.fromiter((key for key, _, _ in rows), np.int64, len(rows)),
+        of=of,
+        ids=list(numbers),
+        counts_as=np.fromiter(counts_as, np.int64, len(rows)),
+    )
 
 
 def proposal_make(ballot: Ballot, live: Content) -> Proposal:
