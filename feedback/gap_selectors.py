@@ -17,8 +17,9 @@ from django.utils import timezone
 from chat.models import Message
 from feedback.gaps import Gap, Unanswered, Vector, find_gaps
 from feedback.models import QuestionVector, Rating
-from feedback.services.evidence import searched_for, signature
+from feedback.services.evidence import searched_for
 from feedback.services.live import vector_decode
+from feedback.services.rated_texts import signature
 from retrieval.analysis import analyze, query_terms
 
 BAD_SCORE = 2  # and below

@@ -1,14 +1,46 @@
-"""Writes many rows in one statement: a round makes hundreds of thousands, and instances cost more than the rows."""
+"""Reads and writes many rows at once: a round has hundreds of thousands, and objects cost more than the rows.
+
+Keys (UUIDs above all) stay as the database has them, text on SQLite: they are looked up and written again, never shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import Field, ForeignKey, Model
+from django.db.models import BooleanField, ExpressionWrapper, F, Field, ForeignKey, Func, Model, TextField
+from django.db.models.sql.compiler import SQLCompiler
 
+Key = Any  # as the database has it: equal keys are equal, and that is all
+Item = TypeVar("Item")
 PLAIN = {"AutoField", "BigAutoField", "CharField", "FloatField", "PositiveIntegerField", "TextField"}
+ROWS_IN_STATEMENT = 500  # PostgreSQL; SQLite prepares one statement and runs it for each row
+
+
+def raw(name: str) -> ExpressionWrapper[Any]:
+    """For `values_list`: this column without any conversion."""
+    return ExpressionWrapper(F(name), output_field=TextField())
+
+
+class one_of(Func):
+    """For `filter`: the column is one of these keys. Without keys nothing is found."""
+
+    output_field = BooleanField()
+
+    def __init__(self, name: str, keys: Iterable[Key]) -> None:
+        super().__init__(F(name))
+        self.keys = list(keys)
+
+    def as_sql(self, compiler: SQLCompiler, connection: Any, **_: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
+        if not self.keys:
+            raise EmptyResultSet
+        column, params = compiler.compile(self.source_expressions[0])
+        if connection.vendor == "postgresql":
+            return f"{column} = ANY(%s)", [*params, self.keys]
+        return f"{column} IN ({', '.join(['%s'] * len(self.keys))})", [*params, *self.keys]
 
 
 def rows_add(model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -19,18 +51,46 @@ def rows_add(model: type[Model], names: Sequence[str], rows: Iterable[Sequence[A
     fields = [cast("Field[Any, Any]", model._meta.get_field(name)) for name in names]
     quote = connection.ops.quote_name
     columns = ", ".join(quote(str(field.column)) for field in fields)
-    places = ", ".join(["%s"] * len(fields))
-    table = quote(model._meta.db_table)
-    prepare = [_prepare(field) for field in fields]
-    values = [
-        tuple(value if to_db is None else to_db(value, connection) for to_db, value in zip(prepare, row, strict=True))
-        for row in rows
-    ]
+    begin = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES "  # noqa: S608
+    places = f"({', '.join(['%s'] * len(fields))})"
+    end = " ON CONFLICT DO NOTHING"
+    prepare = [(at, to_db) for at, field in enumerate(fields) if (to_db := _prepare(field))]
+    values = (_prepared(row, prepare) for row in rows)
     with connection.cursor() as cursor:
-        cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING", values)  # noqa: S608
+        if connection.vendor != "postgresql":
+            cursor.executemany(begin + places + end, list(values))
+            return
+        for part in parts_of(values, ROWS_IN_STATEMENT):
+            cursor.execute(begin + ", ".join([places] * len(part)) + end, [value for row in part for value in row])
+
+
+def _prepared(row: Sequence[Any], prepare: Sequence[tuple[int, Callable[[Any, Any], Any]]]) -> list[Any]:
+    values = list(row)
+    for at, to_db in prepare:
+        if values[at] is not None:
+            values[at] = to_db(values[at], connection)
+    return values
+
+
+def parts_of(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    part: list[Item] = []
+    for item in items:
+        part.append(item)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part
 
 
 def _prepare(field: Field[Any, Any]) -> Callable[[Any, Any], Any] | None:
     """What brings a value into the database's form; None where it is so already."""
     target = field.target_field if isinstance(field, ForeignKey) else field
-    return None if target.get_internal_type() in PLAIN else field.get_db_prep_save
+    kind = target.get_internal_type()
+    if kind in PLAIN:
+        return None
+    return _key if kind == "UUIDField" else field.get_db_prep_save
+
+
+def _key(value: UUID | Key, connection: Any) -> Key:
+    return value.hex if isinstance(value, UUID) and not connection.features.has_native_uuid_field else value

@@ -1,4 +1,5 @@
-"""Rated passages in documents that have been read anew: found again by their text, or marked as gone."""
+"""Rated passages in documents that have been read anew: found again by their text, followed to the chunk that holds
+nearly all of it, or marked as gone."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from feedback.models import RatedPassage
-from feedback.services.evidence import content_hash
+from feedback.services.followed_passages import chunks_that_cover, passages_sketch
+from feedback.services.live import version_bump
+from feedback.services.rated_texts import content_hash
 from retrieval.models import Chunk, Document
 
 SLACK = timedelta(minutes=10)  # clocks of two machines
@@ -16,11 +19,15 @@ DOCUMENTS_AT_ONCE = 50
 
 def passages_relocate(*, since: datetime | None) -> int:
     """Look at the documents that have changed since then, all of them for None. Returns how many passages moved."""
+    passages_sketch()
     documents = Document.objects.filter(rated_passages__isnull=False, status=Document.Status.READY)
     if since is not None:
         documents = documents.filter(updated_at__gte=since - SLACK)
     ids = list(documents.order_by().values_list("pk", flat=True).distinct())
-    return sum(_relocate(ids[start : start + DOCUMENTS_AT_ONCE]) for start in range(0, len(ids), DOCUMENTS_AT_ONCE))
+    moved = sum(_relocate(ids[start : start + DOCUMENTS_AT_ONCE]) for start in range(0, len(ids), DOCUMENTS_AT_ONCE))
+    if moved:
+        version_bump()  # also where no boost changes: those that are live stand elsewhere now
+    return moved
 
 
 def _relocate(document_ids: Sequence[UUID]) -> int:
@@ -28,9 +35,11 @@ def _relocate(document_ids: Sequence[UUID]) -> int:
     chunks = Chunk.objects.filter(document__in=document_ids).order_by("-seq")  # of equal texts the first one stays
     for key, document, text in chunks.values_list("pk", "document_id", "text").iterator(chunk_size=500):
         places[document, content_hash(text)] = key
+    passages = list(RatedPassage.objects.filter(document__in=document_ids))
+    followed = chunks_that_cover(one for one in passages if (one.document_id, one.content_hash) not in places)
     moved = []
-    for passage in RatedPassage.objects.filter(document__in=document_ids):
-        place = places.get((passage.document_id, passage.content_hash))
+    for passage in passages:
+        place = places.get((passage.document_id, passage.content_hash)) or followed.get(passage.pk)
         if passage.chunk_id != place:
             passage.chunk_id = place
             moved.append(passage)

@@ -9,8 +9,9 @@ import pytest
 from django.utils import timezone
 
 from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
-from feedback.services.evidence import evidence_gather, signature
+from feedback.services.evidence import evidence_gather
 from feedback.services.passages import passages_relocate
+from feedback.services.rated_texts import signature
 from feedback.services.ratings import rating_delete, rating_set
 from retrieval.analysis import query_terms
 from retrieval.models import Chunk, Document
@@ -189,6 +190,38 @@ def test_a_round_that_breaks_off_loses_and_doubles_nothing(monkeypatch: pytest.M
     assert Evidence.objects.count() == 2
     assert evidence_gather().ratings == 3
     assert Evidence.objects.count() == 5
+
+
+def test_votes_are_written_in_the_order_in_which_they_were_given() -> None:
+    """The newest vote counts, and a day's first ones: their keys tell which these are."""
+    chunk = passage("Ten books.")
+    ratings = [rate(answered(QUESTION, [chunk]), 5) for _ in range(5)]
+    for age, rating in enumerate(ratings):
+        Rating.objects.filter(pk=rating.pk).update(updated_at=timezone.now() - timedelta(hours=age))
+    evidence_gather()
+    written = Evidence.objects.order_by("pk").values_list("rating", flat=True)
+    assert list(written) == [rating.pk for rating in reversed(ratings)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("goes", ["document", "user"])
+def test_what_is_deleted_while_a_round_gathers_does_not_stop_it(goes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The round remembers the passages and questions of earlier batches; between two of them they may go."""
+    monkeypatch.setattr("feedback.services.evidence.BATCH", 1)
+    gone, stays = passage("Ten books."), passage("Four weeks.")
+    first = answered(QUESTION, [gone])
+    for message in (first, answered(QUESTION, [gone]), answered(QUESTION, [stays])):
+        rate(message, 5)
+    deleted = []
+
+    def between_batches() -> None:
+        if not deleted:
+            deleted.append((gone.document if goes == "document" else first.session.user).delete())
+
+    assert evidence_gather(report=between_batches).ratings == 3
+    left = {"document": [stays.pk], "user": [gone.pk, stays.pk]}[goes]
+    assert sorted(row.passage.chunk_id for row in Evidence.objects.select_related("passage")) == sorted(left)
+    assert RatedQuestion.objects.get().text == QUESTION
 
 
 # ------------------------------------------------------------------------------------------------ documents read anew

@@ -17,8 +17,8 @@ from chat.models import Message
 from feedback.gap_selectors import ANY_COLLECTION, CSV_COLUMNS, gaps_as_csv, gaps_as_json, knowledge_gaps
 from feedback.gaps import Gap, Unanswered, find_gaps
 from feedback.models import QuestionVector, RatedQuestion
-from feedback.services.evidence import signature
 from feedback.services.live import vector_encode
+from feedback.services.rated_texts import signature
 from retrieval.analysis import analyze, query_terms
 from tests.factories import DecisionStepFactory, MessageFactory, RatingFactory, SessionFactory
 
