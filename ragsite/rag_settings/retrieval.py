@@ -14,7 +14,7 @@ class IngestSettings:
 
     max_file_mib: int = 50  # a larger upload is refused
     max_files_per_upload: int = 100  # in one request
-    chunk_tokens: int = 480  # about 400 of an English model's own: fits 512-token embedders with title and heading
+    chunk_tokens: int = 480  # of a chunk at most; fewer where the collection's embedding model reads less of a text
     chunk_overlap_tokens: int = 64  # repeated from the chunk before
     summary_tokens: int = 160  # of a document's summary, by which hierarchical search finds it
     max_pages: int = 5000  # of one document
