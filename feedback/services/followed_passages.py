@@ -1,0 +1,66 @@
+"""Rated passages whose document was cut otherwise: each follows to the chunk that holds nearly all of its text.
+
+The comparison is always with what was rated, never with where the passage has followed to since: small edits, one
+after the other, don't lead it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+import numpy as np
+
+from feedback.models import PassageSketch, RatedPassage
+from feedback.services.rated_texts import content_hash
+from feedback.text_overlap import Sketches, sketch
+from retrieval.models import Chunk
+
+COVERED = 0.8  # the share of a passage's text from which a chunk says the same
+AT_ONCE = 500
+
+
+def passages_sketch() -> int:
+    """Sketch the passages that have none, while their text is still at hand. Returns how many."""
+    rows = RatedPassage.objects.filter(sketch=None).exclude(chunk_id=None).order_by("pk")
+    made = 0
+    last = 0
+    while batch := list(rows.filter(pk__gt=last).values_list("pk", "chunk_id", "content_hash")[:AT_ONCE]):
+        last = batch[-1][0]
+        texts = dict(Chunk.objects.filter(pk__in={chunk for _, chunk, _ in batch}).values_list("pk", "text"))
+        found = [
+            PassageSketch(passage_id=passage, hashes=sketch(texts[chunk]))
+            for passage, chunk, digest in batch
+            if chunk in texts and content_hash(texts[chunk]) == digest
+        ]
+        PassageSketch.objects.bulk_create(found, ignore_conflicts=True)
+        made += len(found)
+    return made
+
+
+def chunks_that_cover(passages: Iterable[RatedPassage]) -> dict[int, UUID]:
+    """passage → the chunk of its document that holds most of it, and enough of it; the first of equal ones."""
+    by_document: dict[UUID, list[int]] = {}
+    for passage in passages:
+        by_document.setdefault(passage.document_id, []).append(passage.pk)
+    found: dict[int, UUID] = {}
+    for document, keys in by_document.items():
+        sketches = PassageSketch.objects.filter(passage__in=keys).order_by("pk").values_list("pk", "hashes")
+        found |= _best(document, {key: bytes(hashes) for key, hashes in sketches})
+    return found
+
+
+def _best(document: UUID, sketches: Mapping[int, bytes]) -> dict[int, UUID]:
+    if not sketches:
+        return {}
+    keys: Sequence[int] = list(sketches)
+    wanted = Sketches(list(sketches.values()))
+    most = np.zeros(len(keys))
+    place: list[UUID | None] = [None] * len(keys)
+    chunks = Chunk.objects.filter(document=document).order_by("seq").values_list("pk", "text")
+    for chunk, text in chunks.iterator(chunk_size=AT_ONCE):
+        shares = wanted.shares_in(text)
+        for at in np.flatnonzero(shares > most):
+            place[at] = chunk
+        most = np.maximum(most, shares)
+    return {key: chunk for key, chunk, share in zip(keys, place, most, strict=True) if chunk and share >= COVERED}

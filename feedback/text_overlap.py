@@ -1,0 +1,56 @@
+"""How much of one text stands in another, told from a small sketch of the first. Pure.
+
+A text is the set of its shingles: runs of characters, white space left out. The sketch keeps those with the smallest
+hashes, a fair sample of them all (bottom-k; Broder, "On the resemblance and containment of documents", 1997), so the
+share of it that is found in another text is, within a few points, the share of the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+SHINGLE_CHARS = 12  # about two words, or a clause of Chinese
+SKETCH_HASHES = 128  # standard error at a share of 0.8: 3.5 points
+BASE = np.uint64(0x100000001B3)
+# Finaliser of splitmix64 (Steele et al., OOPSLA 2014), without which like shingles have like hashes.
+MIX_ONE, MIX_TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+Hashes = NDArray[np.uint32]
+
+
+def shingles(text: str) -> Hashes:
+    """The distinct hashes, ascending; those of a text without any characters are none."""
+    codes = np.frombuffer("".join(text.split()).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+    if not len(codes):
+        return np.zeros(0, dtype=np.uint32)
+    count = max(1, len(codes) - SHINGLE_CHARS + 1)
+    hashes = np.zeros(count, dtype=np.uint64)
+    for at in range(min(SHINGLE_CHARS, len(codes))):
+        hashes = hashes * BASE + codes[at : at + count]
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * MIX_ONE
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * MIX_TWO
+    return np.unique((hashes >> np.uint64(32)).astype(np.uint32))
+
+
+def sketch(text: str) -> bytes:
+    """At most 512 bytes, the same on every machine."""
+    return shingles(text)[:SKETCH_HASHES].astype("<u4").tobytes()
+
+
+class Sketches:
+    """Those of several texts, to be looked for in one text after the other."""
+
+    def __init__(self, sketches: Sequence[bytes]) -> None:
+        parts = [np.frombuffer(one, dtype="<u4") for one in sketches]
+        self._hashes: Hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *parts])
+        self._owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        self._sizes = np.bincount(self._owner, minlength=len(parts))
+
+    def shares_in(self, text: str) -> NDArray[np.float64]:
+        """Of each sketched text, which share stands in this one, 0..1. An empty text stands nowhere."""
+        there = np.append(shingles(text), np.uint32(0))  # something to compare with behind the last one
+        places = np.searchsorted(there[:-1], self._hashes)
+        found = (there[places] == self._hashes) & (places < len(there) - 1)
+        return np.bincount(self._owner, weights=found, minlength=len(self._sizes)) / np.maximum(self._sizes, 1)
