@@ -27,7 +27,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from feedback.guard import GuardReport
-from feedback.models import FeedbackState, Revision
+from feedback.models import FeedbackState, RatedPassage, Revision
 from feedback.services.bursts import bursts_flag
 from feedback.services.evidence import Gathered, evidence_gather
 from feedback.services.forgetting import revisions_forget
@@ -50,6 +50,7 @@ class RoundOutcome:
     """What a round did. revision: the id of the one that it made, or, unchanged and held, of the one that still waits.
 
     ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
+    timings_ms: of its parts, in their order.
     """
 
     status: Status
@@ -63,6 +64,7 @@ class RoundOutcome:
     counts: dict[str, int] = field(default_factory=dict)
     guard: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    timings_ms: dict[str, int] = field(default_factory=dict)
     duration_ms: int = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,36 +107,51 @@ def _fields(outcome: RoundOutcome) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------ its parts
 def _round(lease: _Lease, by: User | None) -> RoundOutcome:
-    state = feedback_state()
-    begun = timezone.now()
-    gathered = evidence_gather(report=lease.renew)
-    passages_relocate(since=state.last_round_at)
-    FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
-    not_embedded = questions_embed(report=lease.renew)
+    state, laps = feedback_state(), _Laps()
+    gathered, not_embedded = _gather(state, lease, laps)
     bursts, ballot = bursts_flag(ballot_load())
+    laps.end("votes")
     notes = (f"some rated questions are compared by words alone: {not_embedded}",) if not_embedded else ()
     lease.renew()
     done: dict[str, Any] = {
         "ratings": gathered.ratings, "evidence": gathered.evidence, "bursts": bursts, "notes": notes,
+        "timings_ms": laps.ms,
     }  # fmt: skip
     if state.frozen:
         return RoundOutcome(status="frozen", reason="Rounds are frozen: evidence was gathered, no more.", **done)
     live = content_of(state.live)
     proposal = proposal_make(ballot, live)
+    del ballot
+    laps.end("proposal")
     lease.renew()
+    done["counts"] = proposal.counts()
     if not proposal.changes:
-        return RoundOutcome(status="unchanged", reason="No boost changes.", counts=proposal.counts(), **done)
-    if waiting := _waits_already(proposal):
-        return RoundOutcome(
-            status="held", reason=waiting.reason, revision=str(waiting.pk), number=waiting.number,
-            counts=proposal.counts(), guard=waiting.guard, **done,
-        )  # fmt: skip
-    report = guard_measure(proposal, live=live, report=lease.renew)
-    revision = _decide(proposal, report, gathered, state, lease, by)
+        return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
+    revision = _waits_already(proposal)
+    if revision is None:
+        report = guard_measure(proposal, live=live, report=lease.renew)
+        laps.end("guard")
+        revision = _decide(proposal, report, gathered, state, lease, by)
+        laps.end("revision")
     return RoundOutcome(
         status=_outcome_status(revision), reason=revision.reason, revision=str(revision.pk), number=revision.number,
-        counts=proposal.counts(), guard=report.as_dict(), **done,
+        guard=revision.guard, **done,
     )  # fmt: skip
+
+
+def _gather(state: FeedbackState, lease: _Lease, laps: _Laps) -> tuple[Gathered, str]:
+    """Evidence, passages and vectors brought up to date; why some questions could not be embedded, or nothing."""
+    begun = timezone.now()
+    # Passages that the first round makes are read in it, so only those of an earlier one that broke off may have moved.
+    since = state.last_round_at or (None if RatedPassage.objects.exists() else begun)
+    gathered = evidence_gather(report=lease.renew)
+    laps.end("evidence")
+    passages_relocate(since=since)
+    FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
+    laps.end("passages")
+    not_embedded = questions_embed(report=lease.renew)
+    laps.end("vectors")
+    return gathered, not_embedded
 
 
 def _waits_already(proposal: Proposal) -> Revision | None:
@@ -170,6 +187,19 @@ def _decide(
 def _outcome_status(revision: Revision) -> Status:
     statuses: dict[str, Status] = {"live": "live", "held": "held", "proposed": "proposed"}
     return statuses[revision.status]
+
+
+class _Laps:
+    """How long the parts of a round took, in ms, one after the other."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, int] = {}
+        self._begun = time.monotonic()
+
+    def end(self, part: str) -> None:
+        now = time.monotonic()
+        self.ms[part] = round((now - self._begun) * 1000)
+        self._begun = now
 
 
 @contextmanager

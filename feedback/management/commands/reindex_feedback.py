@@ -20,6 +20,7 @@ SAID = {
 
 
 class Command(BaseCommand):
+    requires_system_checks: list[str] = []  # they load the whole site, which takes longer than a round of a few ratings
     help = "Turn new ratings into boosts: one round of the feedback loop, the same that runs periodically."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
