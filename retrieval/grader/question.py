@@ -13,9 +13,11 @@ from retrieval.language import HAN
 
 AnswerKind = Literal["date", "number", "person", "place", "reason", "other"]
 
-# Words that a question needs and its answer seldom repeats, and general words for which a text has many others.
+# Words that a question needs and its answer seldom repeats, and general words for which a text has many others. Of the
+# prepositions, those that only tie a verb to what it is about: place and time may be what is asked.
 _WEAK_WORDS = (
     "many much long often need want happen allow apply get cost mean possible require take make use work find"
+    " about against regarding concerning despite per upon toward towards via"
     " tell explain describe usually exactly number amount people person kind type sort name called example term"
     " word according besides else rest instead later early earlier originally normal normally generally mainly"
     " main primarily typically commonly currently eventually approximately roughly actually specifically"

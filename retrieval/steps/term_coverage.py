@@ -15,6 +15,7 @@ from retrieval.values import StoredChunk
 # Words that a question needs and its answer seldom repeats.
 WEAK_WORDS = (
     "many much long often need want happen allow apply get cost mean possible require take make use work find tell"
+    " about against regarding concerning according despite per upon toward towards via"
     " explain describe maximum minimum usually late early exactly number amount people person kind type name called"
     " 多少 多久 什么 怎么 怎样 如何 可以 需要 应该 能否 是否 必须 最多 最少 多长 时间 时候 几天 几个 哪些 哪个"
     " 规定 要求 办理 情况 发生 进行 允许"

@@ -40,5 +40,9 @@ def test_a_negated_question_is_known(question: str) -> None:
     assert view_question(question).negated
 
 
+def test_a_preposition_that_ties_a_verb_to_its_object_says_little() -> None:
+    assert view_question("How do I appeal against a charge before May?").weak == {"against"}
+
+
 def test_the_noun_after_which_says_little() -> None:
     assert "theorem" in view_question("Which theorem did Gauss prove?").weak

@@ -4,6 +4,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.grade import DocumentGrade, Grade, Graded, as_share, grade_key
+from retrieval.steps.grading import grade_passages
 from retrieval.trace import StepRecord
 from tests.retrieval.steps.fakes import Events, make_tools, scored, start_run
 
@@ -95,6 +96,14 @@ async def test_offline_and_switched_off_no_call_is_made(offline, rag_settings) -
     rag_settings(grade={"enabled": False})
     _, step, _ = await grade()
     assert step.status == "ok"
+
+
+async def test_the_trained_grader_looks_at_more_documents_than_are_graded(offline) -> None:
+    few, _, _ = await grade(DOCUMENTS[:2])
+    graded, step, _ = await grade(most=2)
+    assert {one.chunk_id for one in graded.documents} == {"k1", "k2"}
+    assert step.detail["total_count"] == 2
+    assert graded.holds_answer == grade_passages(QUESTION, DOCUMENTS).holds_answer != few.holds_answer
 
 
 async def test_grades_of_an_earlier_round_stand(online) -> None:

@@ -158,3 +158,23 @@ async def test_candidates_below_the_minimum_are_dropped_but_never_all(rag_settin
     rag_settings(rerank={"min_score": 0.5})
     assert len((await judge_with(CrossEncoder(0.1, 0.95)))[0].candidates) == 1
     assert len((await judge_with(CrossEncoder(0.1, 0.2)))[0].candidates) == 1
+
+
+async def test_what_is_new_is_judged_beside_what_is_there_and_the_verdict_is_on_all(offline) -> None:
+    tools = make_tools(settings.RAG)
+    run = start_run(settings.RAG)
+    first = await Judge(tools).judge(QUESTION, CANDIDATES[1:2], run=run, language="en")
+    both = await Judge(tools).judge(QUESTION, CANDIDATES[:1], before=first, run=run, language="en")
+    assert [one.chunk_id for one in both.candidates] == ["k2", "k1"]
+    assert both.candidates[0].scores.rerank == first.candidates[0].scores.rerank
+    assert both.worth >= first.worth
+
+
+async def test_where_nothing_is_new_the_search_goes_on_with_what_is_there(online) -> None:
+    tools = make_tools(settings.RAG)
+    run = start_run(settings.RAG)
+    online.reply(json=reply("ANSWER", 0.9))
+    first = await Judge(tools).judge(QUESTION, CANDIDATES[1:2], run=run, language="en")
+    again = await Judge(tools).judge(QUESTION, (), before=first, run=run, language="en")
+    assert (again.verdict, again.candidates) == ("REFINE", first.candidates)
+    assert len(online.chats) == 1

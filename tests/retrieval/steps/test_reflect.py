@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 from django.conf import settings
 
+from retrieval.steps.grading import grade_passages
 from retrieval.steps.judge import Assessment
 from retrieval.steps.reflect import Reflect, choose_remedies, is_outdated
 from tests.retrieval.steps.fakes import HANDBOOK, make_tools, scored, start_run
@@ -96,6 +97,18 @@ async def test_offline_what_answers_scores_above_what_does_not(offline) -> None:
     assert good.score > 0.5 > bad.score
     assert good.completeness > bad.completeness
     assert bad.outcome == "retry"
+
+
+async def test_offline_the_estimate_for_the_list_as_it_was_found_is_what_it_is_worth(offline) -> None:
+    texts = ("The deposit for a room in Lakeside hall is EUR 300. ", "It is paid back within 30 days.")
+    here = {"title": "Student Housing Policy", "document_id": "d3"}
+    begun = scored(3, texts[0], **here, char_start=0, char_end=len(texts[0]))
+    ended = scored(4, texts[1], **here, char_start=len(texts[0]), char_end=len("".join(texts)))
+    joined = scored(3, "".join(texts), **here, char_start=0, char_end=len("".join(texts)))
+    as_found, _ = await reflect(passages=(joined, WIFI), listed=(begun, ended, WIFI))
+    as_joined, _ = await reflect(passages=(joined, WIFI))
+    estimate = grade_passages(QUESTION, (begun, ended, WIFI)).holds_answer
+    assert as_found.assessment().worth == as_found.holds_answer == estimate != as_joined.holds_answer
 
 
 async def test_offline_every_part_of_a_question_counts(offline) -> None:

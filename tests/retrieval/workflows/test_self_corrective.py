@@ -11,6 +11,7 @@ from django.conf import settings
 from ragsite.errors import UnavailableError
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.steps.grading import LIST_LENGTH
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, AnswerOptions, CollectionRef, EmbeddingSpace, HistoryMessage, Question, SearchScope
 from retrieval.workflows.self_corrective import SelfCorrectiveWorkflow, is_similar
@@ -212,6 +213,30 @@ async def test_offline_the_trained_grader_decides_and_the_best_sentences_answer(
     assert result.decision == "ANSWER"
     assert "EUR 300" in result.text
     assert {"grade", "generate"} <= {entry["step"] for entry in trace.degraded}
+
+
+async def test_offline_the_best_documents_answer_although_none_passes_by_itself(offline, rag_settings) -> None:
+    rag_settings(grade={"relevant_score": 0.999})
+    result, trace, _ = await answer(DEPOSIT)
+    assert steps(trace, "grade")[0].detail["pass_count"] == 0
+    assert result.decision == "ANSWER"
+    assert "EUR 300" in result.text
+
+
+async def test_offline_documents_that_pass_do_not_make_an_answer_that_the_list_does_not_hold(
+    offline, rag_settings
+) -> None:
+    rag_settings(grade={"relevant_score": 0.0001})
+    result, trace, _ = await answer("What does the deposit for a rented bicycle cost?")
+    assert steps(trace, "grade")[0].detail["pass_count"] > 0
+    assert result.decision == "NO_ANSWER"
+
+
+async def test_more_is_searched_for_than_is_graded_and_the_request_says_how_much(offline) -> None:
+    searcher = MemorySearcher(HANDBOOK)
+    _, trace, _ = await answer(ask(LOANS, options=AnswerOptions(top_k=1)), searcher=searcher)
+    assert searcher.requests[0].top_k == LIST_LENGTH
+    assert steps(trace, "grade")[0].detail["total_count"] == 1
 
 
 async def test_offline_a_question_that_nothing_answers_gets_no_answer(offline) -> None:
