@@ -1,0 +1,132 @@
+"""The staff's pages of the feedback loop on a phone: read, decided on, and taken back, in dark colours too."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import PASSWORD, PHONE, Site
+from tests.browser.test_journey import QUESTION, ask, upload
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+OpenPage = Callable[..., Page]
+ANSWER = "Undergraduates may borrow **ten** books for four weeks [1]."
+READABLE = 4.5  # contrast of text, WCAG 2.2 AA
+CONTRAST = """(least) => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const linear = (share) => share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  const light = (colour) => {
+    const [red, green, blue] = parts(colour).map((value) => linear(value / 255));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const behind = (at) => {
+    for (; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if ((parts(colour)[3] ?? 1) > 0.5) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const ratio = (one) => {
+    const [a, b] = [light(getComputedStyle(one).color), light(behind(one))];
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  };
+  const speaks = (node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim();
+  return [...document.querySelectorAll("#content *")]
+    .filter((one) => one.getClientRects().length && [...one.childNodes].some(speaks) && ratio(one) < least)
+    .map((one) => `${one.textContent.trim().slice(0, 40)}: ${ratio(one)}`);
+}"""
+ROUND_WITHIN_S = 60.0  # a worker has to start for the first
+
+
+@pytest.fixture(autouse=True)
+def _writer(site: Site) -> None:
+    site.ollama.reset()
+    site.ollama.reply(structured=False, text=ANSWER)
+
+
+def sign_in(page: Page) -> None:
+    page.goto("/accounts/login/")
+    page.get_by_label("Username").fill("admin")
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
+
+
+def rated_badly(page: Page, folder: Path) -> None:
+    upload(page, folder)
+    page.goto("/")
+    answer = ask(page, QUESTION)
+    answer.get_by_role("button", name="Bad answer").click()
+    answer.get_by_text("Outdated").click()
+    answer.get_by_role("button", name="Save details").click()
+    expect(page.locator("#toasts")).to_contain_text("stored")
+
+
+def run_a_round(page: Page) -> None:
+    page.goto("/admin/feedback/revision/")
+    page.get_by_role("link", name="Run a round now").click()
+    page.get_by_role("button", name="Run it").click()
+    end = time.monotonic() + ROUND_WITHIN_S
+    while page.get_by_text("Last round").count() == 0:
+        assert time.monotonic() < end
+        time.sleep(0.3)
+        page.reload()
+
+
+def look(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390, page.url
+    assert page.evaluate(CONTRAST, READABLE) == [], page.url
+
+
+def decide(page: Page, link: str, button: str, why: str = "A reason.") -> None:
+    page.get_by_role("link", name=link, exact=True).click()
+    look(page)
+    page.get_by_label("Why").fill(why)
+    page.get_by_role("button", name=button, exact=True).click()
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_staff_read_and_decide_on_a_phone(open_page: OpenPage, tmp_path: Path, colours: str) -> None:
+    page = open_page(PHONE, color_scheme=colours)
+    sign_in(page)
+    rated_badly(page, tmp_path)
+    run_a_round(page)
+    look(page)
+    page.locator("#result_list tbody th a").first.click()
+    expect(page.get_by_role("heading", name="What it changes")).to_be_visible()
+    look(page)
+
+    page.goto("/admin/feedback/evidence/in-force/")
+    look(page)
+    page.get_by_role("link", name=re.compile("library", re.IGNORECASE)).first.click()
+    expect(page.get_by_role("heading", name="Votes, ")).to_be_visible()
+    look(page)
+    page.get_by_role("link", name="Lift, lower or hide it").click()
+    page.get_by_label("Hide").check()
+    page.get_by_label("Until").fill("2099-12-24T10:00")
+    page.get_by_label("Why").fill("Withdrawn.")
+    page.get_by_role("button", name="Set it").click()
+    expect(page.locator(".messagelist")).to_contain_text("hidden")
+    look(page)
+    page.locator("#result_list tbody th a").first.click()
+    decide(page, "End it", "End it")
+    expect(page.locator(".messagelist")).to_contain_text("The boost has ended.")
+
+    page.goto("/admin/feedback/rating/gaps/")
+    expect(page.locator(".review-table")).to_contain_text(QUESTION)
+    look(page)
+    page.goto("/admin/feedback/revision/")
+    decide(page, "Freeze rounds", "Freeze")
+    decide(page, "Lift the freeze", "Lift the freeze")
+    page.goto("/admin/feedback/revisionevent/")
+    expect(page.locator("#result_list")).to_contain_text("Freeze lifted")
+    look(page)
+    page.locator("#result_list tbody th a").first.click()
+    expect(page.locator("#content")).to_contain_text("A reason.")
+    look(page)
