@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
 _DOTENV = {} if TESTING else dotenv_values(BASE_DIR / ".env")  # tests do not see the site's
 ENVIRON: dict[str, str] = {**{key: value for key, value in _DOTENV.items() if value is not None}, **os.environ}
+
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -50,6 +53,42 @@ def _secret_key(data_dir: Path) -> str:
         return secrets.token_urlsafe(50)
 
 
+def _database(default: str) -> dict[str, Any]:
+    """The value may hold a password, so that it is not repeated in the error."""
+    try:
+        config = dj_database_url.parse(
+            ENVIRON.get("DATABASE_URL", "").strip() or default, conn_max_age=0, conn_health_checks=True
+        )
+    except ValueError:
+        config = {}
+    if str(config.get("ENGINE")).rpartition(".")[2] not in ("postgresql", "sqlite3"):
+        raise SettingsError("DATABASE_URL is neither postgresql://user:password@host/name nor sqlite:///path")
+    return dict(config)
+
+
+def _redis_url() -> str:
+    text = ENVIRON.get("REDIS_URL", "").strip()
+    if text and not text.startswith(("redis://", "rediss://")):
+        raise SettingsError("REDIS_URL must start with redis:// or rediss://")
+    return text
+
+
+def _log_level() -> str:
+    level = ENVIRON.get("RAGSITE_LOG_LEVEL", "").strip().upper() or "INFO"
+    if level not in LOG_LEVELS:
+        raise SettingsError(f"RAGSITE_LOG_LEVEL={level!r} is not one of {', '.join(LOG_LEVELS)}")
+    return level
+
+
+def _time_zone() -> str:
+    name = ENVIRON.get("TZ", "").strip() or "UTC"
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError) as error:
+        raise SettingsError(f"TZ={name!r} is not a time zone such as Europe/Berlin") from error
+    return name
+
+
 def redis_channel_layer(url: str) -> dict[str, Any]:
     """The layer waits 5 s at a time for a message (BZPOPMIN); redis-py's own limit of 5 s would end quiet sockets."""
     host = {"address": url, "socket_timeout": 30, "socket_connect_timeout": 5}
@@ -64,7 +103,7 @@ ADMIN_PASSWORD = ENVIRON.get("RAGSITE_ADMIN_PASSWORD", "")
 LOAD_SAMPLES = _flag("RAGSITE_SAMPLE_DATA", True)
 METRICS_TOKEN = ENVIRON.get("RAGSITE_METRICS_TOKEN", "")
 SIGNUP_OPEN = _flag("RAGSITE_SIGNUP", True)
-REDIS_URL = ENVIRON.get("REDIS_URL", "")
+REDIS_URL = _redis_url()
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR))
 
 # ------------------------------------------------------------------------------------------------ Django
@@ -128,11 +167,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {
-    "default": dj_database_url.parse(
-        ENVIRON.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'db.sqlite3'}", conn_max_age=0, conn_health_checks=True
-    )
-}
+DATABASES = {"default": _database(f"sqlite:///{DATA_DIR / 'db.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # Writers queue for the lock instead of failing when a read turns into a write (BEGIN IMMEDIATE);
     # readers go on meanwhile (WAL).
@@ -157,7 +192,7 @@ LOGOUT_REDIRECT_URL = "/accounts/login/"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("zh-hant", "繁體中文")]
-TIME_ZONE = ENVIRON.get("TZ") or "UTC"
+TIME_ZONE = _time_zone()
 USE_TZ = True
 
 STATIC_URL = "/static/"
@@ -249,7 +284,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": ENVIRON.get("RAGSITE_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["stderr"], "level": _log_level()},
     "loggers": {
         # pymilvus logs a traceback for every failed call, also where the caller handles it
         "pymilvus": {"level": "CRITICAL"},

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import redis
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import DatabaseError
 from filelock import FileLock, Timeout
 
 ADMIN_NAME = "admin"
+CONNECT_S = 5.0
 FOLDERS = ("run", "logs", "uploads", "milvus", "broker/queue", "broker/control")
 
 
@@ -95,6 +97,17 @@ def migrate() -> None:
     except DatabaseError as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise StartError(f"The database cannot be used ({reason}): check DATABASE_URL.") from error
+
+
+def check_broker(url: str) -> None:
+    """Redis, where one is configured: without it neither web nor worker could do anything."""
+    if not url:
+        return
+    try:
+        with redis.from_url(url, socket_connect_timeout=CONNECT_S, socket_timeout=CONNECT_S) as client:
+            client.ping()
+    except (redis.RedisError, OSError, ValueError) as error:
+        raise StartError(f"Redis cannot be used ({error}): check REDIS_URL.") from error
 
 
 def make_admin(password: str) -> str | None:

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
         ("RAG_NUM_CTX", "10"),
         ("RAG_OFFLINE", "maybe"),
         ("MILVUS_LITE_PORT", "70000"),
+        ("MILVUS_URI", "milvus:19530"),
         ("RAG_SEARCH_TOP_K", "0"),
         ("RAG_SEARCH_TOP_K", "5.5"),
         ("RAG_SEARCH_FORMULA", "guess"),
@@ -60,7 +61,18 @@ def test_a_number_that_is_none_is_refused(variable: str) -> None:
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("RAGSITE_PORT", "http"), ("RAGSITE_PORT", "0"), ("RAGSITE_SIGNUP", "sometimes"), ("RAG_NUM_CTX", "x")],
+    [
+        ("RAGSITE_PORT", "http"),
+        ("RAGSITE_PORT", "0"),
+        ("RAGSITE_SIGNUP", "sometimes"),
+        ("RAGSITE_LOG_LEVEL", "loud"),
+        ("TZ", "Mars/Base"),
+        ("DATABASE_URL", "mysql://user:secret@host/name"),
+        ("DATABASE_URL", "host/name"),
+        ("DATABASE_URL", "postgresql://user:secret@host:port/name"),
+        ("REDIS_URL", "127.0.0.1:6379"),
+        ("RAG_NUM_CTX", "x"),
+    ],
 )
 def test_a_command_says_it_in_one_sentence(variable: str, value: str) -> None:
     done = subprocess.run(
@@ -74,6 +86,7 @@ def test_a_command_says_it_in_one_sentence(variable: str, value: str) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith(variable)
     assert done.stderr.count("\n") == 1
+    assert "secret" not in done.stderr
 
 
 def test_an_empty_value_means_the_default() -> None:

@@ -89,12 +89,12 @@ def start(data_dir: Path) -> Site:
     return Site(process, data_dir, port)
 
 
-def refused(data_dir: Path, port: int) -> str:
+def refused(data_dir: Path, port: int, **variables: str) -> str:
     """What an `up` that does not start says; it ends with exit code 1 and no traceback."""
     done = subprocess.run(
         [sys.executable, "manage.py", "up"],
         cwd=ROOT,
-        env=environment(data_dir, port),
+        env=environment(data_dir, port) | variables,
         capture_output=True,
         text=True,
         timeout=START_S,
@@ -137,6 +137,12 @@ def test_a_second_instance_on_the_folder_is_refused(site: Site) -> None:
 
 def test_a_taken_port_is_refused_by_its_variable(site: Site, tmp_path: Path) -> None:
     assert re.search(f"Port {site.port} .* RAGSITE_PORT", refused(tmp_path / "var", site.port))
+
+
+def test_a_redis_that_is_away_is_refused_by_its_variable(tmp_path: Path) -> None:
+    said = refused(tmp_path / "var", free_port(), REDIS_URL=f"redis://:secret@127.0.0.1:{free_port()}/0")
+    assert "REDIS_URL" in said
+    assert "secret" not in said
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

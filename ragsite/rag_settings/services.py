@@ -63,6 +63,7 @@ class MilvusSettings:
     write_batch_size: int = 500  # rows in one write
 
     def __post_init__(self) -> None:
+        check(not self.uri or is_address(self.uri), "uri must be an http:// or https:// address of a Milvus server")
         check(0 <= self.lite_port < 65536, f"lite_port={self.lite_port} is not a port")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import connections
+from kombu.exceptions import OperationalError
 
 from ragsite import start_checks
 from ragsite.celery import app as celery_app
 from ragsite.start_checks import ADMIN_NAME, StartError
 from ragsite.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
+
+logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -26,6 +30,7 @@ class Command(BaseCommand):
             start_checks.make_folders(data_dir)
             with start_checks.claimed_folder(data_dir):
                 start_checks.check_port(settings.HOST, settings.PORT)
+                start_checks.check_broker(settings.REDIS_URL)
                 start_checks.make_secret_key(data_dir)
                 self._serve(data_dir)
         except StartError as error:
@@ -67,7 +72,7 @@ class Command(BaseCommand):
         """By name, and through the broker: the worker has the site loaded, and nobody waits for them."""
         _queue_index_check()
         if settings.LOAD_SAMPLES:
-            celery_app.send_task("ragsite.tasks.samples_load_once")
+            _send("ragsite.tasks.samples_load_once")
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
@@ -75,7 +80,15 @@ class Command(BaseCommand):
 
 
 def _queue_index_check() -> None:
-    celery_app.send_task("retrieval.tasks.index_check")
+    _send("retrieval.tasks.index_check")
+
+
+def _send(task: str) -> None:
+    """A broker that goes away must not end the site: what is left undone is done at the next start."""
+    try:
+        celery_app.send_task(task, retry=False)
+    except (OperationalError, OSError) as error:
+        logger.warning("%s was not queued: the broker is away (%s)", task, error)
 
 
 def _url(host: str, port: int) -> str:
