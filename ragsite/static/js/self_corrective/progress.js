@@ -60,7 +60,7 @@ export class Progress {
 
   /** What follows a step for certain. */
   next(step) {
-    if (step.name === "condense") return "retrieve";
+    if (step.name === "route") return "retrieve";
     if (step.name === "dedupe") return "grade";
     if (step.name === "assess") return step.detail.verdict;
     if (step.name === "rewrite" && step.detail.rewritten) return "retrieve";
@@ -70,7 +70,7 @@ export class Progress {
   done(message) {
     if (message.decision === "NO_ANSWER" && !["generate", "no_answer"].includes(this.picture.current)) this.enter("no_answer");
     const endings = { stopped: "You stopped the answer.", interrupted: "The answer broke off.", failed: "The answer could not be written." };
-    const said = { ANSWER: "The answer is there.", NO_ANSWER: "Nothing that was found answers the question." };
+    const said = { ANSWER: "The answer is there.", CLARIFY: "The question is asked back.", NO_ANSWER: "Nothing that was found answers the question." };
     this.picture.end(endings[message.status] || said[message.decision] || "Done.", { reached: !endings[message.status] });
   }
 }
