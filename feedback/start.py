@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.db.models import Model
-from django.db.models.signals import post_delete, pre_delete
+from django.db.models.signals import post_delete, post_save, pre_delete
 
 from feedback.boost_source import LiveBoosts
 from feedback.models import Rating
 from feedback.services.evidence import answer_touch
 from feedback.services.forgetting import questions_forget, questions_of
+from feedback.services.passages import document_relocate
 from ragsite.rag_settings import RagSettings
 from retrieval.engine import use_boosts
+from retrieval.models import Document
 from retrieval.ports import Models
 
 
 def connect() -> None:
     use_boosts(_make_boosts)
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
+    post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
 
@@ -32,6 +38,14 @@ def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
     """A source's own rating stood in the way of the answer's: that one's evidence is drawn anew."""
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
+
+
+def _document_saved(
+    sender: type[Model], instance: Document, update_fields: Collection[str] | None = None, **_: Any
+) -> None:
+    """Its ingest is done: what was rated in it may stand in other chunks now."""
+    if instance.status == Document.Status.READY and "status" in (update_fields or ()):
+        transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
 
 
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:

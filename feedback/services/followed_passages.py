@@ -6,17 +6,15 @@ after the other, don't lead it away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from uuid import UUID
 
-import numpy as np
-
 from feedback.models import PassageSketch, RatedPassage
+from feedback.services.covering_chunks import covering_chunks
 from feedback.services.rated_texts import content_hash
-from feedback.text_overlap import Sketches, sketch
+from feedback.text_overlap import sketch
 from retrieval.models import Chunk
 
-COVERED = 0.8  # the share of a passage's text from which a chunk says the same
 AT_ONCE = 500
 
 
@@ -39,28 +37,13 @@ def passages_sketch() -> int:
 
 
 def chunks_that_cover(passages: Iterable[RatedPassage]) -> dict[int, UUID]:
-    """passage → the chunk of its document that holds most of it, and enough of it; the first of equal ones."""
+    """passage → the chunk of its document that holds nearly all of it."""
     by_document: dict[UUID, list[int]] = {}
     for passage in passages:
         by_document.setdefault(passage.document_id, []).append(passage.pk)
     found: dict[int, UUID] = {}
     for document, keys in by_document.items():
-        sketches = PassageSketch.objects.filter(passage__in=keys).order_by("pk").values_list("pk", "hashes")
-        found |= _best(document, {key: bytes(hashes) for key, hashes in sketches})
+        rows = PassageSketch.objects.filter(passage__in=keys).order_by("pk").values_list("pk", "hashes")
+        sketches = {key: bytes(hashes) for key, hashes in rows}
+        found.update((key, place.chunk) for key, place in covering_chunks(document, sketches).items())
     return found
-
-
-def _best(document: UUID, sketches: Mapping[int, bytes]) -> dict[int, UUID]:
-    if not sketches:
-        return {}
-    keys: Sequence[int] = list(sketches)
-    wanted = Sketches(list(sketches.values()))
-    most = np.zeros(len(keys))
-    place: list[UUID | None] = [None] * len(keys)
-    chunks = Chunk.objects.filter(document=document).order_by("seq").values_list("pk", "text")
-    for chunk, text in chunks.iterator(chunk_size=AT_ONCE):
-        shares = wanted.shares_in(text)
-        for at in np.flatnonzero(shares > most):
-            place[at] = chunk
-        most = np.maximum(most, shares)
-    return {key: chunk for key, chunk, share in zip(keys, place, most, strict=True) if chunk and share >= COVERED}

@@ -30,6 +30,12 @@ def passages_relocate(*, since: datetime | None) -> int:
     return moved
 
 
+def document_relocate(document_id: UUID) -> None:
+    """At the end of a document's ingest: until then its boosts would stand on whatever has come to their place."""
+    if RatedPassage.objects.filter(document=document_id).exists() and _relocate([document_id]):
+        version_bump()
+
+
 def _relocate(document_ids: Sequence[UUID]) -> int:
     places: dict[tuple[UUID, str], UUID] = {}
     chunks = Chunk.objects.filter(document__in=document_ids).order_by("-seq")  # of equal texts the first one stays

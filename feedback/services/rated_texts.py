@@ -14,6 +14,8 @@ from django.utils import timezone
 
 from feedback.models import RatedPassage, RatedQuestion
 from feedback.services.bulk_rows import Key, one_of, raw, rows_add
+from feedback.services.covering_chunks import covering_chunks
+from feedback.text_overlap import sketch
 from retrieval.analysis import query_terms
 from retrieval.models import Chunk
 
@@ -76,15 +78,32 @@ class PassageReader:
         chunks = {str(key): (key, document, text) for key, document, text in columns}
         hashes = {key: content_hash(text) for key, (_, _, text) in chunks.items()}
         placed: dict[int, tuple[str, Key, str]] = {}
+        cut_anew: list[Shown] = []
         for source in sources:
             known = chunks.get(source.chunk)
             if known and known[1] == source.document and _holds(source.text, known[2]):
                 placed[source.key] = (source.chunk, source.document, hashes[source.chunk])
+            else:
+                cut_anew.append(source)
         passages = _passage_ids({(document, digest, chunks[chunk][0]) for chunk, document, digest in placed.values()})
         found = {}
         for place, (chunk, document, digest) in placed.items():
             found[place] = passages[document, digest]
             self._known[chunk] = _Passage(document, _digest(chunks[chunk][2]), found[place])
+        return found | self._follow(cut_anew)
+
+    def _follow(self, sources: Sequence[Shown]) -> dict[int, int]:
+        """Documents were read anew before their ratings were: by the chunks that hold nearly all of what was shown."""
+        by_document: dict[Key, list[Shown]] = {}
+        for source in sources:
+            by_document.setdefault(source.document, []).append(source)
+        found = {}
+        for document, shown in by_document.items():
+            places = covering_chunks(document, {source: sketch(source.text) for source in shown})
+            passages = _passage_ids({(document, content_hash(text), chunk) for chunk, text in places.values()})
+            for source, (_, text) in places.items():
+                found[source.key] = passages[document, content_hash(text)]
+                self._known[source.chunk] = _Passage(document, _digest(source.text), found[source.key])
         return found
 
 

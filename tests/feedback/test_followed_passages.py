@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedback.models import Evidence, FeedbackState, PassageSketch, RatedPassage
+from feedback.services.covering_chunks import COVERED
 from feedback.services.evidence import evidence_gather
-from feedback.services.followed_passages import COVERED, passages_sketch
+from feedback.services.followed_passages import passages_sketch
 from feedback.services.live import content_of
 from feedback.services.passages import passages_relocate
 from feedback.services.proposals import ballot_load, proposal_make
@@ -167,3 +169,31 @@ def test_a_live_boost_moves_with_its_passage_without_another_revision(rag_settin
     assert feedback_round().status == "unchanged"
     assert FeedbackState.objects.get().version == version + 1
     assert RatedPassage.objects.get().chunk_id == larger.pk
+
+
+@pytest.mark.django_db
+def test_a_rating_of_before_the_document_was_read_anew_counts_for_the_chunk_that_holds_what_was_shown() -> None:
+    chunk = passage(ONE)
+    rate(answered(QUESTION, [chunk]), 5)
+    _, holds = read_anew(chunk.document, OTHER, f"{OTHER[-60:]} {ONE}")
+    evidence_gather()
+    assert Evidence.objects.get().passage.chunk_id == holds.pk
+
+
+@pytest.mark.django_db
+def test_a_rating_of_what_is_in_no_chunk_any_more_gives_no_evidence() -> None:
+    chunk = passage(ONE)
+    rate(answered(QUESTION, [chunk]), 5)
+    read_anew(chunk.document, OTHER, ONE[: len(ONE) // 2])
+    evidence_gather()
+    assert not Evidence.objects.exists()
+
+
+@pytest.mark.django_db
+def test_passages_are_found_again_as_soon_as_the_ingest_is_done(django_capture_on_commit_callbacks: Any) -> None:
+    chunk = rated(ONE)
+    _, holds = read_anew(chunk.document, OTHER, f"{ONE} {THIRD}")
+    document = Document.objects.get()
+    with django_capture_on_commit_callbacks(execute=True):
+        document.save(update_fields=["status", "updated_at"])
+    assert RatedPassage.objects.get().chunk_id == holds.pk
