@@ -17,13 +17,13 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from feedback.guard import GuardReport
@@ -41,7 +41,7 @@ from ragsite.errors import ConflictError
 from retrieval.services.write_lease import lease_release, lease_renew, lease_take
 
 LEASE = "feedback round"
-Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy"]
+Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
 logger = logging.getLogger(__name__)
 
 
@@ -92,13 +92,31 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
                 outcome = _round(lease, by)
                 transaction.set_rollback(True)
         else:
-            outcome = _round(lease, by)
+            with _failure_told():
+                outcome = _round(lease, by)
         spent = round((time.monotonic() - begun) * 1000)
         outcome = RoundOutcome(**{**_fields(outcome), "dry_run": dry_run, "duration_ms": spent})
         if not dry_run:
             FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
     logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
     return outcome
+
+
+@contextmanager
+def _failure_told() -> Iterator[None]:
+    """Staff who look for the outcome find that there is none, also while the task queue shows nothing."""
+    try:
+        yield
+    except RoundLostError:
+        raise  # the other round tells its own
+    except Exception:
+        at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
+        reason = f"It broke off at {at}; the worker's log says why. What was rated waits for the next one."
+        with suppress(DatabaseError):
+            # Not its time: from that on documents are looked at whose passages have moved.
+            state = FeedbackState.objects.filter(pk=1)
+            state.update(last_round=RoundOutcome(status="failed", reason=reason).as_dict())
+        raise
 
 
 def _fields(outcome: RoundOutcome) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from django.db.models import Model
 from django.test import Client
 
 from feedback.models import Burst, Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
+from feedback.services import rounds
 from feedback.services.bursts import burst_decide
 from feedback.services.live import feedback_state
 from feedback.services.resets import reset_document
+from feedback.services.rounds import feedback_round
 from tests.factories import DocumentFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
 from tests.feedback.staff import QUESTION, client_of, live_revision, logged
@@ -165,6 +167,22 @@ def test_a_reset_is_taken_back_from_the_log(staff: Client, admin_user: User) -> 
 
 
 # ------------------------------------------------------------------------------------------------ in words
+def test_a_round_that_broke_off_is_told_until_the_next_one(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("no such column")
+
+    address = url("feedback_revision_changelist")
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "ballot_load", broken)
+        with pytest.raises(RuntimeError):
+            feedback_round()
+    html = html_of(staff, address)
+    assert "The last round failed." in html
+    assert "no such column" not in html
+    feedback_round()
+    assert "The last round failed." not in html_of(staff, address)
+
+
 def test_no_page_shows_the_ids_of_rows(staff: Client, admin_user: User) -> None:
     found = burst("Loans")
     burst_decide(burst=found, accept=False, by=admin_user, why="Troll.")
