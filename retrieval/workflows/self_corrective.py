@@ -70,6 +70,7 @@ class State(TypedDict, total=False):
     standalone: str  # self-contained: what every document is graded against
     filters: SearchFilters  # the request's, and those that the question names
     history: tuple[QueryRewrite, ...]
+    words_are_left: bool  # unless a rewrite found none
     listed: tuple[ScoredChunk, ...]  # the chunks of the last search, as found
     found: tuple[ScoredChunk, ...]  # the documents made of them: neighbours joined, each said once
     graded: Graded  # of the last search
@@ -208,6 +209,8 @@ def reason_to_stop(state: State, tools: Toolbox, run: Run) -> str:
         return "rewriting is switched off"
     if rewrites >= limits.max_rewrites:
         return f"{rewrites} of {limits.max_rewrites} rewrites are used up"
+    if not state.get("words_are_left", True):
+        return "no other words are left to try"
     if run.deadline.remaining() < numbers.timeout_s * LEAST_TIME_LEFT:
         return "too little time is left to search again"
     if passing(state["documents"], state["grades"]) and state["stagnant"] >= numbers.stagnant_rewrites:
@@ -229,7 +232,8 @@ async def rewrite(state: State, runtime: Runtime[Context]) -> State:
         return {"history": (*history, made)}
     verdict, own = last_resort(state, runtime.context.tools), state["question"].filters
     if verdict == "no_answer" and state["filters"] != own:
-        return {"filters": own}  # those that were read from the question may have been the mistake
+        # Those that were read from the question may have been the mistake.
+        return {"filters": own, "words_are_left": False}
     return {"verdict": verdict}
 
 

@@ -13,7 +13,16 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.grading import LIST_LENGTH
 from retrieval.trace import StepRecord, Trace
-from retrieval.values import Answer, AnswerOptions, CollectionRef, EmbeddingSpace, HistoryMessage, Question, SearchScope
+from retrieval.values import (
+    Answer,
+    AnswerOptions,
+    CollectionRef,
+    EmbeddingSpace,
+    HistoryMessage,
+    Question,
+    SearchFilters,
+    SearchScope,
+)
 from retrieval.workflows.self_corrective import SelfCorrectiveWorkflow, is_similar
 from tests.retrieval.steps.fakes import (
     EMPTY_SCOPE,
@@ -134,6 +143,15 @@ async def test_a_query_that_was_tried_before_is_not_searched_for_again(online) -
     assert len(texts) == len(set(texts))
     assert result.decision == "NO_ANSWER"
     assert steps(trace, "rewrite")[0].status == "degraded"
+
+
+async def test_when_the_words_run_out_it_is_searched_once_more_without_the_filters_of_the_question(offline) -> None:
+    searcher = MemorySearcher(HANDBOOK)
+    await answer("Who won the library's football cup in 2025?", searcher=searcher)
+    assert [request.filters.policy_year for request in searcher.requests] == [2025, 2025, None]
+    result, _, _ = await answer(ask("Who won the cup?", filters=SearchFilters(policy_year=2025)), searcher=searcher)
+    assert result.decision == "NO_ANSWER"
+    assert {request.filters.policy_year for request in searcher.requests[3:]} == {2025}, "the request's own stay"
 
 
 async def test_searches_that_bring_nothing_new_end_the_loop_once_something_has_passed(online) -> None:
