@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.core.files.base import ContentFile
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,8 +23,13 @@ from feedback.services.passages import passages_relocate
 from feedback.services.proposals import ballot_load, proposal_make
 from feedback.services.rounds import feedback_round
 from feedback.text_overlap import SKETCH_HASHES, Sketches, shingles, sketch
+from ragsite.rag_settings import MilvusSettings
+from retrieval.engine import close_engine
 from retrieval.models import Chunk, Document
-from tests.factories import ChunkFactory
+from retrieval.services.documents import document_create
+from retrieval.services.ingest import document_ingest
+from retrieval.services.reingest import document_reingest
+from tests.factories import ChunkFactory, CollectionFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular
 
 QUESTION = "How many books may undergraduates borrow?"
@@ -197,3 +205,31 @@ def test_passages_are_found_again_as_soon_as_the_ingest_is_done(django_capture_o
     with django_capture_on_commit_callbacks(execute=True):
         document.save(update_fields=["status", "updated_at"])
     assert RatedPassage.objects.get().chunk_id == holds.pk
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_evidence_outlives_another_size_of_chunks(
+    rag_settings: Callable[..., None], milvus_settings: MilvusSettings, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+    offline = {"milvus": milvus_settings, "ollama": {"offline": "1", "embed_model": ""}}
+    rag_settings(**offline, ingest={"chunk_tokens": 120, "chunk_overlap_tokens": 10})
+    document = await sync_to_async(added)("\n\n".join(prose(seed, words=50) for seed in range(20)))
+    await document_ingest(document.pk)
+    chunk = await Chunk.objects.select_related("document").aget(seq=7)
+    await sync_to_async(liked)(QUESTION, chunk)
+    await sync_to_async(evidence_gather)()
+    await sync_to_async(passages_sketch)()
+    rag_settings(**offline, ingest={"chunk_tokens": 400, "chunk_overlap_tokens": 40})
+    await sync_to_async(document_reingest)(document=document)
+    assert await document_ingest(document.pk) == "ready"
+    rated_passage = await RatedPassage.objects.aget()
+    holds = await Chunk.objects.aget(pk=rated_passage.chunk_id)
+    assert holds.pk != chunk.pk
+    assert chunk.text in holds.text
+    await close_engine()
+
+
+def added(text: str) -> Document:
+    upload = ContentFile(text.encode(), name="rules.txt")
+    return document_create(collection=CollectionFactory(), upload=upload, file_name="rules.txt", queue=False).document
