@@ -12,10 +12,11 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from chat.lifespan import lifespan  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.ws_auth import TokenOrCookieAuth  # noqa: E402
+from ragsite.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": LengthOfChunkedBodies(django_application),
         "websocket": TokenOrCookieAuth(URLRouter(websocket_urlpatterns)),
         "lifespan": lifespan,
     }
