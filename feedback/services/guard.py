@@ -22,7 +22,7 @@ from chat.models import Message
 from feedback.guard import TOP, Compared, GuardReport, judge
 from feedback.models import GoldenQuestion
 from feedback.services.engine_work import with_engine
-from feedback.services.live import manual_rules, snapshot_make
+from feedback.services.live import manual_rules, snapshot_make, snapshots_make
 from feedback.services.proposals import Proposal
 from feedback.snapshot import Content, Snapshot
 from ragsite.errors import AppError
@@ -58,13 +58,27 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
     golden, recent = golden_questions(numbers.golden_questions), recent_questions(numbers.recent_questions)
     if not golden and not recent:
         return judge([], [], margin=numbers.golden_margin, max_churn=numbers.max_churn)
-    manual = manual_rules()
     priors_changed = any(change.passage is None for change in proposal.changes)
     changed = None if priors_changed else snapshot_make(_changed_rows(proposal, live))
-
     asked = (*golden, *recent)
     near = asked if changed is None else with_engine(partial(_near, asked, changed))
-    before, after = snapshot_make(live, manual=manual), snapshot_make(proposal.content, manual=manual)
+    try:
+        measured = _measure(near, (live, proposal.content), report) if near else []
+    except (AppError, milvus_lite.MilvusLiteError) as error:
+        reason = f"it could not be measured: {error}"
+        return GuardReport(golden=len(golden), recent=len(recent), reason=reason)
+    results = _with_the_untouched(measured, asked)
+    return judge(
+        [one for one in results if one.relevant],
+        [one for one in results if not one.relevant],
+        margin=numbers.golden_margin,
+        max_churn=numbers.max_churn,
+    )
+
+
+def _measure(near: Sequence[Asked], contents: Sequence[Content], report: Callable[[], None]) -> list[Compared]:
+    """contents: before and after. Raises AppError, MilvusLiteError."""
+    before, after = snapshots_make(contents, manual=manual_rules())
 
     async def work(engine: Engine) -> list[Compared]:
         limit = asyncio.Semaphore(AT_ONCE)
@@ -77,19 +91,8 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
 
         return await asyncio.gather(*map(one, near))
 
-    try:
-        with _index_at_hand() if near else nullcontext():
-            measured = with_engine(work) if near else []
-    except (AppError, milvus_lite.MilvusLiteError) as error:
-        reason = f"it could not be measured: {error}"
-        return GuardReport(golden=len(golden), recent=len(recent), reason=reason)
-    results = _with_the_untouched(measured, asked)
-    return judge(
-        [one for one in results if one.relevant],
-        [one for one in results if not one.relevant],
-        margin=numbers.golden_margin,
-        max_churn=numbers.max_churn,
-    )
+    with _index_at_hand():
+        return with_engine(work)
 
 
 def _index_at_hand() -> AbstractContextManager[object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -69,6 +69,28 @@ def snapshot_make(
     questions = questions_load(np.unique(content.queries.question).tolist())
     chunk_of = chunks_of(np.unique(content.queries.passage).tolist())
     return Snapshot(content, questions, chunk_of, revision=revision, version=version, manual=manual)
+
+
+def snapshots_make(contents: Sequence[Content], *, manual: Mapping[str, ManualRule]) -> list[Snapshot]:
+    """Of contents that have most of their rows in common: what these refer to is read once."""
+    asked = [np.unique(content.queries.question) for content in contents]
+    questions = questions_load(np.unique(np.concatenate(asked)).tolist())
+    chunk_of = chunks_of(np.unique(np.concatenate([content.queries.passage for content in contents])).tolist())
+    return [
+        Snapshot(content, _some_of(questions, ids), chunk_of, manual=manual)
+        for content, ids in zip(contents, asked, strict=True)
+    ]
+
+
+def _some_of(questions: RatedQuestions, ids: NDArray[np.int64]) -> RatedQuestions:
+    rows = np.flatnonzero(np.isin(questions.ids, ids))
+    if len(rows) == len(questions.ids):
+        return questions
+    return RatedQuestions(
+        ids=questions.ids[rows],
+        terms=[questions.terms[row] for row in rows.tolist()],
+        vectors={space: stored[rows] for space, stored in questions.vectors.items()},
+    )
 
 
 def questions_load(ids: list[int]) -> RatedQuestions:

@@ -16,11 +16,13 @@ from feedback import boosts
 from feedback.agreement import SameQuestion, to_compare, trust
 from feedback.boosts import Votes
 from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
+from feedback.services.bulk_rows import Key, parts_of, raw
 from feedback.services.evidence import day_of
 from feedback.services.live import parameters
 from feedback.snapshot import Content, DocumentPrior
 
 ROWS_AT_ONCE = 20_000
+ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an array
 COLUMNS = ("pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day")
 
 
@@ -131,26 +133,19 @@ def ballot_load() -> Ballot:
 
 
 def _parts(rows: Any) -> Iterator[list[tuple[float, ...]]]:
-    part: list[tuple[float, ...]] = []
-    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
-        part.append(row)
-        if len(part) == ROWS_AT_ONCE:
-            yield part
-            part = []
-    if part:
-        yield part
+    return parts_of(rows.iterator(chunk_size=ROWS_IN_PART), ROWS_IN_PART)
 
 
 def _documents_load() -> Documents:
-    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", "document_id", "chunk_id"))
-    numbers: dict[UUID, int] = {}
+    rows = list(RatedPassage.objects.order_by("pk").values_list("pk", raw("document_id"), raw("chunk_id")))
+    numbers: dict[Key, int] = {}
     of = np.fromiter((numbers.setdefault(document, len(numbers)) for _, document, _ in rows), np.int64, len(rows))
-    first: dict[UUID, int] = {}
+    first: dict[Key, int] = {}
     counts_as = (first.setdefault(chunk, key) if chunk else key for key, _, chunk in rows)
     return Documents(
         passage=np.fromiter((key for key, _, _ in rows), np.int64, len(rows)),
         of=of,
-        ids=list(numbers),
+        ids=[key if isinstance(key, UUID) else UUID(key) for key in numbers],
         counts_as=np.fromiter(counts_as, np.int64, len(rows)),
     )
 
