@@ -60,6 +60,11 @@ def plain(asked: Asked) -> list[int]:
     return [int(one.chunk_id) for one in asked.found[:TOP]]
 
 
+def standings(asked: Asked) -> dict[int, float]:
+    """Of each passage found, as the site keeps it with an answer's sources."""
+    return {int(one.chunk_id): one.standing for one in ranked_with(asked.found, Boosts())}
+
+
 def boosted(multipliers: Mapping[str, Boost], asked: Asked) -> list[int]:
     ranked = ranked_with(asked.found, Boosts(by_chunk=multipliers))
     return [int(one.chunk_id) for one in ranked[:TOP]]

@@ -47,6 +47,7 @@ from benchmarks.feedback_rankers import (
     plain,
     ragflow,
     search,
+    standings,
 )
 from benchmarks.feedback_users import SHOWN, User, paraphrase
 from benchmarks.grader_data import LabelledSet
@@ -70,17 +71,18 @@ WORDINGS, MEASURED = 4, 2  # of a rated question: those that users ask in, and t
 class Ledger:
     """All votes so far, as the feedback loop keeps them."""
 
-    rows: list[tuple[int, int, int, float, float, int]] = field(default_factory=list)
+    rows: list[tuple[int, int, int, float, float, int, float]] = field(default_factory=list)
 
-    def add(self, *, question: int, passage: int, voter: int, weight: float, document_weight: float, day: int) -> None:
-        self.rows.append((question, passage, voter, weight, document_weight, day))
+    def add(self, *, question: int, passage: int, voter: int, weight: float, document_weight: float, day: int,
+            standing: float) -> None:  # fmt: skip
+        self.rows.append((question, passage, voter, weight, document_weight, day, standing))
 
     def votes(self) -> Votes:
-        table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 6)
+        table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 7)
         whole = table.astype(np.int64)
         return Votes(
             key=np.arange(len(table)), question=whole[:, 0], passage=whole[:, 1], document=whole[:, 1],
-            voter=whole[:, 2], value=table[:, 3], document_value=table[:, 4], day=whole[:, 5],
+            voter=whole[:, 2], value=table[:, 3], document_value=table[:, 4], day=whole[:, 5], standing=table[:, 6],
         )  # fmt: skip
 
 
@@ -216,23 +218,31 @@ def live_through(
     draw = np.random.default_rng(seed)
     users = [User(number=at, noise=noise, malicious=at < USERS * attackers) for at in range(USERS)]
     counts = draw.integers(asks[0], asks[1] + 1, len(world.wordings)).tolist()
-    ledger, questions, rank, held = Ledger(), [], plain, 0
+    ledger, rank, held = Ledger(), plain, 0
+    asked_so_far: list[Asked] = []
+    numbers: dict[str, int] = {}  # the same words are one rated question
+    questions: list[Asked] = []
     for day in range(rounds):
         for wordings, count in zip(world.wordings, counts, strict=True):
             for at in range(day, count, rounds):
                 asked = wordings[at % WORDINGS]
                 user = users[int(draw.integers(USERS))]
                 shown = rank(asked)[:SHOWN]
+                standing = standings(asked)
+                if asked.text not in numbers:
+                    numbers[asked.text] = len(questions)
+                    questions.append(asked)
+                asked_so_far.append(asked)
                 for credit in user.rate(shown, set(asked.relevant), draw):
                     ledger.add(
-                        question=len(questions), passage=shown[credit.marker - 1], voter=user.number,
+                        question=numbers[asked.text], passage=shown[credit.marker - 1], voter=user.number,
                         weight=credit.weight, document_weight=credit.document_weight, day=day,
+                        standing=standing[shown[credit.marker - 1]],
                     )  # fmt: skip
-                questions.append(asked)
         proposed = ours(snapshot_of(ledger.votes(), questions, today=rounds))
         report = judge(
             [compared(one, rank, proposed) for one in world.golden],
-            [compared(one, rank, proposed) for one in questions[-FEEDBACK.recent_questions :]],
+            [compared(one, rank, proposed) for one in asked_so_far[-FEEDBACK.recent_questions :]],
             margin=FEEDBACK.golden_margin, max_churn=FEEDBACK.max_churn,
         )  # fmt: skip
         if report.passed:

@@ -31,7 +31,8 @@ DOCUMENT_BOUND = math.log(1.25)  # 0.8 … 1.25
 class Votes:
     """Evidence as columns of one length, in the order of `key`, which grows with time.
 
-    value, document_value: weight × the voter's weight, signed. day: days since 1970-01-01.
+    value, document_value: weight × the voter's weight, signed. day: days since 1970-01-01. standing: of the passage in
+    the search that was rated, 0..1, NaN: not known.
     """
 
     key: Ints
@@ -42,6 +43,7 @@ class Votes:
     value: Floats
     document_value: Floats
     day: Ints
+    standing: Floats
 
     def __len__(self) -> int:
         return len(self.key)
@@ -52,7 +54,10 @@ class Votes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTallies:
-    """One row for each rated question and passage: votes for and against, and how many people they came from."""
+    """One row for each rated question and passage: votes for and against, and how many people they came from.
+
+    standing: of the passage in searches for the question, their mean, 0..1; NaN: not known.
+    """
 
     question: Ints
     passage: Ints
@@ -60,6 +65,7 @@ class QueryTallies:
     down: Floats
     raters_up: Ints
     raters_down: Ints
+    standing: Floats
 
     def __len__(self) -> int:
         return len(self.question)
@@ -142,6 +148,7 @@ def query_tallies(votes: Votes) -> QueryTallies:
         down=_sums(down, starts),
         raters_up=_sums((up > 0).astype(np.int64), starts),
         raters_down=_sums((down > 0).astype(np.int64), starts),
+        standing=_means(votes.standing[order], starts),
     )
 
 
@@ -167,6 +174,15 @@ def document_tallies(votes: Votes, *, prior: float, min_raters: int) -> Document
 
 def _sums(values: NDArray[Number], starts: Ints) -> NDArray[Number]:
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def _means(values: Floats, starts: Ints) -> Floats:
+    """Of those that are known; NaN where none is."""
+    known = ~np.isnan(values)
+    counts = _sums(known.astype(np.float64), starts)
+    return np.divide(
+        _sums(np.where(known, values, 0.0), starts), counts, out=np.full_like(counts, np.nan), where=counts > 0
+    )
 
 
 def _maxima(values: Floats, starts: Ints) -> Floats:

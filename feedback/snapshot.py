@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
@@ -23,9 +23,12 @@ from retrieval.values import Boost, Boosts, EmbeddingSpace
 VERSION = 1
 FULL_VOTES = 3.0
 CLEARLY_NEAR = 0.3  # of a rated question: its raters are named in the audit trail from here on
+SAME_QUESTION = 0.5  # nearness from which what was found for the one question counts for the other
+FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
 SAME_FOR_PEOPLE = 0.005  # a multiplier this near to 1 is no boost
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
+Sums = NDArray[np.float64]
 
 
 class Candidate(Protocol):
@@ -63,6 +66,7 @@ class Content:
             passage=rows.passage,
             votes=np.column_stack((rows.up, rows.down)).astype(np.float32),
             raters=np.column_stack((rows.raters_up, rows.raters_down)).astype(np.uint32),
+            standing=rows.standing.astype(np.float32),
             document=np.frombuffer(b"".join(one.bytes for one in ids), dtype=np.uint8).reshape(-1, 16),
             prior=np.asarray([one.multiplier for one in priors], dtype=np.float32),
             prior_raters=np.asarray([(one.raters_up, one.raters_down) for one in priors], dtype=np.uint32),
@@ -84,6 +88,7 @@ class Content:
                 down=votes[:, 1],
                 raters_up=raters[:, 0],
                 raters_down=raters[:, 1],
+                standing=stored["standing"].astype(np.float64) if "standing" in stored else np.full(len(votes), np.nan),
             )
             documents = {
                 UUID(bytes=key.tobytes()): DocumentPrior(
@@ -99,7 +104,9 @@ class Content:
     @classmethod
     def empty(cls, parameters: Mapping[str, float]) -> Content:
         none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        tallies = QueryTallies(question=none, passage=none, up=nothing, down=nothing, raters_up=none, raters_down=none)
+        tallies = QueryTallies(
+            question=none, passage=none, up=nothing, down=nothing, raters_up=none, raters_down=none, standing=nothing
+        )
         return cls(queries=tallies, documents={}, parameters=parameters)
 
     def multipliers(self) -> NDArray[np.float64]:
@@ -205,19 +212,20 @@ class Snapshot:
         found = self._query_scoped(terms, vectors, candidates)
         by_chunk: dict[str, Boost] = {}
         for candidate in candidates:
-            multiplier, origins = found.get(candidate.chunk_id, (1.0, []))
+            boost = found.get(candidate.chunk_id, Boost())
+            multiplier, hide, origins = boost.multiplier, False, [boost.origin] if boost.origin else []
             if prior := self._documents.get(candidate.document_id):
                 multiplier *= prior.multiplier
-                origins = [*origins, _document_origin(prior)]
-            hide = False
+                origins.append(_document_origin(prior))
             for key in (candidate.chunk_id, candidate.document_id):
                 rule = self._manual.get(key)
                 if rule and rule.holds(now):
                     multiplier, hide = multiplier * rule.multiplier, hide or rule.hide
-                    origins = [*origins, "hidden by staff" if rule.hide else "set by staff"]
+                    origins.append("hidden by staff" if rule.hide else "set by staff")
                     break
-            if hide or abs(multiplier - 1.0) >= SAME_FOR_PEOPLE:
-                by_chunk[candidate.chunk_id] = Boost(multiplier=multiplier, origin="; ".join(origins), hide=hide)
+            if hide or boost.alike or abs(multiplier - 1.0) >= SAME_FOR_PEOPLE:
+                boost = replace(boost, multiplier=multiplier, origin="; ".join(origins), hide=hide)
+                by_chunk[candidate.chunk_id] = boost
         return Boosts(by_chunk=by_chunk, revision=self.revision)
 
     def nearest(self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats]) -> float:
@@ -227,7 +235,7 @@ class Snapshot:
 
     def _query_scoped(
         self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats], candidates: Sequence[Candidate]
-    ) -> dict[str, tuple[float, list[str]]]:
+    ) -> dict[str, Boost]:
         rows_of = [self._by_chunk.get(one.chunk_id) for one in candidates]
         touched = [(at, rows) for at, rows in enumerate(rows_of) if rows is not None]
         if not touched:
@@ -236,18 +244,34 @@ class Snapshot:
         owner = np.repeat(np.arange(len(touched)), [len(found) for _, found in touched])
         questions, back = np.unique(self._question[rows], return_inverse=True)
         near = self._nearness(terms, vectors, questions)[back]
-        up: NDArray[np.float64] = np.bincount(owner, near * self._rows.up[rows], len(touched)).astype(np.float64)
-        down: NDArray[np.float64] = np.bincount(owner, near * self._rows.down[rows], len(touched)).astype(np.float64)
-        multipliers = query_multiplier(up, down, full_votes=self._full_votes)
+        multipliers = query_multiplier(
+            _sums(near * self._rows.up[rows], owner, len(touched)),
+            _sums(near * self._rows.down[rows], owner, len(touched)),
+            full_votes=self._full_votes,
+        )
+        standing, alike = self._standings(rows, near, owner, len(touched))
         clear = near >= CLEARLY_NEAR
-        result: dict[str, tuple[float, list[str]]] = {}
+        result: dict[str, Boost] = {}
         for place, (at, _) in enumerate(touched):
-            if abs(multipliers[place] - 1.0) < SAME_FOR_PEOPLE:
-                continue
             mine = rows[clear & (owner == place)]
             raters = (self._rows.raters_up[mine].max(initial=0), self._rows.raters_down[mine].max(initial=0))
-            result[candidates[at].chunk_id] = (float(multipliers[place]), _query_origins(*map(int, raters)))
+            moved = abs(multipliers[place] - 1.0) >= SAME_FOR_PEOPLE
+            if moved or alike[place]:
+                result[candidates[at].chunk_id] = Boost(
+                    multiplier=float(multipliers[place]) if moved else 1.0,
+                    origin="; ".join(_query_origins(*map(int, raters)) if moved else [FOUND_ELSEWHERE]),
+                    standing=float(standing[place]),
+                    alike=float(alike[place]),
+                )
         return result
+
+    def _standings(self, rows: Ints, near: Floats, owner: Ints, count: int) -> tuple[Sums, Sums]:
+        """Of each candidate: its mean standing for rated questions that ask the same, and how many those are."""
+        known = self._rows.standing[rows]
+        same = np.where((near >= SAME_QUESTION) & ~np.isnan(known), near, 0.0)
+        alike = _sums(same, owner, count)
+        total = _sums(same * np.nan_to_num(known), owner, count)
+        return np.divide(total, alike, out=np.zeros(count), where=alike > 0), alike
 
     def _nearness(self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats], questions: Ints) -> Floats:
         overlap, same_numbers = self._terms.compare(terms)
@@ -258,6 +282,10 @@ class Snapshot:
                 one = self._kernels[space].meaning(np.einsum("ij,j->i", stored[questions], vector))
                 meaning = one if meaning is None else np.maximum(meaning, one)
         return self._kernel.nearness(meaning, overlap[questions], same_numbers[questions])
+
+
+def _sums(values: NDArray[np.floating], owner: Ints, count: int) -> Sums:
+    return np.bincount(owner, values, count).astype(np.float64)
 
 
 def _placed(rows: QueryTallies, questions: Ints, chunk_of: Mapping[int, str]) -> QueryTallies:

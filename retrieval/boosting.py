@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 
 from ragsite.errors import AppError
 from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, Searcher, SearchRequest, SearchResult
-from retrieval.values import Boost, Boosts, Contender, ScoredChunk, SearchScope
+from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope
 
-WORST = 0.19  # the share of the worst of a hundred that were found; the best has 1
-NO_BOOST = Boost(multiplier=1.0)
+WORST = 0.26  # the share of the worst of a hundred that were found; the best has 1
+NO_BOOST = Boost()
+Found = Sequence[ScoredChunk | Contender]
 
 
 class OneRevision:
@@ -50,9 +51,14 @@ class Boosted:
 
 async def put_boosts(result: SearchResult, boosts: Boosts, *, store: ChunkStore, scope: SearchScope) -> Boosted:
     """The result's candidates, as many as before where enough is left, in the order that the boosts give them."""
+    found: Found = (*result.candidates, *result.contenders)
     if not boosts.by_chunk:
-        return Boosted(candidates=result.candidates)
-    found: tuple[ScoredChunk | Contender, ...] = (*result.candidates, *result.contenders)
+        place = _Places(found)
+        return Boosted(
+            candidates=tuple(
+                replace(one, scores=replace(one.scores, standing=place.standing(one))) for one in result.candidates
+            )
+        )
     hidden = tuple(one.chunk_id for one in found if boosts.by_chunk.get(one.chunk_id, NO_BOOST).hide)
     ranked = ranked_with([one for one in found if one.chunk_id not in hidden], boosts, pool=found)
     chosen: list[ScoredChunk] = []
@@ -62,43 +68,75 @@ async def put_boosts(result: SearchResult, boosts: Boosts, *, store: ChunkStore,
     while begin < len(ranked) and len(chosen) < len(result.candidates):
         batch = ranked[begin : begin + len(result.candidates) - len(chosen)]
         begin += len(batch)
-        unread = [one.chunk_id for one in batch if isinstance(one, Contender)]
+        unread = [one.chunk_id for one in batch if isinstance(one.found, Contender)]
         chunks = await store.fetch(unread, scope=scope) if unread else {}
         for one in batch:
-            if isinstance(one, Contender):
-                chunk = chunks.get(one.chunk_id)
-                if chunk is None:  # deleted, or not for this user
+            if isinstance(one.found, Contender):
+                if one.chunk_id not in chunks:  # deleted, or not for this user
                     continue
                 lifted.append(one.chunk_id)
-                one = ScoredChunk(chunk=chunk, scores=one.scores, ranks=one.ranks)
-            if (text := "".join(one.chunk.text.split()).casefold()) not in texts:
+            chunk = chunks[one.chunk_id] if isinstance(one.found, Contender) else one.found.chunk
+            if (text := "".join(chunk.text.split()).casefold()) not in texts:
                 texts.add(text)
-                chosen.append(one)
+                chosen.append(ScoredChunk(chunk=chunk, scores=one.scores(), ranks=one.found.ranks))
     kept = {one.chunk_id for one in chosen}
     return Boosted(candidates=tuple(chosen), lifted=tuple(one for one in lifted if one in kept), hidden=hidden)
 
 
-def ranked_with(
-    found: Sequence[ScoredChunk | Contender], boosts: Boosts, *, pool: Sequence[ScoredChunk | Contender] = ()
-) -> list[ScoredChunk | Contender]:
-    """By fused score, brought to WORST..1 over `pool` (by default `found`), times multiplier; ties keep their order.
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What was found, with what ratings make of it: its standing 0..1, its multiplier, and what it is ordered by."""
+
+    found: ScoredChunk | Contender
+    standing: float
+    multiplier: float
+    final: float
+
+    @property
+    def chunk_id(self) -> str:
+        return self.found.chunk_id
+
+    @property
+    def document_id(self) -> str:
+        return self.found.document_id
+
+    def scores(self) -> Scores:
+        return replace(self.found.scores, standing=self.standing, boost=self.multiplier, final=self.final)
+
+
+def ranked_with(found: Found, boosts: Boosts, *, pool: Found = ()) -> list[Ranked]:
+    """By standing among `pool` (by default `found`), brought to WORST..1, times multiplier; ties keep their order.
 
     In geometric steps: on labelled sets the log-odds that a passage answers rise evenly with its fused score, by about
-    10 from the worst to the best of a hundred, and by less the fewer there are. A vote of people who err once in five
-    adds ln 4, and three such votes reach the bound of a multiplier, so WORST = 2^(−10 / (3·ln 4)): votes and search are
-    weighed as evidence of one kind. (A fused score may be a sum of z-scores: as it stands, a multiplier would turn a
-    negative one the wrong way.)
+    8 from the worst to the best of a hundred, and by less the fewer there are. A vote of people who err once in five
+    adds ln 4, and three such votes reach the bound of a multiplier, so WORST = 2^(−8 / (3·ln 4)): votes and search are
+    weighed as evidence of one kind.
+
+    Where the same was asked before in other words, what those searches found counts as this one does: the standing is
+    the mean over all of them.
     """
-    fused = [one.scores.fused or 0.0 for one in pool or found]
-    low = min(fused, default=0.0)
-    width = (max(fused, default=0.0) - low) or 1.0
-    worst = WORST ** (math.log(max(len(fused), 1)) / math.log(100.0))
-    changed: list[ScoredChunk | Contender] = []
+    place = _Places(pool or found)
+    ranked: list[Ranked] = []
     for one in found:
-        factor = boosts.by_chunk.get(one.chunk_id, NO_BOOST).multiplier
-        share = worst ** (1.0 - ((one.scores.fused or 0.0) - low) / width)
-        changed.append(replace(one, scores=replace(one.scores, boost=factor, final=share * factor)))
-    return sorted(changed, key=lambda one: -(one.scores.final or 0.0))
+        boost = boosts.by_chunk.get(one.chunk_id, NO_BOOST)
+        standing = place.standing(one)
+        mean = (standing + boost.alike * boost.standing) / (1.0 + boost.alike)
+        ranked.append(Ranked(one, standing, boost.multiplier, place.worst ** (1.0 - mean) * boost.multiplier))
+    return sorted(ranked, key=lambda one: -one.final)
+
+
+class _Places:
+    """Where fused scores stand between the worst and the best of a pool. As they are they could not be multiplied: a
+    sum of z-scores may be negative."""
+
+    def __init__(self, pool: Found) -> None:
+        fused = [one.scores.fused or 0.0 for one in pool]
+        self._low = min(fused, default=0.0)
+        self._width = (max(fused, default=0.0) - self._low) or 1.0
+        self.worst = WORST ** (math.log(max(len(fused), 1)) / math.log(100.0))
+
+    def standing(self, one: ScoredChunk | Contender) -> float:
+        return ((one.scores.fused or 0.0) - self._low) / self._width
 
 
 async def search_with_boosts(

@@ -6,7 +6,7 @@ A query is text that is searched for; a question is what the user asked. A chunk
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
@@ -90,19 +90,20 @@ class Query:
 class Scores:
     """Every score a chunk got on its way; None where a stage didn't see it.
 
-    dense: cosine, -1..1. bm25: >= 0. fused: unit of the fusion. rerank: 0..1, P(relevant). boost: multiplier.
-    final: what it was ordered by at last.
+    dense: cosine, -1..1. bm25: >= 0. fused: unit of the fusion. standing: 0..1, the place of the fused score between
+    the worst and the best found. rerank: 0..1, P(relevant). boost: multiplier. final: what it was ordered by at last.
     """
 
     dense: float | None = None
     bm25: float | None = None
     fused: float | None = None
+    standing: float | None = None
     rerank: float | None = None
     boost: float | None = None
     final: float | None = None
 
     def as_dict(self) -> dict[str, float]:
-        pairs = ((name, getattr(self, name)) for name in ("dense", "bm25", "fused", "rerank", "boost", "final"))
+        pairs = ((column.name, getattr(self, column.name)) for column in fields(self))
         return {name: round(value, 6) for name, value in pairs if value is not None}
 
 
@@ -167,11 +168,17 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boost:
-    """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown."""
+    """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
 
-    multiplier: float
+    standing: 0..1, its mean standing in searches for rated questions that ask the same. alike: how many those are, each
+    by its nearness; 0: none.
+    """
+
+    multiplier: float = 1.0
     origin: str = ""
     hide: bool = False
+    standing: float = 0.0
+    alike: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,7 +119,8 @@ class Evidence(models.Model):
     """What one rating says of one passage. It goes when its rating, its voter or its document goes.
 
     weight: -1..1, for this question; document_weight: -1..1, for the document whatever is asked; voter_weight: how much
-    the voter counted when the rating was given. day: of the rating, days since 1970-01-01.
+    the voter counted when the rating was given. day: of the rating, days since 1970-01-01. standing: of the passage in
+    the search that was rated, 0..1; empty: not known.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -131,6 +132,7 @@ class Evidence(models.Model):
     document_weight = models.FloatField()
     voter_weight = models.FloatField(default=1.0)
     day = models.PositiveIntegerField()
+    standing = models.FloatField(null=True, blank=True)
     burst = models.ForeignKey(Burst, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence")
     discarded_by = models.ForeignKey(
         "feedback.RevisionEvent", null=True, blank=True, on_delete=models.SET_NULL, related_name="discarded"

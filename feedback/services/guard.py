@@ -28,7 +28,7 @@ from feedback.snapshot import Content, Snapshot
 from ragsite.errors import AppError
 from retrieval import milvus_lite
 from retrieval.analysis import query_terms
-from retrieval.boosting import NO_BOOST, ranked_with
+from retrieval.boosting import NO_BOOST, Ranked, ranked_with
 from retrieval.engine import Engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import SearchRequest
@@ -168,7 +168,7 @@ def _ranking(asked: Asked, found: Found, snapshot: Snapshot, terms: Sequence[str
     return list(dict.fromkeys(ids))[:TOP]
 
 
-def _label(asked: Asked, one: ScoredChunk | Contender) -> str:
+def _label(asked: Asked, one: Ranked) -> str:
     """What the question's labels call it: relevant chunks stand for themselves beside relevant documents."""
     if not asked.chunks:
         return one.document_id if asked.documents else one.chunk_id

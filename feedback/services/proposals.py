@@ -23,7 +23,8 @@ from feedback.snapshot import Content, DocumentPrior
 
 ROWS_AT_ONCE = 20_000
 ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an array
-COLUMNS = ("pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day")
+WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
+COLUMNS = ("pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day", "standing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,7 @@ def ballot_load() -> Ballot:
     table = np.concatenate(
         [np.zeros((0, len(COLUMNS))), *(np.asarray(part, dtype=np.float64) for part in _parts(rows))]
     )
-    whole = {name: table[:, at].astype(np.int64) for at, name in enumerate(COLUMNS) if "weight" not in name}
+    whole = {name: table[:, at].astype(np.int64) for at, name in enumerate(COLUMNS) if name in WHOLE}
     here = np.isin(whole["passage_id"], documents.passage)  # a document may go while this is read
     votes = Votes(
         key=whole["pk"][here],
@@ -119,6 +120,7 @@ def ballot_load() -> Ballot:
         value=(table[:, 4] * table[:, 6])[here],
         document_value=(table[:, 5] * table[:, 6])[here],
         day=whole["day"][here],
+        standing=table[here, COLUMNS.index("standing")],
     )
     bursts = dict(Evidence.objects.exclude(burst=None).values_list("pk", "burst__status"))
     accepted = [key for key, status in bursts.items() if status == Burst.Status.ACCEPTED]

@@ -21,6 +21,7 @@ def crowd(*, error: float, passages: int = 200, voters: int = 5, questions: int 
     return Votes(
         key=rows, question=voter % questions, passage=passage, document=passage, voter=voter, value=value,
         document_value=value, day=np.zeros(len(rows), dtype=np.int64),
+        standing=np.full(len(rows), np.nan),
     )  # fmt: skip
 
 
@@ -73,7 +74,7 @@ def against_everybody(*, honest: int = 5, passages: int = 40) -> Votes:
     theirs = crowd(error=1.0, passages=passages, voters=1)
     columns = {
         name: np.concatenate((getattr(votes, name), getattr(theirs, name)))
-        for name in ("question", "passage", "document", "value", "document_value", "day")
+        for name in ("question", "passage", "document", "value", "document_value", "day", "standing")
     }
     voter = np.concatenate((votes.voter, np.full(len(passage), 99)))
     return Votes(key=np.arange(len(voter)), voter=voter, **columns)

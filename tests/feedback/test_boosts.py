@@ -13,13 +13,17 @@ from hypothesis import strategies as st
 from feedback import boosts
 from feedback.boosts import Votes
 
-FIELDS = {"question": 1, "passage": 1, "document": 1, "voter": 1, "value": 1.0, "document_value": 1.0, "day": 100}
+FIELDS = {
+    "question": 1, "passage": 1, "document": 1, "voter": 1, "value": 1.0, "document_value": 1.0, "day": 100,
+    "standing": np.nan,
+}  # fmt: skip
+PARTS = {"value", "document_value", "standing"}
 
 
 def votes(*rows: dict[str, Any]) -> Votes:
     columns = {name: [row.get(name, default) for row in rows] for name, default in FIELDS.items()}
-    whole = {name: np.asarray(column, dtype=np.int64) for name, column in columns.items() if "value" not in name}
-    parts = {name: np.asarray(column, dtype=np.float64) for name, column in columns.items() if "value" in name}
+    whole = {name: np.asarray(column, dtype=np.int64) for name, column in columns.items() if name not in PARTS}
+    parts = {name: np.asarray(column, dtype=np.float64) for name, column in columns.items() if name in PARTS}
     return Votes(key=np.arange(1, len(rows) + 1), **whole, **parts)
 
 
@@ -89,6 +93,13 @@ def test_what_is_rated_as_well_as_the_rest_is_not_lifted_for_being_rated_often()
     worse = [{"document": 2, "voter": 100, "document_value": -1.0}]
     found = boosts.document_tallies(votes(*popular, *rare, *bad, *worse), prior=10, min_raters=3)
     assert found.multiplier == pytest.approx([1.0, 1.0], abs=0.02)
+
+
+def test_standings_of_a_passage_are_averaged_where_they_are_known() -> None:
+    rows = [{"voter": 1, "standing": 0.4}, {"voter": 2, "standing": 0.8}, {"voter": 3}, {"passage": 2}]
+    found = boosts.query_tallies(votes(*rows)).standing
+    assert found[0] == pytest.approx(0.6)
+    assert np.isnan(found[1])
 
 
 # ------------------------------------------------------------------------------------------------ multipliers

@@ -38,6 +38,17 @@ def test_a_rating_becomes_evidence_on_the_passage_it_cites() -> None:
     assert row.question.text == QUESTION
 
 
+@pytest.mark.parametrize(
+    ("scores", "standing"), [({"standing": 0.75, "fused": 3.1}, 0.75), ({"fused": 3.1}, None), ({"standing": 1.2}, 1.0)]
+)
+def test_evidence_knows_where_the_search_found_its_passage(scores: dict[str, float], standing: float | None) -> None:
+    message = answered("How long may books be kept?", [passage("Books may be kept for four weeks.")])
+    message.sources.update(scores=scores)
+    rate(message, 5)
+    evidence_gather()
+    assert Evidence.objects.get().standing == standing
+
+
 def test_gathering_again_changes_nothing() -> None:
     rate(answered(QUESTION, [passage("Ten books.")]), 5)
     evidence_gather()

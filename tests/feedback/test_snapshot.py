@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import io
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 from feedback.boosts import QueryTallies
 from feedback.kernel import Kernel, TermIndex
 from feedback.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot
-from retrieval.values import EmbeddingSpace
+from retrieval.values import Boost, EmbeddingSpace
 
-PARAMETERS = {"full_votes": 3.0, "cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
+KERNEL = {"cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
+PARAMETERS = {"full_votes": 3.0, **KERNEL}
 SPACE = EmbeddingSpace("test", 2)
 DOCUMENT = UUID(int=7)
 
@@ -24,14 +26,14 @@ class Hit:
     document_id: str = str(DOCUMENT)
 
 
-def tallies(*rows: tuple[int, int, float, float]) -> QueryTallies:
+def tallies(*rows: tuple[int, int, float, float], standing: float = np.nan) -> QueryTallies:
     """(question, passage, up, down)"""
     table = np.asarray(rows, dtype=np.float64).reshape(-1, 4)
     whole = table.astype(np.int64)
     raters = np.ceil(table).astype(np.int64)
     return QueryTallies(
         question=whole[:, 0], passage=whole[:, 1], up=table[:, 2], down=table[:, 3],
-        raters_up=raters[:, 2], raters_down=raters[:, 3],
+        raters_up=raters[:, 2], raters_down=raters[:, 3], standing=np.full(len(table), standing),
     )  # fmt: skip
 
 
@@ -183,3 +185,53 @@ def test_a_model_that_finds_everything_alike_is_held_to_a_higher_likeness() -> N
     assert kernel.calibrated(apart) == kernel
     assert kernel.calibrated(alike).cosine_from > float(np.median(alike @ alike.T))
     assert kernel.calibrated(alike[:10]) == kernel  # too few to tell
+
+
+# ------------------------------------------------------------------------------------------------ standings
+def boost_of(one: Snapshot, terms: str, chunk: str = "a") -> Boost:
+    return one.boosts(terms.split(), {}, [Hit(chunk)]).by_chunk.get(chunk, Boost())
+
+
+LOAN, SAME, OTHER = "loan period book library", "period loan library book", "loan parking fee garage"
+
+
+def test_what_searches_for_the_same_question_found_comes_with_the_boost() -> None:
+    one = snapshot(tallies((1, 1, 2.0, 0.0), standing=0.8), terms={1: LOAN})
+    assert boost_of(one, SAME).standing == pytest.approx(0.8)
+    assert boost_of(one, SAME).alike == pytest.approx(1.0)
+
+
+def test_it_counts_also_where_ratings_cancel_each_other() -> None:
+    one = snapshot(tallies((1, 1, 1.0, 1.0), standing=0.8), terms={1: LOAN})
+    found = boost_of(one, SAME)
+    assert (found.multiplier, found.alike) == (1.0, pytest.approx(1.0))
+    assert "same question in other words" in found.origin
+
+
+def test_for_another_question_it_says_nothing() -> None:
+    one = snapshot(tallies((1, 1, 2.0, 0.0), standing=0.8), terms={1: LOAN})
+    assert boost_of(one, OTHER) == Boost()
+
+
+def test_several_searches_for_the_same_question_give_their_mean() -> None:
+    rows = tallies((1, 1, 2.0, 0.0), (2, 1, 2.0, 0.0), (3, 1, 2.0, 0.0))
+    rows = replace(rows, standing=np.asarray([0.9, 0.5, np.nan]))
+    found = boost_of(snapshot(rows, terms=dict.fromkeys((1, 2, 3), LOAN)), SAME)
+    assert found.standing == pytest.approx(0.7)
+    assert found.alike == pytest.approx(2.0)
+
+
+def test_a_revision_keeps_the_standings() -> None:
+    content = Content(queries=tallies((1, 1, 2.0, 0.0), standing=0.25), documents={}, parameters=PARAMETERS)
+    assert Content.decode(content.encode()).queries.standing.tolist() == [0.25]
+
+
+def test_a_revision_of_before_standings_were_kept_is_read() -> None:
+    content = Content(queries=tallies((1, 1, 2.0, 0.0)), documents={}, parameters={**KERNEL, "prior": 1.0})
+    with np.load(io.BytesIO(content.encode())) as stored:
+        older = {name: stored[name] for name in stored.files if name != "standing"}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **older)
+    read = Content.decode(buffer.getvalue())
+    assert np.isnan(read.queries.standing).all()
+    assert read.multipliers().tolist() == pytest.approx([2 ** (2 / 3)])

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from ragsite.errors import UnavailableError
-from retrieval.boosting import OneRevision, put_boosts, ranked_with
+from retrieval.boosting import OneRevision, Ranked, put_boosts, ranked_with
 from retrieval.ports import SearchResult
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope, StoredChunk
 from tests.retrieval.steps.fakes import SCOPE, chunk, scored
@@ -40,7 +40,7 @@ def times(**multipliers: float) -> Boosts:
     return Boosts(by_chunk={chunk_id: Boost(multiplier=value) for chunk_id, value in multipliers.items()})
 
 
-def ids(found: Sequence[ScoredChunk | Contender]) -> list[str]:
+def ids(found: Sequence[ScoredChunk | Contender | Ranked]) -> list[str]:
     return [one.chunk_id for one in found]
 
 
@@ -49,14 +49,29 @@ def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None
     lifted = ranked_with(candidates, times(k3=1.3))
     lowered = ranked_with(candidates, times(k1=0.1))
     assert ids(lifted) == ["k1", "k3", "k2"]
-    assert [candidate.scores.final for candidate in lowered if candidate.chunk_id == "k1"] == [0.1]
-    assert lifted[0].scores.boost == 1.0
+    assert [one.final for one in lowered if one.chunk_id == "k1"] == [0.1]
+    assert lifted[0].scores().boost == 1.0
 
 
 def test_a_boost_does_not_carry_the_worst_of_many_to_the_top_but_the_worst_of_two() -> None:
     many = [with_fused(number, float(-number)) for number in range(100)]
     assert ids(ranked_with(many, times(k99=2.0)))[0] == "k0"
     assert ids(ranked_with(many[:2], times(k1=2.0))) == ["k1", "k0"]
+
+
+def test_what_searches_in_other_words_found_counts_as_this_one_does() -> None:
+    candidates = [with_fused(1, 1.0), with_fused(2, 0.6), with_fused(3, 0.0)]
+    boosts = Boosts(by_chunk={"k1": Boost(standing=0.1, alike=1.0), "k2": Boost(standing=0.9, alike=1.0)})
+    ranked = ranked_with(candidates, boosts)
+    assert ids(ranked) == ["k2", "k1", "k3"]
+    assert [round(one.standing, 2) for one in ranked] == [0.6, 1.0, 0.0]
+
+
+async def test_candidates_know_their_standing_also_when_nothing_is_boosted() -> None:
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, -1.0),))
+    boosted = await put_boosts(result, Boosts(), store=Store(), scope=SCOPE)
+    assert [one.scores.standing for one in boosted.candidates] == [1.0, 0.75]
+    assert [one.scores.final for one in boosted.candidates] == [one.scores.final for one in result.candidates]
 
 
 def test_without_boosts_the_order_stays() -> None:
