@@ -62,7 +62,7 @@ class RelevanceInline(admin.TabularInline):
 
 @admin.register(GoldenQuestion)
 class GoldenQuestionAdmin(ToolsAdmin):
-    list_display = ["question", "collection", "relevant_count", "source", "enabled", "created_by", "updated_at"]
+    list_display = ["question", "collection", "relevant_count", "source", "enabled", "updated_at"]
     list_filter = ["enabled", "source", "collection"]
     list_select_related = ["collection", "created_by"]
     search_fields = ["text"]

@@ -59,7 +59,7 @@ class InForceFilter(admin.SimpleListFilter):
 
 @admin.register(ManualBoost)
 class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
-    list_display = ["about", "effect", "in_force", "reason", "created_by", "created_at", "expires_at", "ended_at"]
+    list_display = ["about", "effect", "in_force", "reason", "created_by", "until"]
     list_filter = [InForceFilter, "hide"]
     list_select_related = ["document", "created_by"]
     search_fields = ["document__title", "why", "created_by__username"]
@@ -138,6 +138,12 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
     @admin.display(description="In force", boolean=True)
     def in_force(self, boost: ManualBoost) -> bool:
         return boost.ended_at is None and (boost.expires_at is None or boost.expires_at > timezone.now())
+
+    @admin.display(description="Until", ordering="expires_at")
+    def until(self, boost: ManualBoost) -> str:
+        if boost.ended_at:
+            return f"ended on {timezone.localtime(boost.ended_at):%Y-%m-%d %H:%M}"
+        return f"{timezone.localtime(boost.expires_at):%Y-%m-%d %H:%M}" if boost.expires_at else "somebody ends it"
 
     @admin.display(description="Why")
     def reason(self, boost: ManualBoost) -> str:

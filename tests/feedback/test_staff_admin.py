@@ -282,6 +282,7 @@ def test_a_document_is_hidden_until_a_day_and_shown_again(staff: Client, admin_u
     assert end in html_of(staff, row_url(boost))
     assert staff.post(end, {"why": "It is back."}).status_code == 302
     assert logged() == [("manual_set", admin_user, "Withdrawn."), ("manual_ended", admin_user, "It is back.")]
+    assert "ended on" in html_of(staff, url("feedback_manualboost_changelist"))
 
 
 @pytest.mark.parametrize(
