@@ -29,10 +29,11 @@ from retrieval.models import Chunk, Collection, Document
 ADD = "feedback.add_goldenquestion"
 LIST = "feedback_goldenquestion_changelist"
 GRADES = ((0, "not relevant"), *GoldenRelevance.Grade.choices)
+EXAMPLE_LINE = '{"question": "How many books may I borrow?", "collection": "policies", "relevant": ["loans.md"]}'
 
 
 class ImportForm(forms.Form):
-    file = forms.FileField(help_text="JSONL, UTF-8: see docs/operations.md.")
+    file = forms.FileField(help_text=f"JSONL, UTF-8, one question a line: {EXAMPLE_LINE}")
 
 
 class RelevanceFormSet(forms.BaseInlineFormSet):
