@@ -17,7 +17,6 @@ from django.db.models.sql.compiler import SQLCompiler
 Key = Any  # as the database has it: equal keys are equal, and that is all
 Item = TypeVar("Item")
 PLAIN = {"AutoField", "BigAutoField", "CharField", "FloatField", "PositiveIntegerField", "TextField"}
-ROWS_IN_STATEMENT = 500  # PostgreSQL; SQLite prepares one statement and runs it for each row
 
 
 def raw(name: str) -> ExpressionWrapper[Any]:
@@ -49,19 +48,21 @@ def rows_add(model: type[Model], names: Sequence[str], rows: Iterable[Sequence[A
     A field that is not named takes the database's default, so every field without one has to be.
     """
     fields = [cast("Field[Any, Any]", model._meta.get_field(name)) for name in names]
+    prepare = [(at, to_db) for at, field in enumerate(fields) if (to_db := _prepare(field))]
+    values = [_prepared(row, prepare) for row in rows]
+    if not values:
+        return
     quote = connection.ops.quote_name
     columns = ", ".join(quote(str(field.column)) for field in fields)
-    begin = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES "  # noqa: S608
-    places = f"({', '.join(['%s'] * len(fields))})"
-    end = " ON CONFLICT DO NOTHING"
-    prepare = [(at, to_db) for at, field in enumerate(fields) if (to_db := _prepare(field))]
-    values = (_prepared(row, prepare) for row in rows)
+    into = f"INSERT INTO {quote(model._meta.db_table)} ({columns})"
     with connection.cursor() as cursor:
-        if connection.vendor != "postgresql":
-            cursor.executemany(begin + places + end, list(values))
-            return
-        for part in parts_of(values, ROWS_IN_STATEMENT):
-            cursor.execute(begin + ", ".join([places] * len(part)) + end, [value for row in part for value in row])
+        if connection.vendor == "postgresql":  # an array for each column: places for each value take long to fill
+            arrays = ", ".join(f"%s::{field.cast_db_type(connection)}[]" for field in fields)
+            lists = [list(column) for column in zip(*values, strict=True)]
+            cursor.execute(f"{into} SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING", lists)  # noqa: S608
+        else:
+            places = ", ".join(["%s"] * len(fields))
+            cursor.executemany(f"{into} VALUES ({places}) ON CONFLICT DO NOTHING", values)
 
 
 def _prepared(row: Sequence[Any], prepare: Sequence[tuple[int, Callable[[Any, Any], Any]]]) -> list[Any]:
