@@ -8,6 +8,7 @@ import sys
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
     from django.core.management import execute_from_command_line
+    from django.db import DatabaseError
 
     from ragsite.rag_settings import SettingsError
 
@@ -15,6 +16,12 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except SettingsError as error:
         sys.exit(f"{error} (environment, or .env beside manage.py)")
+    except DatabaseError:
+        from ragsite.start_checks import what_the_database_lacks
+
+        if reason := what_the_database_lacks():
+            sys.exit(reason)
+        raise
 
 
 if __name__ == "__main__":

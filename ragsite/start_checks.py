@@ -16,11 +16,13 @@ from pathlib import Path
 import redis
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 from filelock import FileLock, Timeout
 
 ADMIN_NAME = "admin"
 CONNECT_S = 5.0
+START_ONCE = "start the site once with make run"
 FOLDERS = ("run", "logs", "uploads", "milvus", "broker/queue", "broker/control")
 
 
@@ -95,8 +97,23 @@ def migrate() -> None:
     try:
         call_command("migrate", interactive=False, verbosity=0)
     except DatabaseError as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise StartError(f"The database cannot be used ({reason}): check DATABASE_URL.") from error
+        raise StartError(f"The database cannot be used ({_first_line(error)}): check DATABASE_URL.") from error
+
+
+def what_the_database_lacks() -> str:
+    """Why a command could not use it, in one sentence with what to do; empty where its tables are those of the code."""
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        return f"The database cannot be used ({_first_line(error)}): {START_ONCE}, or check DATABASE_URL."
+    return (
+        f"The database lacks tables that this version needs: {START_ONCE}, or run manage.py migrate." if missing else ""
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 def check_broker(url: str) -> None:

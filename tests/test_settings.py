@@ -89,6 +89,22 @@ def test_a_command_says_it_in_one_sentence(variable: str, value: str) -> None:
     assert "secret" not in done.stderr
 
 
+@pytest.mark.parametrize("folder", ["var", "not/there"])
+def test_a_command_before_the_first_start_says_what_to_do(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "var").mkdir()
+    done = subprocess.run(
+        [sys.executable, "manage.py", "ingest", "README.md", "--collection", "rules"],
+        cwd=ROOT,
+        env={**os.environ, "RAGSITE_DATA_DIR": str(tmp_path / folder), "DATABASE_URL": "", "RAG_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "make run" in done.stderr
+
+
 def test_an_empty_value_means_the_default() -> None:
     assert RagSettings.from_env({"RAG_NUM_CTX": ""}).ollama.num_ctx == RagSettings().ollama.num_ctx
 
