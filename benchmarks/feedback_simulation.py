@@ -16,8 +16,8 @@ rated question in ten is golden, as reviewed conversations are, and not reported
 - other documents: unseen questions about the other half.
 
 Beside ours, on the same votes: Onyx's formula (score × a sigmoid of the document's net votes) and RAGFlow's (one unit
-on the score for each net vote on the chunk). `attack`: 5 % of the users rate everything the wrong way round, as often
-as they may. `noise 40 %`: two verdicts in five are wrong.
+on the score for each net vote on the chunk). `attack`: 5 % of the users rate everything the wrong way round. `noise 40 %`:
+two verdicts in five are wrong.
 """
 
 from __future__ import annotations
@@ -274,12 +274,12 @@ async def embedded(texts: Sequence[str], cache: Path) -> dict[str, Vector]:
         await models.close()
 
 
-def build(name: str, options: argparse.Namespace) -> World:
+def build(name: str, options: argparse.Namespace, seed: int) -> World:
     data = LabelledSet(name, options.folder, options.embeddings)
-    draw = np.random.default_rng(options.seed)
+    draw = np.random.default_rng(seed)
     parts = split(data, options.folder / name, limit=options.limit, draw=draw)
     wordings = [[paraphrase(one.text, draw) for _ in range(WORDINGS + MEASURED)] for one in parts.rated]
-    goldens = len(parts.rated) // 10
+    goldens = max(len(parts.rated) // 10, min(20, len(parts.rated) // 3))
     unseen = [one.text for one in (*parts.rated[:goldens], *parts.same, *parts.other)]
     cache = options.embeddings / "feedback_simulation.sqlite3"
     vectors = asyncio.run(embedded([*unseen, *(text for texts in wordings for text in texts)], cache))
@@ -303,25 +303,42 @@ def build(name: str, options: argparse.Namespace) -> World:
 SCENES = {"noise 20 %": (0.2, 0.0), "attack": (0.2, ATTACKERS), "noise 40 %": (0.4, 0.0)}
 
 
-def rows_of(name: str, world: World, options: argparse.Namespace) -> list[dict[str, object]]:
+def rows_of(name: str, options: argparse.Namespace) -> list[dict[str, object]]:
+    """Means over the seeds: each draws its own questions, wordings, users and mistakes."""
+    worlds = [(seed, build(name, options, seed)) for seed in options.seeds]
     rows: list[dict[str, object]] = []
     for scene, (noise, attackers) in SCENES.items():
-        lived = live_through(
-            world, noise=noise, attackers=attackers, asks=options.asks, rounds=options.rounds, seed=options.seed
-        )
-        for group in world.groups:
-            if not group.asked:
-                continue
-            values = {by: 100 * group.ndcg(rank) for by, rank in lived.rankers.items()}
-            base = values["no feedback"]
-            rows.append(
-                {
-                    "set": name, "scene": scene, "questions": group.name, "n": len(group.asked), **values,
-                    "closed %": 100 * (values["ours"] - base) / (100 - base) if base < 100 else 0.0,
-                    "votes": lived.votes, "held": lived.held,
-                }
-            )  # fmt: skip
+        lived = [
+            (
+                world,
+                live_through(
+                    world, noise=noise, attackers=attackers, asks=options.asks, rounds=options.rounds, seed=seed
+                ),
+            )
+            for seed, world in worlds
+        ]
+        for at, group in enumerate(worlds[0][1].groups):
+            values = [
+                {by: 100 * world.groups[at].ndcg(rank) for by, rank in outcome.rankers.items()}
+                for world, outcome in lived
+                if world.groups[at].asked
+            ]
+            if values:
+                rows.append({"set": name, "scene": scene, "questions": group.name, **_told(values, lived, at)})
     return rows
+
+
+def _told(values: list[dict[str, float]], lived: list[tuple[World, Outcome]], at: int) -> dict[str, object]:
+    means = {by: fmean(one[by] for one in values) for by in values[0]}
+    base = means["no feedback"]
+    return {
+        "n": sum(len(world.groups[at].asked) for world, _ in lived),
+        **means,
+        "closed %": 100 * (means["ours"] - base) / (100 - base) if base < 100 else 0.0,
+        "worst seed": min(one["ours"] - one["no feedback"] for one in values),
+        "votes": sum(outcome.votes for _, outcome in lived) // len(lived),
+        "held": fmean(outcome.held for _, outcome in lived),
+    }
 
 
 def main() -> None:
@@ -332,13 +349,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=int, default=400, help="questions of a kind and set, at most")
     parser.add_argument("--asks", type=lambda text: tuple(map(int, text.split("-"))), default=(2, 4), metavar="2-4")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--seeds", type=lambda text: [int(part) for part in text.split(",")], default=[0, 1], metavar="0,1"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     for name in options.sets.split(","):
-        rows += rows_of(name, build(name, options), options)
-    notes = ["nDCG@10 × 100. closed: ours, share of the distance to 100. held: rounds that the guard did not let live."]
+        rows += rows_of(name, options)
+    notes = [
+        "nDCG@10 × 100, means over the seeds. closed: ours, share of the distance to 100. worst seed: ours against no "
+        "feedback where that is least. held: rounds that the guard did not let live."
+    ]
     show(rows, as_json=options.json, notes=notes)
 
 

@@ -3,7 +3,7 @@
 If each verdict is wrong with probability e, two agree with probability (1 − e)² + e², whatever the truth is; so
 1 − 2e is known from agreement alone, without labels (the idea behind Dawid and Skene, Applied Statistics 28, 1979). A
 vote counts by its log-likelihood ratio ln((1 − e) / e), against that of an assumed e: where people contradict each
-other, ratings move little, and nothing at all where they throw dice. The same for each voter against the others: who
+other, ratings move little, and nothing at all where they nearly throw dice. The same for each voter against the others: who
 votes against everybody, from malice or by mistake, is not believed. Pure.
 """
 
@@ -24,6 +24,7 @@ ASSUMED_ERROR = 0.2  # share of wrong verdicts that full weight stands for
 PAIRS_ASSUMED = 40  # with that error, before anything is known of a site
 PAIRS_OF_A_VOTER = 20  # with the others' agreement, before anything is known of a voter
 MOST_WEIGHT, MOST_RELIABLE = 1.5, 0.99
+USELESS, USEFUL = 0.25, 0.5  # reliability up to which votes do nothing, and from which they do all they can
 COMPARED = 5_000  # votes that are looked at; agreement is a matter of hundreds
 OF_ONE_PASSAGE = 40
 
@@ -92,20 +93,34 @@ def trust(votes: Votes, same_question: Callable[[Ints], Ints]) -> Trust:
     """votes: as `to_compare` gives them.
 
     Whoever contradicts the others more than people do among themselves is believed less, down to nothing. The other way
-    round it does not go: agreeing by chance would make a vote count more because it agreed.
+    round it does not go: agreeing by chance would make a vote count more because it agreed. How reliable people are is
+    then judged once more without those who are not.
     """
     votes = votes.where(votes.value != 0.0)
     agreed, others = _agreement(votes, same_question)
-    assumed = (1.0 - ASSUMED_ERROR) ** 2 + ASSUMED_ERROR**2
-    common = float((agreed.sum() / 2 + PAIRS_ASSUMED * assumed) / (others.sum() / 2 + PAIRS_ASSUMED))
-    reliability = min(math.sqrt(max(0.0, 2.0 * common - 1.0)), MOST_RELIABLE)
+    common, reliability = _reliability(agreed, others)
     voter, place = np.unique(votes.voter, return_inverse=True)
     own = (np.bincount(place, agreed, len(voter)) + PAIRS_OF_A_VOTER * common) / (
         np.bincount(place, others, len(voter)) + PAIRS_OF_A_VOTER
     )
     # A voter agrees with the others with probability (1 + own reliability × theirs) / 2.
     theirs = np.clip((2.0 * own - 1.0) / max(reliability, 1e-9), 0.0, reliability)
-    return Trust(everybody=float(_weight(reliability)), voter=voter, voter_weight=_weight(theirs))
+    among_trusted = votes.where(theirs[place] >= reliability / 2.0)
+    _, reliability = _reliability(*_agreement(among_trusted, same_question))
+    weight = _weight(np.minimum(theirs, reliability)) * _share_believed(reliability)
+    return Trust(everybody=float(_weight(reliability) * _share_believed(reliability)), voter=voter, voter_weight=weight)
+
+
+def _reliability(agreed: Ints, others: Ints) -> tuple[float, float]:
+    """The share of pairs that agree, and 1 − 2e."""
+    assumed = (1.0 - ASSUMED_ERROR) ** 2 + ASSUMED_ERROR**2
+    common = float((agreed.sum() / 2 + PAIRS_ASSUMED * assumed) / (others.sum() / 2 + PAIRS_ASSUMED))
+    return common, min(math.sqrt(max(0.0, 2.0 * common - 1.0)), MOST_RELIABLE)
+
+
+def _share_believed(reliability: float) -> float:
+    """0..1. Where nearly half of the verdicts are wrong, what they say is less than what their weighing gets wrong."""
+    return min(1.0, max(0.0, (reliability - USELESS) / (USEFUL - USELESS)))
 
 
 def _weight(reliability: NDArray[np.float64] | float) -> NDArray[np.float64]:

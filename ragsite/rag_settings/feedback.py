@@ -13,7 +13,7 @@ class FeedbackSettings:
 
     half_life_days: float = 180.0  # after so many days a vote counts half
     full_votes: float = 3.0  # votes of one mind from which a query-scoped boost is at its bound: more is more doubt
-    cosine_from: float = 0.7  # a new question nearer than this to a rated one begins to feel its boost …
+    cosine_from: float = 0.75  # a new question nearer than this to a rated one begins to feel its boost …
     cosine_full: float = 0.9  # … and from here on, in full
     overlap_from: float = 0.4  # the same for the share of terms that both questions hold, weighted by rarity
     overlap_full: float = 0.8  # …
@@ -33,7 +33,7 @@ class FeedbackSettings:
     golden_questions: int = 300  # measured at most; more are sampled
     recent_questions: int = 60  # sampled to see how much changes
     recent_days: int = 30  # how far back they are taken from
-    max_churn: float = 0.3  # mean share of the 10 top results that may change
+    max_churn: float = 0.5  # mean share of the 10 top results that may change; 0.47 where each of them was rated
     auto_live: bool = True  # a revision that passes the guard goes live by itself
     keep_revisions: int = 60  # older ones that are not live are forgotten
     lease_s: float = 120.0  # a round that has not reported for this long is taken over
