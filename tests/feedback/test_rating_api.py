@@ -7,11 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from chat.models import Message
 from feedback.models import Rating
-from tests.factories import RatingFactory, SourceFactory, UserFactory
+from feedback.services.evidence import Gathered, evidence_gather
+from tests.factories import DocumentFactory, RatingFactory, SourceFactory, UserFactory
 
 
 def rating_url(message: Message, marker: int | None = None) -> str:
@@ -44,6 +46,24 @@ def test_a_source_is_rated_by_its_marker(client: APIClient, answer: Message) -> 
     assert client.put(rating_url(answer, 2), {"score": 2}).status_code == 200
     assert Rating.objects.get().source == source
     assert client.get(rating_url(answer)).status_code == 404
+
+
+def test_an_answer_and_a_source_whose_document_was_deleted_can_be_rated(client: APIClient, answer: Message) -> None:
+    document = DocumentFactory()
+    SourceFactory(message=answer, marker=1, document_id=document.pk)
+    document.delete()
+    answers = [client.put(rating_url(answer, marker), {"score": 5}).status_code for marker in (None, 1)]
+    assert answers == [200, 200]
+    assert evidence_gather() == Gathered(ratings=2, evidence=0)
+
+
+def test_a_deleted_user_is_signed_out_and_rates_nothing(answer: Message) -> None:
+    client = APIClient()
+    client.force_login(answer.session.user)
+    assert client.put(rating_url(answer), {"score": 5}).status_code == 200
+    User.objects.get(pk=answer.session.user_id).delete()
+    assert client.put(rating_url(answer), {"score": 1}).status_code == 401
+    assert not Rating.objects.exists()
 
 
 def test_delete_takes_the_rating_back_and_can_be_repeated(client: APIClient, answer: Message) -> None:

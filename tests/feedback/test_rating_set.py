@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
-from django.db import OperationalError, connection
+from django.contrib.auth.models import User
+from django.db import connection
 
 from chat.models import Message
 from feedback.errors import NotRateableError, RatingNotReadyError
@@ -122,28 +122,34 @@ def test_a_score_points_one_way(score: int, thumb: str | None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_many_ratings_at_the_same_moment_leave_one_row() -> None:
+@pytest.mark.parametrize("marker", [None, 1])
+@pytest.mark.parametrize("scores", [(1, 2, 4, 5), (5, 5, 5, 5)])
+def test_many_ratings_at_the_same_moment_leave_one_row(scores: tuple[int, ...], marker: int | None) -> None:
     message = MessageFactory()
-    user, start, errors = message.session.user, threading.Barrier(4), []
+    SourceFactory(message=message, marker=1)
+    user, start, errors = message.session.user, threading.Barrier(len(scores)), []
 
     def rate(score: int) -> None:
         try:
             start.wait(5)
-            while True:
-                try:
-                    rating_set(user=user, message_id=message.pk, score=score)
-                    return
-                except OperationalError:  # SQLite's in-memory database refuses a busy table instead of waiting
-                    time.sleep(0.01)
+            rating_set(user=user, message_id=message.pk, marker=marker, score=score)
         except Exception as error:
             errors.append(error)
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=rate, args=(score,)) for score in (1, 2, 4, 5)]
+    threads = [threading.Thread(target=rate, args=(score,)) for score in scores]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert errors == []
-    assert Rating.objects.get().score in (1, 2, 4, 5)
+    assert Rating.objects.get().score in scores
+
+
+def test_who_is_gone_rates_nothing(answer: Message) -> None:
+    user = answer.session.user
+    User.objects.get(pk=user.pk).delete()
+    with pytest.raises(NotFoundError):
+        rating_set(user=user, message_id=answer.pk, score=5)
+    assert not Rating.objects.exists()
