@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from ragsite.rag_settings import PlannedSettings
+from ragsite.rag_settings import PlannedSettings, RagSettings
 from retrieval.errors import ModelOutputError
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grading import grade_passages
@@ -124,8 +124,8 @@ class Reflect:
         """`parts`: what the plan searched for. `judged`: a judgement of the plan's own; where it covers all passages,
         no other model call is made; nor where a reflection `before` this one saw them all: a retry that brought nothing
         new is not judged anew. `listed`, `semantic`: see `grade_passages`. Never raises a ModelError."""
-        planned = self.tools.settings.planned
-        shown = tuple(passages[: self.tools.settings.rerank.max_candidates])
+        settings = self.tools.settings
+        shown = tuple(passages[: settings.rerank.max_candidates])
         lexical = await asyncio.to_thread(_without_model, question, parts, shown, listed=listed, semantic=semantic)
         async with run.trace.step("reflect") as step:
             scores = _from_judgement(judged, shown, lexical) if judged and judged.scored_by_model else None
@@ -136,11 +136,10 @@ class Reflect:
                     step,
                     self._ask_model(question, parts, shown, lexical, language),
                     fallback=lambda: None,
-                    timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
+                    timeout_s=run.deadline.limit(settings.ollama.structured_timeout_s),
                 )
                 by_model = scores is not None
-            boost_share = self.tools.settings.rerank.boost_share
-            result = weigh(question, shown, scores or lexical, planned, boost_share=boost_share)
+            result = weigh(question, shown, scores or lexical, settings)
             result = replace(result, by_model=by_model, holds_answer=lexical.relevance)
             step.detail |= _as_detail(result)
             step.summary = (
@@ -182,12 +181,10 @@ class Reflect:
         )
 
 
-def weigh(
-    question: str, shown: Sequence[ScoredChunk], scores: _Scores, planned: PlannedSettings, *, boost_share: float
-) -> Reflection:
+def weigh(question: str, shown: Sequence[ScoredChunk], scores: _Scores, settings: RagSettings) -> Reflection:
     """The three scores as one, the outcome, and what is wrong. Passages that are beside the point weigh everything
     down: being complete and true about something else is worth nothing."""
-    relevance = scores.relevance
+    relevance, planned = scores.relevance, settings.planned
     score = (
         planned.relevance_weight * relevance
         + planned.completeness_weight * scores.completeness
@@ -203,7 +200,7 @@ def weigh(
         factuality=scores.factuality,
         score=score,
         outcome=outcome,
-        passages=rerank(shown, scores.grades, boost_share=boost_share),
+        passages=rerank(shown, scores.grades, boost_share=settings.rerank.boost_share),
         problems=problems,
         missing=scores.missing,
     )
