@@ -38,6 +38,11 @@ class ReviewedStep:
     step: DecisionStep
     detail: str
 
+    @property
+    def name(self) -> str:
+        """web search"""
+        return self.step.name.replace("_", " ")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedMessage:
