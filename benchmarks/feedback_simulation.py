@@ -9,15 +9,16 @@ the paraphrases.
 The questions of half of the documents are rated: each is asked by two to four users (`--asks`) in different words,
 in `--rounds` rounds; users see the ranking that the round before gave them and rate it, 20 % of the verdicts the wrong
 way round. After each round boosts are made from all votes, by the code of the feedback loop, and pass its guard (one
-rated question in ten is golden, as reviewed conversations are, and not reported). Then nDCG@10 is measured on
+rated question in ten, at least 20 of 60, is golden, as reviewed conversations are, and not reported). Then nDCG@10 is
+measured on
 
 - paraphrases: new wordings of rated questions,
 - same documents: unseen questions about documents that rated questions were about,
 - other documents: unseen questions about the other half.
 
 Beside ours, on the same votes: Onyx's formula (score × a sigmoid of the document's net votes) and RAGFlow's (one unit
-on the score for each net vote on the chunk). `attack`: 5 % of the users rate everything the wrong way round. `noise 40 %`:
-two verdicts in five are wrong.
+on the score for each net vote on the chunk). `attack`: 5 % of the users rate everything the wrong way round.
+`noise 40 %`: two verdicts in five are wrong.
 """
 
 from __future__ import annotations
@@ -203,9 +204,12 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
+    """seen: of each rated question, the passages that somebody was shown."""
+
     rankers: Mapping[str, Ranker]
     votes: int
     held: int
+    seen: list[set[int]]
 
 
 def live_through(
@@ -222,12 +226,14 @@ def live_through(
     asked_so_far: list[Asked] = []
     numbers: dict[str, int] = {}  # the same words are one rated question
     questions: list[Asked] = []
+    seen: list[set[int]] = [set() for _ in world.wordings]
     for day in range(rounds):
-        for wordings, count in zip(world.wordings, counts, strict=True):
+        for wordings, count, passages in zip(world.wordings, counts, seen, strict=True):
             for at in range(day, count, rounds):
                 asked = wordings[at % WORDINGS]
                 user = users[int(draw.integers(USERS))]
                 shown = rank(asked)[:SHOWN]
+                passages.update(shown)
                 standing = standings(asked)
                 if asked.text not in numbers:
                     numbers[asked.text] = len(questions)
@@ -251,7 +257,7 @@ def live_through(
             held += 1
     net = net_votes(ledger.votes())
     rankers = {"no feedback": plain, "ours": rank, "Onyx's formula": onyx(net), "RAGFlow's unit": ragflow(net)}
-    return Outcome(rankers=rankers, votes=len(ledger.rows), held=held)
+    return Outcome(rankers=rankers, votes=len(ledger.rows), held=held, seen=seen)
 
 
 def compared(asked: Asked, before: Ranker, after: Ranker) -> Compared:
@@ -328,6 +334,19 @@ def rows_of(name: str, options: argparse.Namespace) -> list[dict[str, object]]:
     return rows
 
 
+def never_seen(world: World, outcome: Outcome) -> float:
+    """Share of the paraphrases' distance to 1 that lies in passages which nobody was shown, so nobody could rate."""
+    group, seen = world.groups[0], outcome.seen[len(world.golden) :]
+    distance = hidden = 0.0
+    for at, asked in enumerate(group.asked):
+        wanted = {str(passage): 1 for passage in asked.relevant}
+        first = [str(passage) for passage in asked.relevant & seen[at // MEASURED]]
+        now = ndcg([([str(passage) for passage in plain(asked)], wanted)])[0]
+        distance += 1.0 - now
+        hidden += 1.0 - max(now, *ndcg([(first, wanted)]))
+    return hidden / distance if distance else 0.0
+
+
 def _told(values: list[dict[str, float]], lived: list[tuple[World, Outcome]], at: int) -> dict[str, object]:
     means = {by: fmean(one[by] for one in values) for by in values[0]}
     base = means["no feedback"]
@@ -335,6 +354,7 @@ def _told(values: list[dict[str, float]], lived: list[tuple[World, Outcome]], at
         "n": sum(len(world.groups[at].asked) for world, _ in lived),
         **means,
         "closed %": 100 * (means["ours"] - base) / (100 - base) if base < 100 else 0.0,
+        "never seen %": 100 * fmean(never_seen(*one) for one in lived) if at == 0 else None,
         "worst seed": min(one["ours"] - one["no feedback"] for one in values),
         "votes": sum(outcome.votes for _, outcome in lived) // len(lived),
         "held": fmean(outcome.held for _, outcome in lived),
@@ -358,8 +378,9 @@ def main() -> None:
     for name in options.sets.split(","):
         rows += rows_of(name, options)
     notes = [
-        "nDCG@10 × 100, means over the seeds. closed: ours, share of the distance to 100. worst seed: ours against no "
-        "feedback where that is least. held: rounds that the guard did not let live."
+        "nDCG@10 × 100, means over the seeds. closed: ours, share of the distance to 100. never seen: the share of it "
+        "that lies in passages nobody was shown. worst seed: ours against no feedback where that is least. "
+        "held: rounds that the guard did not let live."
     ]
     show(rows, as_json=options.json, notes=notes)
 
