@@ -124,7 +124,7 @@ class Content:
 
 
 def full_votes_of(parameters: Mapping[str, float]) -> float:
-    """Revisions of before 0.2 kept another number, which smoothed; their votes are read as today's."""
+    """Revisions from before it was kept are read by today's."""
     return float(parameters.get("full_votes", FULL_VOTES))
 
 
