@@ -1,8 +1,8 @@
 """`retrieval.ports.BoostSource` over the live revision, kept in memory.
 
-The pointer's version is looked at every few seconds, beside the searches; another revision is loaded beside them too,
-and then put in place in one assignment. Who asks is given the snapshot that is in place, and keeps it: a search, or an
-answer with all of its searches, works on one revision.
+The pointer's version is looked at when a search comes and some seconds have gone; another revision is loaded beside the
+searches and put in place in one assignment. Who asks is given the snapshot that is in place, and keeps it: a search, or
+an answer with all of its searches, works on one revision.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Models
 from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
 
+PATIENCE_S = 0.5  # with the database, when it is looked whether another revision is live
 UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class LiveBoosts:
         self._models = models
         self._settings = settings
         self._snapshot: Snapshot | None = None
-        self._checked = 0.0
+        self._checked = self._begun = 0.0
         self._refreshing: asyncio.Task[None] | None = None
 
     async def current(self) -> SnapshotBoosts:
@@ -50,15 +51,20 @@ class LiveBoosts:
         return SnapshotBoosts(snapshot=await self._current(), models=self._models, settings=self._settings)
 
     async def _current(self) -> Snapshot:
-        """The first one is waited for, later ones are not."""
+        """The first one is waited for; later ones only for a moment, so that whoever has just seen a revision go live
+        finds it at work, and a slow database holds nobody up."""
         if self._refreshing and self._refreshing.done():
             self._refreshing = None
-        due = time.monotonic() - self._checked >= self._settings.refresh_s
+        now = time.monotonic()
+        due = now - self._checked >= self._settings.refresh_s
         if (due or self._snapshot is None) and self._refreshing is None:
             # Nothing of the request that happens to start it: it may end before this does.
             self._refreshing = asyncio.create_task(self._refresh(), context=contextvars.Context())
-        if self._snapshot is None and self._refreshing:
+            self._begun = now
+        if self._refreshing and self._snapshot is None:
             await asyncio.shield(self._refreshing)
+        elif self._refreshing and (left := self._begun + PATIENCE_S - now) > 0:
+            await asyncio.wait({self._refreshing}, timeout=left)
         if self._snapshot is None:
             raise UnavailableError("The ratings can't be read at the moment.")
         return self._snapshot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -107,6 +108,37 @@ async def _until(live: LiveBoosts, chunk: Any, *, boosted: bool) -> None:
     async with asyncio.timeout(60):
         while bool((await ask(live, QUESTION, [hit(chunk)])).by_chunk) != boosted:
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_first_search_after_a_revision_went_live_finds_it_at_work() -> None:
+    chunk = await sync_to_async(passage)("Ten books.")
+    live = source()
+    assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk == {}
+    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(feedback_round)()
+    assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_database_that_hangs_holds_no_search_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunk = await sync_to_async(passage)("Ten books.")
+    await sync_to_async(liked)(QUESTION, chunk, by=2)
+    await sync_to_async(feedback_round)()
+    live, free = source(), threading.Event()
+    assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
+
+    def hang() -> int:
+        free.wait(60)
+        return 0
+
+    monkeypatch.setattr(boost_source, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(boost_source, "live_version", hang)
+    try:
+        assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
+        assert not free.is_set()
+    finally:
+        free.set()
 
 
 @pytest.mark.django_db(transaction=True)
