@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PASSWORD, PHONE, Site
-from tests.browser.test_journey import QUESTION, ask, upload
+from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
+from tests.browser.test_journey import QUESTION, ask, sign_up, upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -58,7 +58,8 @@ def sign_in(page: Page) -> None:
     expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
 
 
-def rated_badly(page: Page, folder: Path) -> None:
+def a_reader_rates(page: Page, folder: Path) -> None:
+    sign_up(page)
     upload(page, folder)
     page.goto("/")
     answer = ask(page, QUESTION)
@@ -93,9 +94,9 @@ def decide(page: Page, link: str, button: str, why: str = "A reason.") -> None:
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_staff_read_and_decide_on_a_phone(open_page: OpenPage, tmp_path: Path, colours: str) -> None:
+    a_reader_rates(open_page(DESKTOP), tmp_path)
     page = open_page(PHONE, color_scheme=colours)
     sign_in(page)
-    rated_badly(page, tmp_path)
     run_a_round(page)
     look(page)
     page.locator("#result_list tbody th a").first.click()
