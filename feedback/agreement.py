@@ -3,8 +3,8 @@
 If each verdict is wrong with probability e, two agree with probability (1 − e)² + e², whatever the truth is; so
 1 − 2e is known from agreement alone, without labels (the idea behind Dawid and Skene, Applied Statistics 28, 1979). A
 vote counts by its log-likelihood ratio ln((1 − e) / e), against that of an assumed e: where people contradict each
-other, ratings move little, and nothing at all where they nearly throw dice. The same for each voter against the others: who
-votes against everybody, from malice or by mistake, is not believed. Pure.
+other, ratings move little, and nothing at all where they nearly throw dice. The same for each voter against the others:
+who votes against everybody, from malice or by mistake, is not believed. Pure.
 """
 
 from __future__ import annotations

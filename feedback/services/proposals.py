@@ -24,7 +24,9 @@ from feedback.snapshot import Content, DocumentPrior
 ROWS_AT_ONCE = 20_000
 ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an array
 WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
-COLUMNS = ("pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day", "standing")
+COLUMNS = (
+    "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day", "standing",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
