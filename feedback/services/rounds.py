@@ -28,6 +28,7 @@ from django.utils import timezone
 
 from feedback.guard import GuardReport
 from feedback.models import FeedbackState, RatedPassage, Revision
+from feedback.services.bulk_rows import room_for_many_rows
 from feedback.services.bursts import bursts_flag
 from feedback.services.evidence import Gathered, evidence_gather
 from feedback.services.forgetting import revisions_forget
@@ -162,9 +163,10 @@ def _gather(state: FeedbackState, lease: _Lease, laps: _Laps) -> tuple[Gathered,
     begun = timezone.now()
     # Passages that the first round makes are read in it, so only those of an earlier one that broke off may have moved.
     since = state.last_round_at or (None if RatedPassage.objects.exists() else begun)
-    gathered = evidence_gather(report=lease.renew)
-    laps.end("evidence")
-    passages_relocate(since=since)
+    with room_for_many_rows():
+        gathered = evidence_gather(report=lease.renew)
+        laps.end("evidence")
+        passages_relocate(since=since)
     FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
     laps.end("passages")
     not_embedded = questions_embed(report=lease.renew)
