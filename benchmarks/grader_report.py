@@ -1,6 +1,6 @@
 """Report how well the model-free grader judges sets that it never saw.
 
-    python -m benchmarks.grader_report DATA_FOLDER --embeddings EMBEDDINGS_FOLDER
+    python -m benchmarks.grader_report DATA_FOLDER --embeddings EMBEDDINGS_FOLDER [--sets a b] [--limit N] [--json]
 
 Each set is judged by a grader that is trained on the others, and not on sets that share its texts either (XQuAD and
 SQuAD 2.0 hold the same Wikipedia paragraphs). Passages: those of the top 10 of every answerable question. NO_ANSWER:
@@ -9,14 +9,16 @@ the same questions once more with their passages taken out, at the threshold tha
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.tables import show
 from benchmarks.train_grader import MODES, Example, Examples, fit_grader, parse_arguments, read_sets
 from retrieval.grader.model import Grader, load_grader
 
@@ -76,39 +78,43 @@ def left_out(examples: Examples, name: str) -> Grader:
     return load_grader(fit_grader({other: found for other, found in examples.items() if other not in relatives}))
 
 
-def line(name: str, mode: str, judged: Judged) -> str:
+def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
+    """P(passage) first, then P(the list holds the answer); shares and areas, 0..1. Empty: no such questions."""
     present, absent = judged.holds["present"], judged.holds["absent"]
     holds = np.concatenate([present, absent])
     truth = np.arange(len(holds)) < len(present)
     unanswerable = judged.holds.get("unanswerable")
-    return (
-        f"{name:12} {mode:7} {roc_auc_score(judged.labels, judged.passages):7.4f}"
-        f" {((judged.passages > 0.5) == judged.labels).mean():7.3f}"
-        f" {calibration_error(judged.passages, judged.labels):7.3f} | {caught(present, absent):8.3f}"
-        f" {roc_auc_score(truth, holds):7.3f} {calibration_error(holds, truth):7.3f}"
-        f" {caught(present, unanswerable) if unanswerable is not None else float('nan'):8.3f}"
-    )
+    numbers = {
+        "AUC": roc_auc_score(judged.labels, judged.passages),
+        "accuracy": ((judged.passages > 0.5) == judged.labels).mean(),
+        "ECE": calibration_error(judged.passages, judged.labels),
+        "caught": caught(present, absent),
+        "list AUC": roc_auc_score(truth, holds),
+        "list ECE": calibration_error(holds, truth),
+        "unanswerable caught": None if unanswerable is None else caught(present, unanswerable),
+    }
+    return {"set": name, "mode": mode} | {key: None if n is None else round(float(n), 4) for key, n in numbers.items()}
+
+
+def reliability_note(name: str, mode: str, judged: Judged) -> str:
+    bins = reliability(judged.passages, judged.labels)
+    told = "  ".join(f"{mean:.2f}→{share:.2f} ({count})" for mean, share, count in bins if count)
+    return f"reliability of P(passage), {name}, {mode}: mean probability → share that answers (passages)\n{told}"
 
 
 def main() -> None:
-    arguments = parse_arguments(__doc__ or "")
-    examples = read_sets(arguments.sets, arguments.data, arguments.embeddings, arguments.limit)
-    print(
-        f"{'set':12} {'mode':7} {'AUC':>7} {'acc.':>7} {'ECE':>7} | {'caught':>8} {'AUC':>7} {'ECE':>7} {'unansw.':>8}"
-    )
-    tables = []
+    arguments = parse_arguments(__doc__ or "", as_json=True)
+    with redirect_stdout(sys.stderr):
+        examples = read_sets(arguments.sets, arguments.data, arguments.embeddings, arguments.limit)
+    judged: dict[tuple[str, str], Judged] = {}
     for name, found in examples.items():
-        started = time.perf_counter()
         grader = left_out(examples, name)
-        for mode in MODES:
-            if found.get(mode):
-                judged = judge(grader, found[mode])
-                print(line(name, mode, judged), f" ({time.perf_counter() - started:.0f} s)", flush=True)
-                tables.append((name, mode, judged))
-    for name, mode, judged in tables:
-        print(f"\nreliability of P(passage), {name}, {mode}: mean probability → share that answers (passages)")
-        rows = reliability(judged.passages, judged.labels)
-        print("  ".join(f"{mean:.2f}→{share:.2f} ({count})" for mean, share, count in rows if count))
+        judged |= {(name, mode): judge(grader, found[mode]) for mode in MODES if found.get(mode)}
+    show(
+        [row(name, mode, one) for (name, mode), one in judged.items()],
+        as_json=arguments.json,
+        notes=[reliability_note(name, mode, one) for (name, mode), one in judged.items()],
+    )
 
 
 if __name__ == "__main__":

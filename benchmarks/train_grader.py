@@ -128,13 +128,17 @@ def _readable(data: Mapping[str, Any]) -> str:
     return rows.sub(r"{\1 \2 \3}", json.dumps(data, indent=1)) + "\n"
 
 
-def parse_arguments(description: str) -> argparse.Namespace:
+def parse_arguments(description: str, *, as_json: bool = False) -> argparse.Namespace:
+    """`as_json`: for the report, which prints rather than writes a grader."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="one folder per set")
     parser.add_argument("--embeddings", type=Path, help="{set}.corpus.npy and {set}.queries.npy")
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--limit", type=int, default=800, help="answerable questions per set")
-    parser.add_argument("--out", type=Path, default=SHIPPED)
+    if as_json:
+        parser.add_argument("--json", action="store_true")
+    else:
+        parser.add_argument("--out", type=Path, default=SHIPPED)
     return parser.parse_args()
 
 
