@@ -70,13 +70,21 @@ WORDINGS, MEASURED = 4, 2  # of a rated question: those that users ask in, and t
 
 @dataclass(slots=True)
 class Ledger:
-    """All votes so far, as the feedback loop keeps them."""
+    """All votes so far, and the questions that they belong to, as the feedback loop keeps them."""
 
+    questions: list[Asked] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)  # the same words are one rated question
     rows: list[tuple[int, int, int, float, float, int, float]] = field(default_factory=list)
 
     def add(self, *, question: int, passage: int, voter: int, weight: float, document_weight: float, day: int,
             standing: float) -> None:  # fmt: skip
         self.rows.append((question, passage, voter, weight, document_weight, day, standing))
+
+    def number(self, asked: Asked) -> int:
+        if asked.text not in self.numbers:
+            self.numbers[asked.text] = len(self.questions)
+            self.questions.append(asked)
+        return self.numbers[asked.text]
 
     def votes(self) -> Votes:
         table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 7)
@@ -224,28 +232,22 @@ def live_through(
     counts = draw.integers(asks[0], asks[1] + 1, len(world.wordings)).tolist()
     ledger, rank, held = Ledger(), plain, 0
     asked_so_far: list[Asked] = []
-    numbers: dict[str, int] = {}  # the same words are one rated question
-    questions: list[Asked] = []
     seen: list[set[int]] = [set() for _ in world.wordings]
     for day in range(rounds):
         for wordings, count, passages in zip(world.wordings, counts, seen, strict=True):
             for at in range(day, count, rounds):
                 asked = wordings[at % WORDINGS]
                 user = users[int(draw.integers(USERS))]
-                shown = rank(asked)[:SHOWN]
+                shown, standing = rank(asked)[:SHOWN], standings(asked)
                 passages.update(shown)
-                standing = standings(asked)
-                if asked.text not in numbers:
-                    numbers[asked.text] = len(questions)
-                    questions.append(asked)
                 asked_so_far.append(asked)
                 for credit in user.rate(shown, set(asked.relevant), draw):
                     ledger.add(
-                        question=numbers[asked.text], passage=shown[credit.marker - 1], voter=user.number,
+                        question=ledger.number(asked), passage=shown[credit.marker - 1], voter=user.number,
                         weight=credit.weight, document_weight=credit.document_weight, day=day,
                         standing=standing[shown[credit.marker - 1]],
                     )  # fmt: skip
-        proposed = ours(snapshot_of(ledger.votes(), questions, today=rounds))
+        proposed = ours(snapshot_of(ledger.votes(), ledger.questions, today=rounds))
         report = judge(
             [compared(one, rank, proposed) for one in world.golden],
             [compared(one, rank, proposed) for one in asked_so_far[-FEEDBACK.recent_questions :]],

@@ -58,7 +58,6 @@ def document_create(
     digest = _digest(upload)
     if existing := Document.objects.filter(collection=collection, content_hash=digest).first():
         return _existing(existing, upload, queue)
-    metadata = metadata or DocumentMetadata()
     document = Document(
         collection=collection,
         title=PurePosixPath(name).stem,
@@ -67,10 +66,7 @@ def document_create(
         size_bytes=upload.size or 0,
         content_hash=digest,
         uploaded_by=uploaded_by,
-        department=metadata.department,
-        doc_type=metadata.doc_type,
-        policy_year=metadata.policy_year,
-        tags=list(metadata.tags),
+        **_columns(metadata or DocumentMetadata()),
     )
     document.file.save(name, upload, save=False)
     try:
@@ -85,6 +81,15 @@ def document_create(
             raise CollectionNotFoundError from None
         return _existing(existing, upload, queue)
     return DocumentCreated(document, "added")
+
+
+def _columns(metadata: DocumentMetadata) -> dict[str, Any]:
+    return {
+        "department": metadata.department,
+        "doc_type": metadata.doc_type,
+        "policy_year": metadata.policy_year,
+        "tags": list(metadata.tags),
+    }
 
 
 @transaction.atomic
