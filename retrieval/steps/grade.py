@@ -91,19 +91,19 @@ class Grade:
         language: Language,
         known: Mapping[str, DocumentGrade] | None = None,
         use_model: bool = True,
-        most: int | None = None,
+        beyond: Sequence[ScoredChunk] = (),
         listed: Sequence[ScoredChunk] = (),
         semantic: bool = True,
     ) -> Graded:
-        """A grade for every document, or for the first `most`. Never raises a ModelError.
+        """A grade for every document. Never raises a ModelError.
 
-        `known`: grades of earlier rounds for the same question; they stand. The trained grader looks at all documents,
-        graded or not; `listed`, `semantic`: see `grade_passages`. At most `ollama.max_concurrency` calls at once, each
-        with its time limit, all of them together within `grade.timeout_s`.
+        `known`: grades of earlier rounds for the same question; they stand. `beyond`: what was found below the
+        documents, which the trained grader looks at too; `listed`, `semantic`: see `grade_passages`. At most
+        `ollama.max_concurrency` calls at once, each with its time limit, all together within `grade.timeout_s`.
         """
         before = dict(known or {})
-        estimate = partial(grade_passages, question, documents, listed=listed, semantic=semantic)
-        found, documents = documents, documents[:most]
+        found = (*documents, *beyond)
+        estimate = partial(grade_passages, question, found, listed=listed, semantic=semantic)
         fresh = [document for document in documents if grade_key(document) not in before]
         async with run.trace.step("grade") as step:
             if not documents:

@@ -72,7 +72,7 @@ class State(TypedDict, total=False):
     history: tuple[QueryRewrite, ...]
     words_are_left: bool  # unless a rewrite found none
     listed: tuple[ScoredChunk, ...]  # the chunks of the last search, as found
-    found: tuple[ScoredChunk, ...]  # the documents made of them: neighbours joined, each said once
+    found: tuple[ScoredChunk, ...]  # the documents made of the first: neighbours joined, each said once
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
@@ -138,7 +138,7 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     near = result.candidates
     if question.scope.semantic:
         near = tuple(one for one in near if is_similar(one, limits.min_similarity))
-    found = await Dedupe(tools).dedupe(near, run=run)
+    found = await Dedupe(tools).dedupe(near[: limits.top_k], run=run)
     return {"listed": near, "found": found}
 
 
@@ -151,7 +151,7 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         language=state["language"],
         known=state.get("grades"),
         use_model=reranking_is_on(question, tools),
-        most=Limits.of(question, tools).top_k,
+        beyond=state["listed"][Limits.of(question, tools).top_k :],
         listed=state["listed"],
         semantic=question.scope.semantic,
     )

@@ -100,7 +100,7 @@ async def test_offline_and_switched_off_no_call_is_made(offline, rag_settings) -
 
 async def test_the_trained_grader_looks_at_more_documents_than_are_graded(offline) -> None:
     few, _, _ = await grade(DOCUMENTS[:2])
-    graded, step, _ = await grade(most=2)
+    graded, step, _ = await grade(DOCUMENTS[:2], beyond=DOCUMENTS[2:])
     assert {one.chunk_id for one in graded.documents} == {"k1", "k2"}
     assert step.detail["total_count"] == 2
     assert graded.holds_answer == grade_passages(QUESTION, DOCUMENTS).holds_answer != few.holds_answer
