@@ -31,7 +31,8 @@ def shingles(text: str) -> Hashes:
         hashes = hashes * BASE + codes[at : at + count]
     hashes = (hashes ^ (hashes >> np.uint64(30))) * MIX_ONE
     hashes = (hashes ^ (hashes >> np.uint64(27))) * MIX_TWO
-    return np.unique((hashes >> np.uint64(32)).astype(np.uint32))
+    ascending = np.sort((hashes >> np.uint64(32)).astype(np.uint32))
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])]  # np.unique takes six times as long for so few
 
 
 def sketch(text: str) -> bytes:
