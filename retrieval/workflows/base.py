@@ -62,6 +62,9 @@ async def run_graph(
     """
     await require_model(tools)
     context = Context(tools=tools, run=Run.start(trace, tools.settings, timeout_s=timeout_s))
+    if question.options.web_search and tools.web is None:
+        async with trace.step("web_search") as step:
+            step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
     try:
         async with asyncio.timeout(timeout_s + tools.settings.search.timeout_s):
             state = await graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=context)

@@ -10,6 +10,7 @@ from django.conf import settings
 from retrieval.trace import Trace
 from retrieval.values import (
     Answer,
+    AnswerOptions,
     Clarification,
     CollectionRef,
     EmbeddingSpace,
@@ -46,6 +47,15 @@ async def test_a_question_that_names_its_version_is_answered_from_that_one(offli
     result = await answer(name, VERSIONS.replace("?", " in 2022?"))
     assert result.decision == "ANSWER"
     assert "8 books" in result.text and "12 books" not in result.text
+
+
+@every_workflow
+async def test_a_web_search_that_was_asked_for_and_can_not_be_had_is_told(offline, name: str) -> None:
+    trace = Trace()
+    question = ask(VERSIONS.replace("?", " in 2022?"), options=AnswerOptions(web_search=True))
+    result = await workflow_class(name)(make_tools(settings.RAG, HANDBOOK)).answer(question, trace=trace)
+    assert result.decision == "ANSWER"
+    assert any(entry["step"] == "web_search" and "no web search" in entry["reason"] for entry in trace.degraded)
 
 
 @every_workflow
