@@ -212,21 +212,20 @@ class Snapshot:
         found = self._query_scoped(terms, vectors, candidates)
         by_chunk: dict[str, Boost] = {}
         for candidate in candidates:
-            boost = found.get(candidate.chunk_id, Boost())
-            multiplier, hide, origins = boost.multiplier, False, [boost.origin] if boost.origin else []
-            if prior := self._documents.get(candidate.document_id):
-                multiplier *= prior.multiplier
-                origins.append(_document_origin(prior))
-            for key in (candidate.chunk_id, candidate.document_id):
-                rule = self._manual.get(key)
-                if rule and rule.holds(now):
-                    multiplier, hide = multiplier * rule.multiplier, hide or rule.hide
-                    origins.append("hidden by staff" if rule.hide else "set by staff")
-                    break
-            if hide or boost.alike or abs(multiplier - 1.0) >= SAME_FOR_PEOPLE:
-                boost = replace(boost, multiplier=multiplier, origin="; ".join(origins), hide=hide)
+            boost = found.get(candidate.chunk_id)
+            prior, rule = self._documents.get(candidate.document_id), self._rule(candidate, now)
+            if prior or rule:
+                boost = _joined(boost or Boost(), prior, rule)
+            if boost and (boost.hide or boost.alike or abs(boost.multiplier - 1.0) >= SAME_FOR_PEOPLE):
                 by_chunk[candidate.chunk_id] = boost
         return Boosts(by_chunk=by_chunk, revision=self.revision)
+
+    def _rule(self, candidate: Candidate, now: float) -> ManualRule | None:
+        """The passage's own before its document's."""
+        if not self._manual:
+            return None
+        rules = (self._manual.get(key) for key in (candidate.chunk_id, candidate.document_id))
+        return next((rule for rule in rules if rule and rule.holds(now)), None)
 
     def nearest(self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats]) -> float:
         """How near the nearest rated question is, 0..1."""
@@ -250,19 +249,20 @@ class Snapshot:
             full_votes=self._full_votes,
         )
         standing, alike = self._standings(rows, near, owner, len(touched))
+        starts = np.searchsorted(owner, np.arange(len(touched)))  # `owner` is in order, and each has rows
         clear = near >= CLEARLY_NEAR
+        raters_up = np.maximum.reduceat(np.where(clear, self._rows.raters_up[rows], 0), starts).tolist()
+        raters_down = np.maximum.reduceat(np.where(clear, self._rows.raters_down[rows], 0), starts).tolist()
+        moved = np.abs(multipliers - 1.0) >= SAME_FOR_PEOPLE
         result: dict[str, Boost] = {}
-        for place, (at, _) in enumerate(touched):
-            mine = rows[clear & (owner == place)]
-            raters = (self._rows.raters_up[mine].max(initial=0), self._rows.raters_down[mine].max(initial=0))
-            moved = abs(multipliers[place] - 1.0) >= SAME_FOR_PEOPLE
-            if moved or alike[place]:
-                result[candidates[at].chunk_id] = Boost(
-                    multiplier=float(multipliers[place]) if moved else 1.0,
-                    origin="; ".join(_query_origins(*map(int, raters)) if moved else [FOUND_ELSEWHERE]),
-                    standing=float(standing[place]),
-                    alike=float(alike[place]),
-                )
+        for place in np.flatnonzero(moved | (alike > 0.0)).tolist():
+            told = _query_origins(raters_up[place], raters_down[place]) if moved[place] else [FOUND_ELSEWHERE]
+            result[candidates[touched[place][0]].chunk_id] = Boost(
+                multiplier=float(multipliers[place]) if moved[place] else 1.0,
+                origin="; ".join(told),
+                standing=float(standing[place]),
+                alike=float(alike[place]),
+            )
         return result
 
     def _standings(self, rows: Ints, near: Floats, owner: Ints, count: int) -> tuple[Sums, Sums]:
@@ -282,6 +282,17 @@ class Snapshot:
                 one = self._kernels[space].meaning(np.einsum("ij,j->i", stored[questions], vector))
                 meaning = one if meaning is None else np.maximum(meaning, one)
         return self._kernel.nearness(meaning, overlap[questions], same_numbers[questions])
+
+
+def _joined(boost: Boost, prior: DocumentPrior | None, rule: ManualRule | None) -> Boost:
+    multiplier, origins = boost.multiplier, [boost.origin] if boost.origin else []
+    if prior:
+        multiplier *= prior.multiplier
+        origins.append(_document_origin(prior))
+    if rule:
+        multiplier *= rule.multiplier
+        origins.append("hidden by staff" if rule.hide else "set by staff")
+    return replace(boost, multiplier=multiplier, origin="; ".join(origins), hide=bool(rule and rule.hide))
 
 
 def _sums(values: NDArray[np.floating], owner: Ints, count: int) -> Sums:
