@@ -103,7 +103,8 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
     if bursts:
         votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
     same_question = SameQuestion({at: terms_of(one.text) for at, one in enumerate(questions)})
-    votes = trust(to_compare(votes), same_question).weigh(formulas.one_voice(votes, same_question))
+    compared, votes = to_compare(votes), formulas.one_voice(votes, same_question)
+    votes = trust(compared.where(np.isin(compared.key, votes.key)), same_question).weigh(votes)
     votes = formulas.decayed(votes, today=today, half_life_days=FEEDBACK.half_life_days)
     queries = formulas.strongest(
         formulas.query_tallies(votes), full_votes=FEEDBACK.full_votes, least_effect=FEEDBACK.least_effect,

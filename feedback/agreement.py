@@ -90,7 +90,7 @@ class Trust:
 
 
 def trust(votes: Votes, same_question: Callable[[Ints], Ints]) -> Trust:
-    """votes: as `to_compare` gives them.
+    """votes: one voice each, of those that `to_compare` gives; who repeats a vote would outvote the others' honesty.
 
     Whoever contradicts the others more than people do among themselves is believed less, down to nothing. The other way
     round it does not go: agreeing by chance would make a vote count more because it agreed. How reliable people are is

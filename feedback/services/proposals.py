@@ -161,7 +161,8 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     votes = votes.where(boosts.within_the_cap(votes, per_day=numbers.ratings_per_day))
     compared = to_compare(votes)
     same_question = _same_question(votes, compared)
-    votes = trust(compared, same_question).weigh(boosts.one_voice(votes, same_question))
+    votes = boosts.one_voice(votes, same_question)
+    votes = trust(compared.where(np.isin(compared.key, votes.key)), same_question).weigh(votes)
     votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=numbers.half_life_days)
     queries = boosts.strongest(
         boosts.query_tallies(votes),

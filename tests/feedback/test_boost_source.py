@@ -125,18 +125,19 @@ async def test_a_database_that_hangs_holds_no_search_up(monkeypatch: pytest.Monk
     chunk = await sync_to_async(passage)("Ten books.")
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
-    live, free = source(), threading.Event()
+    live, free, looked = source(), threading.Event(), threading.Event()
     assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
 
     def hang() -> int:
         free.wait(60)
+        looked.set()
         return 0
 
     monkeypatch.setattr(boost_source, "PATIENCE_S", 0.05)
     monkeypatch.setattr(boost_source, "live_version", hang)
     try:
         assert (await ask(live, QUESTION, [hit(chunk)])).by_chunk
-        assert not free.is_set()
+        assert not looked.is_set()
     finally:
         free.set()
 

@@ -339,6 +339,19 @@ def test_one_user_cannot_lift_a_passage_by_asking_the_same_again_and_again() -> 
     assert boost.multiplier == pytest.approx(2 ** (1 / 3), rel=0.05)
 
 
+def test_who_repeats_a_vote_does_not_outvote_the_belief_in_others() -> None:
+    once, often = passage("Ten books."), passage("Twelve books.")
+    for chunk, times in ((once, 1), (often, 12)):
+        liked(QUESTION, chunk, by=3)
+        against = regular()
+        for _ in range(times):
+            rate(answered(QUESTION, [chunk], user=against), 1, "wrong_source")
+    feedback_round()
+    after = {boost.passage.chunk_id: boost.after for boost in Boost.objects.filter(kind="query")}
+    assert after[often.pk] == pytest.approx(after[once.pk], rel=0.001)
+    assert after[often.pk] > 1.0
+
+
 # ------------------------------------------------------------------------------------------------ by hand
 def test_a_boost_by_hand_holds_at_once_and_is_audited(staff: User) -> None:
     chunk = passage("Ten books.")
