@@ -2,11 +2,15 @@
 
 Each chat call waits for one of a few slots, then for its first token, then writes at a fixed speed. What it says is
 judged by shared words (`tests.ollama_answers`), so that the workflows decide as they would.
+
+    python -m benchmarks.paced_ollama --port 11434      as a server of its own, until it is ended
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import signal
 from dataclasses import replace
 
 from tests.ollama_server import Connection, OllamaServer, RecordedRequest, Reply
@@ -35,3 +39,27 @@ class PacedOllama(OllamaServer):
         self._slots = self._slots or asyncio.Semaphore(self._at_once)  # of the server's own loop
         async with self._slots:
             await super()._answer(request, connection)
+
+
+LONG_ANSWER = " ".join(f"Sentence {number} of the answer comes from the first passage [1]." for number in range(1, 13))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The paced model server, as a process of its own.")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--first-token-ms", type=float, default=60)
+    parser.add_argument("--tokens-per-s", type=float, default=40)
+    parser.add_argument("--at-once", type=int, default=8)
+    options = parser.parse_args()
+    server = PacedOllama(
+        first_token_s=options.first_token_ms / 1000, tokens_per_s=options.tokens_per_s, at_once=options.at_once
+    )
+    server.port = options.port
+    server.reply(structured=False, match="<passages>", text=LONG_ANSWER)
+    server.start()
+    signal.sigwait({signal.SIGTERM, signal.SIGINT})
+    server.stop()
+
+
+if __name__ == "__main__":
+    main()
