@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
 
-from ragsite.leases import Lease, LeaseLostError, hold
+from ragsite.leases import Lease, LeaseLostError, hold, run_out
 from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
 
@@ -60,6 +60,10 @@ def lease_take(lease: Lease) -> bool:
         return False
     lease.rows.bulk_create([WriteLease(space=lease.pk)], ignore_conflicts=True)
     return lease.take(holder=holder)
+
+
+def lease_is_held(space_key: str) -> bool:
+    return WriteLease.objects.filter(pk=space_key).exclude(run_out()).exists()
 
 
 def lease_release(lease: Lease) -> None:
