@@ -28,7 +28,7 @@ from ragsite.rag_settings import RagSettings
 from retrieval.analysis import query_text, terms_text
 from retrieval.evaluation.embeddings import KnownQueries, ModelsOfRun
 from retrieval.evaluation.memory_store import MemoryChunkStore
-from retrieval.index import MilvusIndex
+from retrieval.index import MilvusIndex, only_writer
 from retrieval.milvus_lite import ensure_server
 from retrieval.ports import SearchRequest, Vectors
 from retrieval.providers.registry import ModelRegistry
@@ -114,7 +114,7 @@ async def filled(
 ) -> AsyncIterator[tuple[HybridSearcher, SearchScope, str]]:
     """A searcher over the corpus, its scope, and the Milvus collection's name."""
     milvus = replace(settings.milvus, uri=uri, prefix=f"benchmark_{uuid.uuid4().hex[:8]}")
-    index = MilvusIndex(milvus, uri=uri, writer_lock=_only_writer)
+    index = MilvusIndex(milvus, uri=uri, writer_lock=only_writer)
     collection_id, space = str(uuid.uuid4()), MadeVectors.space
     ids = [str(uuid.UUID(int=at)) for at in range(len(corpus.texts))]
     chunks = [
@@ -142,11 +142,6 @@ async def filled(
         await index.drop(space)
         await index.close()
         await models.close()
-
-
-@asynccontextmanager
-async def _only_writer(space_key: str) -> AsyncIterator[None]:
-    yield
 
 
 async def measure(size: int, queries: int, settings: RagSettings, uri: str) -> list[dict[str, object]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ import pytest_asyncio
 
 from ragsite.rag_settings import MilvusSettings
 from retrieval.analysis import terms_text
-from retrieval.index import MilvusIndex
+from retrieval.index import MilvusIndex, only_writer
 from retrieval.milvus_lite import LiteServer
 from retrieval.values import EmbeddingSpace, IndexRow
 
@@ -47,15 +46,9 @@ def milvus(milvus_settings: MilvusSettings, rag_settings: Any) -> MilvusSettings
     return milvus_settings
 
 
-@contextlib.asynccontextmanager
-async def no_other_writer(space_key: str) -> AsyncIterator[None]:
-    """A writer lock for tests with one writer."""
-    yield
-
-
 @pytest_asyncio.fixture
 async def index(milvus_settings: MilvusSettings) -> AsyncIterator[MilvusIndex]:
-    index = MilvusIndex(milvus_settings, uri=milvus_settings.uri, writer_lock=no_other_writer)
+    index = MilvusIndex(milvus_settings, uri=milvus_settings.uri, writer_lock=only_writer)
     yield index
     await index.close()
 

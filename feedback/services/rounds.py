@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
-import socket
 import time
-import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from django.conf import settings
@@ -35,11 +32,13 @@ from feedback.services.forgetting import revisions_forget
 from feedback.services.guard import guard_measure
 from feedback.services.live import content_of, feedback_state
 from feedback.services.passages import passages_relocate
+from feedback.services.private_copy import private_copy
 from feedback.services.proposals import Proposal, ballot_load, proposal_make
 from feedback.services.question_vectors import questions_embed
 from feedback.services.revisions import revision_create, revision_go_live, revision_hold
 from ragsite.errors import ConflictError
-from retrieval.services.write_lease import lease_release, lease_renew, lease_take
+from ragsite.leases import Lease, LeaseLostError
+from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
 Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
@@ -72,6 +71,9 @@ class RoundOutcome:
         return {**asdict(self), "notes": list(self.notes)}
 
 
+BUSY = RoundOutcome(status="busy", reason="Another round is running.")
+
+
 class RoundLostError(ConflictError):
     """The round was stopped for so long that another one has taken over."""
 
@@ -82,25 +84,39 @@ class RoundLostError(ConflictError):
 def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
     """Draw the evidence of new ratings, and make a revision of what has changed.
 
-    by: who started it, None: the schedule. dry_run: the same, and then nothing of it is kept. Raises RoundLostError.
+    by: who started it, None: the schedule. dry_run: the same on a private copy, so that nothing is written and nobody
+    waits for it; a revision that it would make has no id and no number. Raises RoundLostError.
     """
     begun = time.monotonic()
+    if dry_run:
+        return _dry_run(by, begun)
     with _lease() as lease, _rare_collections():
         if lease is None:
-            return RoundOutcome(status="busy", reason="Another round is running.", dry_run=dry_run)
-        if dry_run:
-            with transaction.atomic():
-                outcome = _round(lease, by)
-                transaction.set_rollback(True)
-        else:
-            with _failure_told():
-                outcome = _round(lease, by)
-        spent = round((time.monotonic() - begun) * 1000)
-        outcome = RoundOutcome(**{**_fields(outcome), "dry_run": dry_run, "duration_ms": spent})
-        if not dry_run:
-            FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+            return BUSY
+        with _failure_told():
+            outcome = _round(lease.renew, by)
+        outcome = replace(outcome, duration_ms=_ms_since(begun))
+        FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
     logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
     return outcome
+
+
+def _dry_run(by: User | None, begun: float) -> RoundOutcome:
+    if lease_is_held(LEASE):
+        return replace(BUSY, dry_run=True)
+    with _rare_collections(), private_copy():
+        outcome = _round(_nothing, by)
+    if not Revision.objects.filter(pk=outcome.revision).exists():
+        outcome = replace(outcome, revision=None, number=None)
+    return replace(outcome, dry_run=True, duration_ms=_ms_since(begun))
+
+
+def _nothing() -> None:
+    """There is no lease to renew."""
+
+
+def _ms_since(begun: float) -> int:
+    return round((time.monotonic() - begun) * 1000)
 
 
 @contextmanager
@@ -108,7 +124,7 @@ def _failure_told() -> Iterator[None]:
     """Staff who look for the outcome find that there is none, also while the task queue shows nothing."""
     try:
         yield
-    except RoundLostError:
+    except (LeaseLostError, RoundLostError):
         raise  # the other round tells its own
     except Exception:
         at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
@@ -120,18 +136,14 @@ def _failure_told() -> Iterator[None]:
         raise
 
 
-def _fields(outcome: RoundOutcome) -> dict[str, Any]:
-    return {name: getattr(outcome, name) for name in RoundOutcome.__slots__}
-
-
 # ------------------------------------------------------------------------------------------------ its parts
-def _round(lease: _Lease, by: User | None) -> RoundOutcome:
+def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     state, laps = feedback_state(), _Laps()
-    gathered, not_embedded = _gather(state, lease, laps)
+    gathered, not_embedded = _gather(state, renew, laps)
     bursts, ballot = bursts_flag(ballot_load())
     laps.end("votes")
     notes = (f"some rated questions are compared by words alone: {not_embedded}",) if not_embedded else ()
-    lease.renew()
+    renew()
     done: dict[str, Any] = {
         "ratings": gathered.ratings, "evidence": gathered.evidence, "bursts": bursts, "notes": notes,
         "timings_ms": laps.ms,
@@ -142,15 +154,15 @@ def _round(lease: _Lease, by: User | None) -> RoundOutcome:
     proposal = proposal_make(ballot, live)
     del ballot
     laps.end("proposal")
-    lease.renew()
+    renew()
     done["counts"] = proposal.counts()
     if not proposal.changes:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
     revision = _waits_already(proposal)
     if revision is None:
-        report = guard_measure(proposal, live=live, report=lease.renew)
+        report = guard_measure(proposal, live=live, report=renew)
         laps.end("guard")
-        revision = _decide(proposal, report, gathered, state, lease, by)
+        revision = _decide(proposal, report, gathered, state, renew, by)
         laps.end("revision")
     return RoundOutcome(
         status=_outcome_status(revision), reason=revision.reason, revision=str(revision.pk), number=revision.number,
@@ -158,18 +170,18 @@ def _round(lease: _Lease, by: User | None) -> RoundOutcome:
     )  # fmt: skip
 
 
-def _gather(state: FeedbackState, lease: _Lease, laps: _Laps) -> tuple[Gathered, str]:
+def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tuple[Gathered, str]:
     """Evidence, passages and vectors brought up to date; why some questions could not be embedded, or nothing."""
     begun = timezone.now()
     # Passages that the first round makes are read in it, so only those of an earlier one that broke off may have moved.
     since = state.last_round_at or (None if RatedPassage.objects.exists() else begun)
     with room_for_many_rows():
-        gathered = evidence_gather(report=lease.renew)
+        gathered = evidence_gather(report=renew)
         laps.end("evidence")
         passages_relocate(since=since)
     FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
     laps.end("passages")
-    not_embedded = questions_embed(report=lease.renew)
+    not_embedded = questions_embed(report=renew)
     laps.end("vectors")
     return gathered, not_embedded
 
@@ -183,10 +195,15 @@ def _waits_already(proposal: Proposal) -> Revision | None:
 
 @transaction.atomic
 def _decide(
-    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, lease: _Lease, by: User | None
+    proposal: Proposal,
+    report: GuardReport,
+    gathered: Gathered,
+    state: FeedbackState,
+    renew: Callable[[], None],
+    by: User | None,
 ) -> Revision:
     """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
-    lease.renew()
+    renew()
     if feedback_state().live_id != state.live_id:
         raise RoundLostError("Another revision went live while this round was measured; start it again.")
     summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
@@ -234,24 +251,16 @@ def _rare_collections() -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------------------------ one at a time
-@dataclass(slots=True)
-class _Lease:
-    holder: str
-
-    def renew(self) -> None:
-        """Raises RoundLostError when another round has it by now."""
-        lease_s = settings.RAG.feedback.lease_s
-        if not lease_renew(space_key=LEASE, holder=self.holder, lease_s=lease_s):
-            raise RoundLostError
-
-
 @contextmanager
-def _lease() -> Iterator[_Lease | None]:
-    lease = _Lease(f"{socket.gethostname()[:50]}:{os.getpid()}:{uuid.uuid4().hex[:12]}")
-    if not lease_take(space_key=LEASE, holder=lease.holder, lease_s=settings.RAG.feedback.lease_s):
+def _lease() -> Iterator[Lease | None]:
+    """None where another round holds it. Raises RoundLostError out of a body whose lease is another round's by now."""
+    lease = space_lease(LEASE, seconds=settings.RAG.feedback.lease_s)
+    if not lease_take(lease):
         yield None
         return
     try:
         yield lease
+    except LeaseLostError as error:
+        raise RoundLostError from error
     finally:
-        lease_release(space_key=LEASE, holder=lease.holder)
+        lease_release(lease)

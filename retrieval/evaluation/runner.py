@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
@@ -18,7 +17,7 @@ from retrieval.evaluation.embeddings import EmbeddingCache
 from retrieval.evaluation.metrics import RECALL_DEPTH, by_best_chunk, latency, measure
 from retrieval.evaluation.stages import Stage, make_stages
 from retrieval.hierarchical import HierarchicalSearcher
-from retrieval.index import MilvusIndex
+from retrieval.index import MilvusIndex, only_writer
 from retrieval.ports import BoostSource
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search import HybridSearcher
@@ -69,7 +68,7 @@ async def evaluate(
     index = MilvusIndex(
         replace(settings.milvus, uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"),
         uri=uri,
-        writer_lock=_only_writer,
+        writer_lock=only_writer,
         k1=settings.search.bm25_k1,
         b=settings.search.bm25_b,
     )
@@ -92,12 +91,6 @@ async def evaluate(
         decisions=decisions,
         fallbacks=fallbacks,
     )
-
-
-@asynccontextmanager
-async def _only_writer(space_key: str) -> AsyncIterator[None]:
-    """Nobody else knows the collection's name."""
-    yield
 
 
 def _engine(collection: ThrowAwayCollection, settings: RagSettings, boosts: BoostSource | None) -> Engine:

@@ -5,6 +5,6 @@ pymilvus, whose import takes a second, is imported in a thread at the first use.
 """
 
 from retrieval.index.connection import import_client
-from retrieval.index.milvus import Generation, MilvusIndex
+from retrieval.index.milvus import Generation, MilvusIndex, WriteRight, only_writer
 
-__all__ = ["Generation", "MilvusIndex", "import_client"]
+__all__ = ["Generation", "MilvusIndex", "WriteRight", "import_client", "only_writer"]

@@ -13,7 +13,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,16 @@ from retrieval.index.schema import MAX_RESULTS, create_collection, entity
 from retrieval.ports import LegHit, Vectors
 from retrieval.values import EmbeddingSpace, IndexRow, Level, SearchFilters
 
-WriterLock = Callable[[str], AbstractAsyncContextManager[None]]
+
+class WriteRight(Protocol):
+    """What the holder of the writer lock has in hand."""
+
+    async def aensure(self) -> None:
+        """Right before each write. Raises what its lock turns into IndexUnavailableError, once the lock is lost."""
+        ...
+
+
+WriterLock = Callable[[str], AbstractAsyncContextManager[WriteRight]]
 DELETE_BATCH = 1_000
 CHARACTERS_OF_IDS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.:-"
 
@@ -39,11 +48,22 @@ class Generation:
     name: str
 
 
+class _OnlyWriter:
+    async def aensure(self) -> None:
+        """Nobody can take this over."""
+
+
+@contextlib.asynccontextmanager
+async def only_writer(space_key: str) -> AsyncIterator[WriteRight]:
+    """The writer lock for a collection whose name nobody else knows."""
+    yield _OnlyWriter()
+
+
 class MilvusIndex:
     """`retrieval.ports.ChunkIndex` on Milvus. Belongs to one event loop; opens its connection at the first call.
 
     uri: where Milvus listens, or a function that finds out; asked again whenever the connection is lost.
-    writer_lock: keeps other writers of a space out, across processes.
+    writer_lock: keeps other writers of a space out, across processes; asked again right before every write.
     k1, b: of BM25, fixed when a collection is made.
     """
 
@@ -67,14 +87,14 @@ class MilvusIndex:
         """Write rows (idempotent by chunk_id) and flush. Raises IndexUnavailableError."""
         if rows:
             alias = self.alias(space)
-            async with self._writer_lock(alias):
-                await self._ensure_collection(space)
+            async with self._writer_lock(alias) as right:
+                await self._ensure_collection(space, right)
                 try:
-                    await self._write(alias, rows)
+                    await self._write(right, alias, rows)
                 except MissingCollectionError:  # Milvus lost its data since we last looked
                     self._known.discard(alias)
-                    await self._ensure_collection(space)
-                    await self._write(alias, rows)
+                    await self._ensure_collection(space, right)
+                    await self._write(right, alias, rows)
 
     async def delete_chunks(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> None:
         await self._delete(space, _batches_of(chunk_ids))
@@ -88,27 +108,27 @@ class MilvusIndex:
     async def drop(self, space: EmbeddingSpace) -> None:
         """Remove the space with all its generations; for throw-away collections. Raises IndexUnavailableError."""
         alias = self.alias(space)
-        async with self._writer_lock(alias):
+        async with self._writer_lock(alias) as right:
             self._known.discard(alias)
             with contextlib.suppress(MissingCollectionError):
-                await self._do("drop_alias", alias)
-            await self._drop_generations(alias, keep="")
+                await self._change(right, "drop_alias", alias)
+            await self._drop_generations(right, alias, keep="")
 
-    async def _write(self, name: str, rows: Sequence[IndexRow]) -> None:
+    async def _write(self, right: WriteRight, name: str, rows: Sequence[IndexRow]) -> None:
         size = self._settings.write_batch_size
         for at in range(0, len(rows), size):
-            await self._do("upsert", name, [entity(row) for row in rows[at : at + size]], slow=True)
-        await self._do("flush", name, slow=True)
+            await self._change(right, "upsert", name, [entity(row) for row in rows[at : at + size]], slow=True)
+        await self._change(right, "flush", name, slow=True)
 
     async def _delete(self, space: EmbeddingSpace, expressions: Sequence[str]) -> None:
         if not expressions:
             return
         alias = self.alias(space)
-        async with self._writer_lock(alias):
+        async with self._writer_lock(alias) as right:
             with contextlib.suppress(MissingCollectionError):
                 for expression in expressions:
-                    await self._do("delete", alias, filter=expression, slow=True)
-                await self._do("flush", alias, slow=True)
+                    await self._change(right, "delete", alias, filter=expression, slow=True)
+                await self._change(right, "flush", alias, slow=True)
 
     # -------------------------------------------------------------------------------------------- reading
     async def count(self, space: EmbeddingSpace) -> int:
@@ -217,8 +237,8 @@ class MilvusIndex:
 
     async def write_generation(self, generation: Generation, rows: Sequence[IndexRow]) -> None:
         if rows:
-            async with self._writer_lock(generation.name):
-                await self._write(generation.name, rows)
+            async with self._writer_lock(generation.name) as right:
+                await self._write(right, generation.name, rows)
 
     async def generation_ids(self, generation: Generation) -> set[str]:
         return await self._ids(generation.name, "", "")
@@ -231,26 +251,26 @@ class MilvusIndex:
     @contextlib.asynccontextmanager
     async def swapping(self, generation: Generation) -> AsyncIterator[None]:
         """Hold the space's writers off for the last catching-up, then let searches see the new generation."""
-        async with self._writer_lock(generation.alias):
+        async with self._writer_lock(generation.alias) as right:
             yield
-            await self._swap(generation)
+            await self._swap(generation, right)
 
-    async def _swap(self, generation: Generation) -> None:
+    async def _swap(self, generation: Generation, right: WriteRight) -> None:
         current = await self._physical_name(generation.alias)
         await self._do("load_collection", generation.name, slow=True)
         if current != generation.name:
-            await self._do("alter_alias" if current else "create_alias", generation.name, generation.alias)
+            await self._change(right, "alter_alias" if current else "create_alias", generation.name, generation.alias)
         self._known.add(generation.alias)
-        await self._drop_generations(generation.alias, keep=generation.name)
+        await self._drop_generations(right, generation.alias, keep=generation.name)
 
-    async def _drop_generations(self, alias: str, *, keep: str) -> None:
+    async def _drop_generations(self, right: WriteRight, alias: str, *, keep: str) -> None:
         """The one before, and what a killed rebuild has left."""
         collections = await self._connection.call(
             lambda client: client.list_collections(timeout=self._settings.timeout_s)
         )
         for name in collections:
             if name.startswith(f"{alias}_g") and name != keep:
-                await self._do("drop_collection", name)
+                await self._change(right, "drop_collection", name)
 
     async def _physical_name(self, alias: str) -> str:
         try:
@@ -265,14 +285,14 @@ class MilvusIndex:
         digest = hashlib.sha256(space.model.encode()).hexdigest()[:6]
         return f"{self._settings.prefix}_{slug}_{space.dim}_{digest}"
 
-    async def _ensure_collection(self, space: EmbeddingSpace) -> None:
+    async def _ensure_collection(self, space: EmbeddingSpace, right: WriteRight) -> None:
         alias = self.alias(space)
         if alias in self._known:
             return
         if not await self._physical_name(alias):
             generation = Generation(space, alias, f"{alias}_g1")
             await self._create(generation, keep_existing=True)
-            await self._swap(generation)
+            await self._swap(generation, right)
         self._known.add(alias)
 
     async def _create(self, generation: Generation, *, keep_existing: bool) -> None:
@@ -286,6 +306,11 @@ class MilvusIndex:
                 keep_existing=keep_existing,
             )
         )
+
+    async def _change(self, right: WriteRight, method: str, name: str, *args: Any, **kwargs: Any) -> None:
+        """`_do`, as long as this process is the one that may write."""
+        await right.aensure()
+        await self._do(method, name, *args, **kwargs)
 
     async def _do(self, method: str, name: str, *args: Any, slow: bool = False, **kwargs: Any) -> Any:
         """Call a method of the client on a collection. Raises IndexUnavailableError, MissingCollectionError."""

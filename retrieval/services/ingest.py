@@ -16,7 +16,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -28,6 +28,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from ragsite.errors import UnsupportedFileError
+from ragsite.leases import LeaseLostError, hold
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
     DocumentUnreadableError,
@@ -55,13 +56,11 @@ from retrieval.services.index_rows import (
 )
 from retrieval.services.ingest_jobs import (
     Claim,
-    LeaseLostError,
     job_check,
     job_claim,
     job_fail,
     job_finish,
     job_give_back,
-    job_renew,
     job_wait,
 )
 from retrieval.values import EmbeddingSpace
@@ -111,13 +110,13 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
     busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
     """
-    holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:100]
+    holder = f"{socket.gethostname()[:80]}:{os.getpid()}"
     run = await sync_to_async(_begin)(document_id, holder, report)
     if run is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
     try:
-        async with _heartbeat(run.claim):
+        async with hold(run.claim.lease):
             return await _work(run)
     except (LeaseLostError, Document.DoesNotExist, Collection.DoesNotExist):
         logger.info("Document %s: taken over by another worker, or deleted", document_id)
@@ -145,25 +144,6 @@ async def _work(run: _Run) -> IngestOutcome:
         waits = await sync_to_async(job_wait)(claim=run.claim, reason=error.message)
         return "waiting" if waits else "failed"
     return "ready"
-
-
-@contextlib.asynccontextmanager
-async def _heartbeat(claim: Claim) -> AsyncIterator[None]:
-    """Keeps the lease while the body runs. A lost one is noticed at the body's next write."""
-
-    async def beat() -> None:
-        renewed = True
-        while renewed:
-            await asyncio.sleep(settings.RAG.ingest.lease_s / 3)
-            renewed = await sync_to_async(job_renew)(claim=claim)
-
-    task = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 @transaction.atomic
@@ -280,7 +260,10 @@ async def _embed(run: _Run) -> None:
 
 
 async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:
-    """Embed, analyse, write. The document's summary goes with its last batch: a write of its own costs a flush."""
+    """Embed, analyse, write. The document's summary goes with its last batch: a write of its own costs a flush.
+
+    Raises as `_embed`.
+    """
     document = chunks[0].document
     rows_of = [*chunks, summary_chunk(document, embedded=chunks[0].embedded)] if last and document.summary else chunks
     analysing = asyncio.create_task(asyncio.to_thread(row_terms, rows_of)) if space != LEXICAL_SPACE else None
@@ -292,6 +275,7 @@ async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Seque
     finally:
         if analysing is not None:
             analysing.cancel()
+    await run.claim.lease.aensure()
     with run.timed("index"):
         await engine.index.upsert(space, index_rows(document, rows_of, vectors, terms))
 

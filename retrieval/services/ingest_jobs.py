@@ -1,6 +1,6 @@
 """The rows of ingest jobs: who works on a document, until when, and what becomes of it.
 
-Every write names the holder, so that a worker whose lease ran out can change nothing any more.
+Every write names the token of the lease, so that a worker who lost it can change nothing any more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from ragsite.leases import Lease, run_out
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 
@@ -24,53 +25,41 @@ ERROR_CHARS = 500
 EXPIRED_PER_ROUND = 200
 
 
-class LeaseLostError(Exception):
-    """Another worker has taken the job over; this one stops."""
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a document until the lease runs out."""
+    """The right to work on a document until the lease of its job runs out; keep it with `leases.hold(claim.lease)`."""
 
     job_id: UUID
     document_id: UUID
-    holder: str
+    lease: Lease
 
 
 @transaction.atomic
 def job_claim(*, document_id: UUID | str, holder: str) -> Claim | None:
-    """Take the document's open job, if nobody holds it. A job that was given up too often fails here."""
-    job = (
-        IngestJob.objects.select_for_update()
-        .filter(document_id=document_id, state__in=(IngestJob.State.WAITING, IngestJob.State.RUNNING))
-        .first()
-    )
-    now = timezone.now()
-    if job is None or (job.state == IngestJob.State.RUNNING and job.lease_expires_at and job.lease_expires_at > now):
+    """Take the document's open job, if nobody holds it. A job that was given up too often fails here.
+
+    holder: host and process, for people.
+    """
+    open_jobs = IngestJob.objects.filter(state__in=(IngestJob.State.WAITING, IngestJob.State.RUNNING))
+    job = open_jobs.select_for_update().filter(document_id=document_id).first()
+    if job is None:
         return None
-    claim = Claim(job.pk, job.document_id, holder)
-    if job.attempts >= settings.RAG.ingest.max_attempts:
-        job.holder = holder
-        job.save(update_fields=["holder"])
+    claim = Claim(job.pk, job.document_id, Lease(open_jobs, job.pk, seconds=settings.RAG.ingest.lease_s))
+    given_up = job.attempts >= settings.RAG.ingest.max_attempts
+    attempts = job.attempts if given_up else job.attempts + 1
+    running = IngestJob.State.RUNNING
+    if not claim.lease.take(state=running, holder=holder, attempts=attempts, started_at=timezone.now()):
+        return None
+    if given_up:
         last = f" Last error: {job.error}" if job.error else ""
         job_fail(claim=claim, reason=f"Given up after {job.attempts} attempts that broke off.{last}")
         return None
-    job.state, job.holder, job.lease_expires_at = IngestJob.State.RUNNING, holder, now + _lease()
-    job.attempts += 1
-    job.started_at = now
-    job.save()
     return claim
-
-
-def job_renew(*, claim: Claim) -> bool:
-    """Prolong the lease. False: it is lost."""
-    return bool(_held(claim).update(lease_expires_at=timezone.now() + _lease()))
 
 
 def job_check(*, claim: Claim) -> None:
     """For use inside a transaction, before it writes. Raises LeaseLostError."""
-    if not _held(claim).select_for_update().exists():
-        raise LeaseLostError
+    claim.lease.check()
 
 
 @transaction.atomic
@@ -79,7 +68,7 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
 
     False: it has waited too often, and failed.
     """
-    job = _held(claim).select_for_update().first()
+    job = claim.lease.held().select_for_update().first()
     if job is None:
         return True
     ingest = settings.RAG.ingest
@@ -87,9 +76,7 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
         job_fail(claim=claim, reason=f"{reason} Given up after {job.waits} tries; upload the file again.")
         return False
     pause_s = min(ingest.retry_first_s * 2**job.waits, ingest.retry_last_s)
-    job.waits += 1
-    job.attempts = max(0, job.attempts - 1)
-    _release(job, reason, pause_s)
+    _give_back(claim, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
     Document.objects.filter(pk=claim.document_id).update(error=_cut(f"Waiting: {reason}"))
     return True
 
@@ -97,18 +84,15 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
 @transaction.atomic
 def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> None:
     """An attempt broke off. `counted=False`: on request, not through the document's fault."""
-    if job := _held(claim).select_for_update().first():
-        job.attempts -= 0 if counted else 1
-        _release(job, reason, settings.RAG.ingest.retry_first_s if counted else 0)
+    if job := claim.lease.held().select_for_update().first():
+        pause_s = settings.RAG.ingest.retry_first_s if counted else 0
+        _give_back(claim, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1))
 
 
 @transaction.atomic
 def job_fail(*, claim: Claim, reason: str) -> None:
     """For good: nothing but a new upload starts this document again."""
-    changed = IngestJob.objects.filter(pk=claim.job_id, holder=claim.holder).update(
-        state=IngestJob.State.FAILED, error=_cut(reason), lease_expires_at=None, finished_at=timezone.now()
-    )
-    if changed:
+    if claim.lease.release(state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()):
         Document.objects.filter(pk=claim.document_id).update(
             status=Document.Status.FAILED, error=_cut(reason), updated_at=timezone.now()
         )
@@ -118,13 +102,8 @@ def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) 
     """The document, locked by the caller's transaction, is ready: all its chunks are indexed."""
     document.status, document.progress, document.error = Document.Status.READY, 1.0, ""
     document.save(update_fields=["status", "progress", "error", "updated_at"])
-    _held(claim).update(
-        state=IngestJob.State.DONE,
-        error="",
-        lease_expires_at=None,
-        finished_at=timezone.now(),
-        timings_ms=timings_ms,
-    )
+    done = IngestJob.State.DONE
+    claim.lease.release(state=done, error="", finished_at=timezone.now(), timings_ms=timings_ms)
     collection_touch(collection_id=document.collection_id)
 
 
@@ -133,8 +112,7 @@ def jobs_to_resume() -> list[UUID]:
     """Documents whose worker died, whose message was lost, or whose pause is over; each is named once in a while."""
     now = timezone.now()
     open_jobs = IngestJob.objects.filter(
-        Q(state=IngestJob.State.RUNNING, lease_expires_at__lt=now)
-        | Q(state=IngestJob.State.RUNNING, lease_expires_at=None)
+        Q(run_out(at=now), state=IngestJob.State.RUNNING)
         | Q(state=IngestJob.State.WAITING, not_before__lt=now)
         | Q(state=IngestJob.State.WAITING, not_before=None),
     ).order_by("created_at")[:EXPIRED_PER_ROUND]
@@ -144,19 +122,9 @@ def jobs_to_resume() -> list[UUID]:
     return [document_id for _, document_id in found]
 
 
-def _held(claim: Claim) -> Any:
-    return IngestJob.objects.filter(pk=claim.job_id, holder=claim.holder, state=IngestJob.State.RUNNING)
-
-
-def _release(job: IngestJob, reason: str, pause_s: float) -> None:
-    job.state, job.holder, job.lease_expires_at = IngestJob.State.WAITING, "", None
-    job.not_before = timezone.now() + timedelta(seconds=pause_s)
-    job.error = _cut(reason)
-    job.save()
-
-
-def _lease() -> timedelta:
-    return timedelta(seconds=settings.RAG.ingest.lease_s)
+def _give_back(claim: Claim, reason: str, pause_s: float, **counts: int) -> None:
+    not_before = timezone.now() + timedelta(seconds=pause_s)
+    claim.lease.release(state=IngestJob.State.WAITING, holder="", not_before=not_before, error=_cut(reason), **counts)
 
 
 def _cut(text: str) -> str:

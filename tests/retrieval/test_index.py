@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +13,11 @@ import pytest
 from ragsite.rag_settings import MilvusSettings
 from retrieval.analysis import query_text
 from retrieval.errors import IndexUnavailableError
-from retrieval.index import MilvusIndex
+from retrieval.index import MilvusIndex, WriteRight, only_writer
 from retrieval.index.schema import MAX_TERMS_BYTES, backend_options, entity, index_options
 from retrieval.milvus_lite import LiteServer
 from retrieval.values import EmbeddingSpace, SearchFilters
-from tests.milvus import COLLECTION, SPACE, ids, no_other_writer, row, unit_vector
+from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 
 NONE = SearchFilters()
 
@@ -147,13 +149,13 @@ async def test_stored_vectors_can_be_read_back(index: MilvusIndex) -> None:
 
 
 async def test_without_a_server_the_error_says_so() -> None:
-    index = MilvusIndex(MilvusSettings(), uri="", writer_lock=no_other_writer)
+    index = MilvusIndex(MilvusSettings(), uri="", writer_lock=only_writer)
     with pytest.raises(IndexUnavailableError, match="No Milvus server is running"):
         await index.count(SPACE)
 
 
 async def test_a_dead_address_is_unavailable_not_empty() -> None:
-    index = MilvusIndex(MilvusSettings(connect_timeout_s=0.5), uri="http://127.0.0.1:9", writer_lock=no_other_writer)
+    index = MilvusIndex(MilvusSettings(connect_timeout_s=0.5), uri="http://127.0.0.1:9", writer_lock=only_writer)
     with pytest.raises(IndexUnavailableError):
         await index.ping()
     with pytest.raises(IndexUnavailableError):
@@ -167,7 +169,7 @@ async def test_a_killed_server_that_comes_back_elsewhere_is_found(tmp_path_facto
     try:
         server.start()
         server.wait_ready()
-        index = MilvusIndex(MilvusSettings(connect_timeout_s=1.0), uri=lambda: server.uri, writer_lock=no_other_writer)
+        index = MilvusIndex(MilvusSettings(connect_timeout_s=1.0), uri=lambda: server.uri, writer_lock=only_writer)
         kept = row("kept", 1)
         await index.upsert(SPACE, [kept])
         assert server.process is not None
@@ -185,6 +187,28 @@ async def test_a_killed_server_that_comes_back_elsewhere_is_found(tmp_path_facto
         await index.close()
     finally:
         server.stop()
+
+
+async def test_a_writer_asks_before_every_write_whether_it_still_may(milvus_settings: MilvusSettings) -> None:
+    class Right:
+        asked = 0
+
+        async def aensure(self) -> None:
+            self.asked += 1
+            if self.asked > 3:  # making the collection known, the first batch, its flush
+                raise IndexUnavailableError("taken over")
+
+    @asynccontextmanager
+    async def lock(_: str) -> AsyncIterator[WriteRight]:
+        yield right
+
+    right, own = Right(), replace(milvus_settings, write_batch_size=1)
+    index = MilvusIndex(own, uri=own.uri, writer_lock=lock)
+    await index.upsert(SPACE, [row("first")])
+    with pytest.raises(IndexUnavailableError, match="taken over"):
+        await index.upsert(SPACE, [row("second"), row("third")])
+    assert await index.count(SPACE) == 1
+    await index.close()
 
 
 def test_only_tokenizer_and_partitions_differ_between_backends() -> None:
@@ -211,7 +235,7 @@ async def test_bm25s_numbers_reach_milvus(milvus_settings: MilvusSettings) -> No
     scores = []
     for k1 in (0.1, 2.0):
         own = replace(milvus_settings, prefix=f"{milvus_settings.prefix}k{k1:.0f}")
-        index = MilvusIndex(own, uri=own.uri, writer_lock=no_other_writer, k1=k1, b=0.0)
+        index = MilvusIndex(own, uri=own.uri, writer_lock=only_writer, k1=k1, b=0.0)
         await index.upsert(SPACE, [row("apples apples apples"), row("pears")])
         found = await index.search_bm25(
             SPACE, [query_text("apples")], collection_ids=[COLLECTION], filters=NONE, limit=5
@@ -233,7 +257,7 @@ async def test_documents_written_one_by_one_rank_as_if_written_at_once(
     rankings = []
     for writes in ([rows], [[one] for one in rows]):
         own = replace(milvus_settings, prefix=f"{milvus_settings.prefix}w{len(writes)}")
-        index = MilvusIndex(own, uri=own.uri, writer_lock=no_other_writer)
+        index = MilvusIndex(own, uri=own.uri, writer_lock=only_writer)
         for write in writes:
             await index.upsert(SPACE, write)
         query = query_text("leave of absence form, or parking")

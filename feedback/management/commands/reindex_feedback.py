@@ -51,10 +51,10 @@ class Command(BaseCommand):
             )
         for note in outcome.notes:
             self.stdout.write(f"Note: {note}")
-        if outcome.number is None:
+        if outcome.status not in SAID:
             self.stdout.write(outcome.reason)
         else:
-            name = "A revision" if outcome.dry_run else f"Revision {outcome.number}"
+            name = "A revision" if outcome.number is None else f"Revision {outcome.number}"
             self.stdout.write(f"{name} {SAID[outcome.status]}: {outcome.reason}")
         if outcome.dry_run:
             self.stdout.write("Dry run: nothing was kept.")

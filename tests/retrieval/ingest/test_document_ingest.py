@@ -147,6 +147,24 @@ async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(mon
     assert (await open_job(document)).attempts == 2
 
 
+async def test_worker_whose_job_was_taken_over_stops_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, rag_settings: Callable[..., None]
+) -> None:
+    document = await add()
+    get_engine()  # keeps its settings
+    rag_settings(ingest={"lease_s": 0.15})
+
+    async def taken_over(call: int) -> None:
+        await IngestJob.objects.aupdate(lease_token=uuid.uuid4(), holder="other")
+        await asyncio.sleep(60)
+
+    before_upsert(monkeypatch, taken_over)
+    assert await document_ingest(document.pk) == "busy"
+    assert await indexed_ids(document) == set()
+    job = await open_job(document)
+    assert (job.state, job.holder, job.error) == ("running", "other", "")
+
+
 async def test_worker_killed_between_index_and_flag_writes_the_same_rows_again() -> None:
     document = await add()
     await document_ingest(document.pk)
@@ -360,7 +378,7 @@ async def test_worker_that_lost_its_lease_changes_nothing(monkeypatch: pytest.Mo
     document = await add()
 
     async def taken_over(call: int) -> None:
-        await IngestJob.objects.aupdate(holder="another")
+        await IngestJob.objects.aupdate(lease_token=uuid.uuid4(), holder="another")
 
     before_upsert(monkeypatch, taken_over)
     assert await document_ingest(document.pk) == "busy"

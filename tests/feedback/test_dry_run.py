@@ -1,0 +1,127 @@
+"""A dry run does all that a round does, and the database is only read."""
+
+from __future__ import annotations
+
+import json
+import threading
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import OperationalError, connection
+
+from feedback.models import Evidence, QuestionVector, Rating, Revision
+from feedback.services.private_copy import private_copy
+from feedback.services.rounds import RoundOutcome, feedback_round
+from retrieval.models import Chunk
+from tests.factories import CollectionFactory
+from tests.feedback.rated import answered, liked, passage, rate
+from tests.ollama_server import EMBED_DIM, EMBED_MODEL, OllamaServer
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+QUESTION = "How many books may I borrow?"
+
+
+@pytest.fixture(autouse=True)
+def site(online: OllamaServer, rag_settings: Any) -> None:
+    rag_settings(feedback={"recent_questions": 0})
+
+
+@pytest.fixture
+def chunk() -> Chunk:
+    return passage("Ten books.", collection=CollectionFactory(embedding_model=EMBED_MODEL, embedding_dim=EMBED_DIM))
+
+
+def contents() -> dict[str, list[tuple[Any, ...]]]:
+    return {
+        model.__name__: list(model._base_manager.order_by("pk").values_list())
+        for model in apps.get_models(include_auto_created=True)
+    }
+
+
+def compared(outcome: RoundOutcome) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in outcome.as_dict().items()
+        if name not in ("dry_run", "revision", "number", "timings_ms", "duration_ms")
+    }
+
+
+def test_the_database_is_as_it_was_and_the_round_that_follows_does_what_was_said(chunk: Chunk) -> None:
+    liked(QUESTION, chunk, by=2)
+    feedback_round()
+    liked(QUESTION, chunk, by=2, score=1, tags=("wrong_source",))
+    liked("Who may borrow?", chunk)
+    before = contents()
+    outcome = feedback_round(dry_run=True)
+    assert contents() == before
+    assert (outcome.ratings, outcome.status) == (3, "live")
+    assert compared(outcome) == compared(feedback_round())
+    assert QuestionVector.objects.count() == 2
+
+
+def test_others_write_while_a_dry_run_waits_for_a_model(chunk: Chunk, online: OllamaServer) -> None:
+    liked(QUESTION, chunk, by=2)
+    late = answered("Who may borrow?", [chunk])
+    online.reply(endpoint="embed", delay_s=1.0, times=1)
+    failures: list[Exception] = []
+
+    def write() -> None:
+        try:
+            assert wait_until(lambda: bool(online.embeds), within_s=20)
+            if connection.vendor == "sqlite":
+                with connection.cursor() as cursor:
+                    cursor.execute("PRAGMA busy_timeout = 100")  # less than the model takes
+            rate(late, 5)
+            Rating.objects.update(comment="Changed meanwhile.")
+        except Exception as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    outcome = feedback_round(dry_run=True)
+    thread.join()
+    assert (failures, outcome.ratings) == ([], 2)
+    assert Rating.objects.filter(comment="Changed meanwhile.").count() == 3
+
+
+def test_a_revision_that_is_not_kept_has_no_name(chunk: Chunk) -> None:
+    liked(QUESTION, chunk, by=2)
+    out = StringIO()
+    call_command("reindex_feedback", "--dry-run", "--json", stdout=out)
+    told = json.loads(out.getvalue())
+    assert (told["status"], told["revision"], told["number"]) == ("live", None, None)
+    out = StringIO()
+    call_command("reindex_feedback", "--dry-run", stdout=out)
+    assert "A revision is live" in out.getvalue()
+
+
+def test_a_revision_that_waits_already_is_named(chunk: Chunk, rag_settings: Any) -> None:
+    rag_settings(feedback={"auto_live": False})
+    liked(QUESTION, chunk, by=2)
+    feedback_round()
+    Revision.objects.update(status="held")
+    outcome = feedback_round(dry_run=True)
+    assert (outcome.status, outcome.revision) == ("held", str(Revision.objects.get().pk))
+
+
+def test_a_dry_run_that_breaks_off_leaves_the_real_tables_in_sight(chunk: Chunk) -> None:
+    liked(QUESTION, chunk, by=2)
+    feedback_round()
+    with pytest.raises(ZeroDivisionError), private_copy():
+        Evidence.objects.all().delete()
+        1 / 0  # noqa: B018
+    assert Evidence.objects.count() == 2
+
+
+def test_a_dry_run_whose_connection_is_lost_does_not_go_on_with_the_real_tables(chunk: Chunk) -> None:
+    liked(QUESTION, chunk, by=2)
+    with pytest.raises(OperationalError, match="start the dry run again"), private_copy():
+        connection.close()
+        Rating.objects.all().delete()
+    assert Rating.objects.count() == 2
