@@ -70,6 +70,9 @@ class Message(models.Model):
     error = models.JSONField(null=True, blank=True, help_text="{code, content} of a failed answer.")
     superseded = models.BooleanField(default=False, help_text="A regenerated answer took its place.")
     created_at = models.DateTimeField(auto_now_add=True)
+    run_id = models.UUIDField(
+        null=True, blank=True, editable=False, help_text="Of the run that may write it; empty once it has ended."
+    )
     heartbeat_at = models.DateTimeField(null=True, blank=True, help_text="Last sign of life of the run that writes it.")
     finished_at = models.DateTimeField(null=True, blank=True)
 

@@ -1,13 +1,18 @@
-"""What a run writes into the database while it goes and when it ends. Synchronous: call it off the event loop."""
+"""What a run writes into the database while it goes and when it ends. Synchronous: call it off the event loop.
+
+A row names the run that may write it. A run that showed no sign of life for a while is marked as interrupted, and may
+come back: it goes on as long as the row still names it. Whoever ends an answer in its place takes the name away.
+"""
 
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from chat.json_values import clean_json, clean_text
@@ -17,23 +22,35 @@ from retrieval import values
 from retrieval.trace import StepRecord
 
 STREAMING = Message.Status.STREAMING
+LOST_AFTER = 3  # times `stale_after_s`: then nobody waits any longer for a run to come back
 
 
-def answer_save_partial(*, message_id: uuid.UUID, text: str) -> bool:
-    """Store what has been written so far, and a sign of life. False: the answer is no longer being written."""
-    running = Message.objects.filter(pk=message_id, status=STREAMING)
-    return bool(running.update(text=clean_text(text), heartbeat_at=timezone.now()))
+def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
+    """Store what has been written so far, and a sign of life. False: the answer is no longer this run's to write."""
+    own = Message.objects.filter(pk=message_id, run_id=run_id)
+    values = {"text": clean_text(text), "heartbeat_at": timezone.now()}
+    if own.filter(status=STREAMING).update(**values):
+        return True
+    if not own.update(**values):
+        return False
+    try:  # it had been taken for dead
+        with transaction.atomic():
+            own.update(status=STREAMING, finished_at=None)
+    except IntegrityError:  # one_answer_at_once_per_session: another one was begun; this one shows when it ends
+        pass
+    return True
 
 
 @transaction.atomic
-def answer_finish(*, message_id: uuid.UUID, outcome: Outcome) -> bool:
+def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome) -> bool:
     """Store the whole answer at once: text, decision, sources, decision path, usage.
 
-    False where there is nothing to finish: the message was deleted, or is finished already.
+    False where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already.
     """
-    message = Message.objects.select_for_update().filter(pk=message_id, status=STREAMING).first()
+    message = Message.objects.select_for_update().filter(pk=message_id, run_id=run_id).first()
     if message is None:
         return False
+    message.run_id = None
     message.status = outcome.status
     message.text = clean_text(outcome.text)
     message.decision = outcome.decision
@@ -56,15 +73,45 @@ def answers_mark_interrupted(*, at_start: bool = False, **of: Any) -> int:
     """Mark the answers whose run has died: still `streaming`, but without a sign of life for `stale_after_s`.
 
     `of` narrows it by fields of Message. `at_start`: this process is the only one that runs answers and has just
-    begun, so every answer found streaming is an orphan, however fresh. Returns how many.
+    begun, so every answer found streaming is an orphan, however fresh, and no run will come back. Returns how many.
     """
     orphans = Message.objects.filter(status=STREAMING, **of)
-    if not at_start:
-        alive_since = timezone.now() - timedelta(seconds=settings.RAG.limits.stale_after_s)
-        orphans = orphans.exclude(heartbeat_at__gte=alive_since)
+    ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now()}
+    if at_start:
+        orphans = Message.objects.filter(Q(status=STREAMING) | _silent_run(), **of)
+        ended["run_id"] = None
+    else:
+        orphans = orphans.exclude(heartbeat_at__gte=_alive_since())
     if not orphans.exists():  # the usual case costs no write lock
         return 0
-    return orphans.update(status=Message.Status.INTERRUPTED, finished_at=timezone.now())
+    return orphans.update(**ended)
+
+
+def answer_stop_silent(*, message_id: uuid.UUID) -> bool:
+    """Stop an answer whose run can't be told to: it has shown no sign of life, and is refused should it come back."""
+    unheard = Q(status=STREAMING) & ~Q(heartbeat_at__gte=_alive_since())
+    silent = Message.objects.filter(unheard | _silent_run(), pk=message_id)
+    return bool(silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), run_id=None))
+
+
+def answer_has_ended(message_id: uuid.UUID) -> bool:
+    """Whether nothing more is to be waited for: the answer is finished, gone, or its run has been silent for long."""
+    row = Message.objects.filter(pk=message_id).values_list("status", "run_id", "heartbeat_at").first()
+    if row is None:
+        return True
+    status, run_id, heartbeat_at = row
+    if run_id is None:
+        return bool(status != STREAMING)
+    return heartbeat_at is None or heartbeat_at < _alive_since(LOST_AFTER)
+
+
+def _silent_run() -> Q:
+    """Marked as interrupted, while the run that wrote it may still come back."""
+    return Q(status=Message.Status.INTERRUPTED, run_id__isnull=False)
+
+
+def _alive_since(times: int = 1) -> datetime:
+    return timezone.now() - times * timedelta(seconds=settings.RAG.limits.stale_after_s)
 
 
 def _source_row(message: Message, source: values.Source) -> Source:

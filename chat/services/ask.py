@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
@@ -94,8 +94,10 @@ def _prepare(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment
         raise AnswerInProgressError from error
     asked = message.reply_to
     assert asked is not None
+    assert message.run_id is not None
     return Assignment(
         message_id=message.pk,
+        run_id=message.run_id,
         session_id=message.session_id,
         user_message_id=asked.pk,
         workflow=message.workflow,
@@ -145,7 +147,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Mess
     session.save()
     if regenerated:
         asked = regenerated.reply_to
-        Message.objects.filter(session=session, reply_to=asked).update(superseded=True)
+        Message.objects.filter(session=session, reply_to=asked).update(superseded=True, run_id=None)
     else:
         asked = Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(ask.text))
     return Message.objects.create(
@@ -155,6 +157,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Mess
         status=Message.Status.STREAMING,
         workflow=ask.workflow,
         request=ask.request(),
+        run_id=uuid4(),
         heartbeat_at=timezone.now(),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import uuid
 from typing import Any
 
 import pytest
@@ -41,7 +42,8 @@ async def test_partial_text_is_saved_while_the_answer_is_written(
 
 async def test_partial_save_never_touches_a_finished_answer() -> None:
     message = await sync_to_async(MessageFactory)(text="The whole.")
-    assert await sync_to_async(answer_save_partial)(message_id=message.pk, text="The") is False
+    saved = await sync_to_async(answer_save_partial)(message_id=message.pk, run_id=uuid.uuid4(), text="The")
+    assert saved is False
     await message.arefresh_from_db()
     assert message.text == "The whole."
 
