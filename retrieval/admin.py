@@ -228,9 +228,9 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(WriteLease)
 class WriteLeaseAdmin(ReadOnlyAdmin, admin.ModelAdmin):
-    list_display = ["space", "holder", "expires_at"]
+    list_display = ["space", "holder", "lease_expires_at"]
     search_fields = ["space", "holder"]
-    date_hierarchy = "expires_at"
+    date_hierarchy = "lease_expires_at"
 
 
 @admin.register(MemoryOwner)

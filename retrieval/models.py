@@ -14,6 +14,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import Q
 
+from ragsite.leases import Leased
+
 name_validator = RegexValidator(
     r"^[\w][\w .\-]{0,99}\Z", "Use letters, digits, spaces, dots, dashes and underscores; 100 characters at most."
 )
@@ -157,7 +159,7 @@ class Chunk(models.Model):
         return f"{self.document_id}:{self.seq}"
 
 
-class IngestJob(models.Model):
+class IngestJob(Leased):
     """Work on one document.
 
     The row, not the queue's message, is what survives: a job whose lease ran out is taken over.
@@ -173,8 +175,7 @@ class IngestJob(models.Model):
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs")
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
-    holder = models.CharField(max_length=100, blank=True)
-    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    holder = models.CharField(max_length=100, blank=True, help_text="Host and process, for people.")
     waits = models.PositiveSmallIntegerField(default=0, help_text="Times it stood back because a server was away.")
     not_before = models.DateTimeField(null=True, blank=True, help_text="A waiting job is not queued again before this.")
     error = models.CharField(max_length=500, blank=True)
@@ -196,12 +197,11 @@ class IngestJob(models.Model):
         return f"{self.document_id} {self.state}"
 
 
-class WriteLease(models.Model):
+class WriteLease(Leased):
     """The one writer of an embedding space (Milvus Lite loses concurrent writers' rows at a kill)."""
 
     space = models.CharField(max_length=255, primary_key=True)
-    holder = models.CharField(max_length=100)
-    expires_at = models.DateTimeField()
+    holder = models.CharField(max_length=100, help_text="Host and process, for people.")
 
     def __str__(self) -> str:
         return f"{self.space} held by {self.holder}"

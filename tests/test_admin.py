@@ -73,7 +73,7 @@ def one_of_each(text: str = "Plain text.") -> dict[type[Model], Any]:
     step = DecisionStepFactory(message=message, summary=text, detail={"variants": [text]})
     rating = RatingFactory(message=message, score=1, comment=text, tags=["outdated"])
     RatingFactory(message=message, source=source, score=2, comment=text)
-    lease = WriteLease.objects.create(space="lexical", holder=text[:100], expires_at=message.created_at)
+    lease = WriteLease.objects.create(space="lexical", holder=text[:100], lease_expires_at=message.created_at)
     return {
         Session: session, Message: message, Source: source, DecisionStep: step, Rating: rating,
         Collection: document.collection, Document: document, Chunk: chunk,

@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
-import socket
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -39,7 +36,8 @@ from feedback.services.proposals import Proposal, ballot_load, proposal_make
 from feedback.services.question_vectors import questions_embed
 from feedback.services.revisions import revision_create, revision_go_live, revision_hold
 from ragsite.errors import ConflictError
-from retrieval.services.write_lease import lease_release, lease_renew, lease_take
+from ragsite.leases import Lease, LeaseLostError
+from retrieval.services.write_lease import lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
 Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
@@ -108,7 +106,7 @@ def _failure_told() -> Iterator[None]:
     """Staff who look for the outcome find that there is none, also while the task queue shows nothing."""
     try:
         yield
-    except RoundLostError:
+    except (LeaseLostError, RoundLostError):
         raise  # the other round tells its own
     except Exception:
         at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
@@ -125,7 +123,7 @@ def _fields(outcome: RoundOutcome) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ its parts
-def _round(lease: _Lease, by: User | None) -> RoundOutcome:
+def _round(lease: Lease, by: User | None) -> RoundOutcome:
     state, laps = feedback_state(), _Laps()
     gathered, not_embedded = _gather(state, lease, laps)
     bursts, ballot = bursts_flag(ballot_load())
@@ -158,7 +156,7 @@ def _round(lease: _Lease, by: User | None) -> RoundOutcome:
     )  # fmt: skip
 
 
-def _gather(state: FeedbackState, lease: _Lease, laps: _Laps) -> tuple[Gathered, str]:
+def _gather(state: FeedbackState, lease: Lease, laps: _Laps) -> tuple[Gathered, str]:
     """Evidence, passages and vectors brought up to date; why some questions could not be embedded, or nothing."""
     begun = timezone.now()
     # Passages that the first round makes are read in it, so only those of an earlier one that broke off may have moved.
@@ -183,7 +181,7 @@ def _waits_already(proposal: Proposal) -> Revision | None:
 
 @transaction.atomic
 def _decide(
-    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, lease: _Lease, by: User | None
+    proposal: Proposal, report: GuardReport, gathered: Gathered, state: FeedbackState, lease: Lease, by: User | None
 ) -> Revision:
     """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
     lease.renew()
@@ -234,24 +232,16 @@ def _rare_collections() -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------------------------ one at a time
-@dataclass(slots=True)
-class _Lease:
-    holder: str
-
-    def renew(self) -> None:
-        """Raises RoundLostError when another round has it by now."""
-        lease_s = settings.RAG.feedback.lease_s
-        if not lease_renew(space_key=LEASE, holder=self.holder, lease_s=lease_s):
-            raise RoundLostError
-
-
 @contextmanager
-def _lease() -> Iterator[_Lease | None]:
-    lease = _Lease(f"{socket.gethostname()[:50]}:{os.getpid()}:{uuid.uuid4().hex[:12]}")
-    if not lease_take(space_key=LEASE, holder=lease.holder, lease_s=settings.RAG.feedback.lease_s):
+def _lease() -> Iterator[Lease | None]:
+    """None where another round holds it. Raises RoundLostError out of a body whose lease is another round's by now."""
+    lease = space_lease(LEASE, seconds=settings.RAG.feedback.lease_s)
+    if not lease_take(lease):
         yield None
         return
     try:
         yield lease
+    except LeaseLostError as error:
+        raise RoundLostError from error
     finally:
-        lease_release(space_key=LEASE, holder=lease.holder)
+        lease_release(lease)

@@ -24,7 +24,7 @@ from feedback.services.revisions import feedback_freeze, revision_go_live, revis
 from feedback.services.rounds import RoundOutcome, feedback_round
 from feedback.tasks import reindex_feedback
 from ragsite.errors import ConflictError, InvalidInputError
-from retrieval.services.write_lease import lease_take
+from retrieval.services.write_lease import lease_take, space_lease
 from tests.factories import UserFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular
 
@@ -121,7 +121,7 @@ def test_a_dry_run_keeps_nothing() -> None:
 
 
 def test_only_one_round_runs_at_a_time() -> None:
-    lease_take(space_key=rounds.LEASE, holder="another", lease_s=60)
+    lease_take(space_lease(rounds.LEASE, seconds=60))
     liked(QUESTION, passage("Ten books."))
     assert feedback_round().status == "busy"
     assert not Evidence.objects.exists()
@@ -137,7 +137,7 @@ def test_the_round_of_a_killed_worker_is_taken_over_and_finished(monkeypatch: py
         raise KilledError
 
     with monkeypatch.context() as patch:
-        patch.setattr(rounds, "lease_release", lambda **_: None)  # a killed process gives nothing back
+        patch.setattr(rounds, "lease_release", lambda _: None)  # a killed process gives nothing back
         patch.setattr(rounds, "guard_measure", killed)
         with pytest.raises(KilledError):
             feedback_round()
@@ -151,7 +151,7 @@ def test_the_round_of_a_killed_worker_is_taken_over_and_finished(monkeypatch: py
 def _lease_runs_out() -> None:
     from retrieval.models import WriteLease
 
-    WriteLease.objects.filter(space=rounds.LEASE).update(expires_at=timezone.now() - timedelta(seconds=1))
+    WriteLease.objects.filter(space=rounds.LEASE).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
 
 def test_a_round_whose_revision_could_not_be_stored_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,13 @@ from django.utils import timezone
 
 from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
-from retrieval.services.write_lease import lease_renew, lease_take, write_lease
+from retrieval.services.write_lease import write_lease
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def take_over() -> None:
+    await WriteLease.objects.aupdate(lease_token="00000000-0000-4000-8000-000000000000", holder="other")
 
 
 async def test_writers_of_a_space_take_turns() -> None:
@@ -43,16 +47,33 @@ async def test_waiting_has_an_end() -> None:
 
 
 async def test_the_lease_of_a_killed_writer_is_taken_over() -> None:
-    await WriteLease.objects.acreate(space="space", holder="dead", expires_at=timezone.now() - timedelta(seconds=1))
+    over = timezone.now() - timedelta(seconds=1)
+    await WriteLease.objects.acreate(space="space", holder="dead", lease_expires_at=over)
     async with write_lease("space", wait_s=0):
         assert (await WriteLease.objects.aget(space="space")).holder != "dead"
 
 
+async def test_a_lease_from_before_the_tokens_is_waited_for() -> None:
+    ends = timezone.now() + timedelta(seconds=30)
+    await WriteLease.objects.acreate(space="space", holder="old version", lease_expires_at=ends)
+    with pytest.raises(IndexUnavailableError, match="busy"):
+        async with write_lease("space", wait_s=0.05):
+            pass
+
+
 async def test_a_long_write_keeps_its_lease() -> None:
     async with write_lease("space", lease_s=0.15):
-        first = (await WriteLease.objects.aget(space="space")).expires_at
+        first = (await WriteLease.objects.aget(space="space")).lease_expires_at
         await asyncio.sleep(0.12)
-        assert (await WriteLease.objects.aget(space="space")).expires_at > first
+        assert (await WriteLease.objects.aget(space="space")).lease_expires_at > first
+
+
+async def test_a_writer_that_lost_its_lease_stops() -> None:
+    with pytest.raises(IndexUnavailableError, match="Another process"):
+        async with write_lease("space", lease_s=0.15):
+            await take_over()
+            await asyncio.sleep(60)
+    assert (await WriteLease.objects.aget()).holder == "other"
 
 
 async def test_the_lease_is_given_back_after_an_error() -> None:
@@ -60,10 +81,3 @@ async def test_the_lease_is_given_back_after_an_error() -> None:
         async with write_lease("space"):
             raise ValueError("broken")
     assert not await WriteLease.objects.aexists()
-
-
-def test_only_the_holder_can_renew() -> None:
-    assert lease_take(space_key="space", holder="me", lease_s=5)
-    assert not lease_take(space_key="space", holder="other", lease_s=5)
-    assert not lease_renew(space_key="space", holder="other", lease_s=5)
-    assert lease_renew(space_key="space", holder="me", lease_s=5)

@@ -1,0 +1,207 @@
+"""One holder at a time, and none that writes after its time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from ragsite.leases import Lease, LeaseLostError, hold, run_out
+from retrieval.models import WriteLease
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROWS = WriteLease.objects
+
+
+@pytest.fixture
+def row() -> WriteLease:
+    return ROWS.create(space="space", holder="")
+
+
+def lease(seconds: float = 5.0, **options: Any) -> Lease:
+    return Lease(ROWS.all(), "space", seconds=seconds, **options)
+
+
+def take_over() -> None:
+    """As another process does it once the time of the holder is over."""
+    ROWS.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    assert lease().take(holder="other")
+
+
+@contextlib.asynccontextmanager
+async def database_away() -> AsyncIterator[None]:
+    def away(*_: Any) -> None:
+        raise OperationalError("server closed the connection unexpectedly")
+
+    wrappers = await sync_to_async(lambda: connection.execute_wrappers)()  # of the thread that speaks to the database
+    wrappers.append(away)
+    try:
+        yield
+    finally:
+        wrappers.remove(away)
+
+
+# ------------------------------------------------------------------------------------------------ the row
+def test_one_of_two_takes_a_row(row: WriteLease) -> None:
+    assert lease().take(holder="one")
+    assert not lease().take(holder="two")
+    assert ROWS.get().holder == "one"
+
+
+def test_a_lease_that_ran_out_is_taken_over(row: WriteLease) -> None:
+    mine = lease()
+    assert mine.take()
+    take_over()
+    with pytest.raises(LeaseLostError):
+        mine.renew(holder="me again")
+    assert ROWS.get().holder == "other"
+
+
+def test_one_that_ran_out_goes_on_while_nobody_else_took_the_row(row: WriteLease) -> None:
+    mine = lease()
+    assert mine.take()
+    ROWS.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    mine.renew(holder="late")
+    assert not lease().take() and ROWS.get().holder == "late"
+
+
+def test_a_take_whose_reply_was_lost_can_be_repeated(row: WriteLease) -> None:
+    mine = lease()
+    assert mine.take() and mine.take()
+    assert lease(token=mine.token).take()
+
+
+def test_a_late_holder_cannot_write(row: WriteLease) -> None:
+    mine = lease()
+    assert mine.take(holder="me")
+    take_over()
+    with pytest.raises(LeaseLostError), transaction.atomic():
+        mine.check()
+    assert not mine.release(holder="")
+    assert not mine.held().update(holder="me") and ROWS.get().holder == "other"
+
+
+def test_the_check_locks_the_row(row: WriteLease) -> None:
+    mine = lease()
+    assert mine.take()
+    with (
+        transaction.atomic(),
+        CaptureQueriesContext(
+            connection,
+        ) as queries,
+    ):
+        mine.check()
+    assert ("FOR UPDATE" in queries[0]["sql"]) == connection.features.has_select_for_update
+
+
+def test_a_row_given_back_is_free(row: WriteLease) -> None:
+    mine = lease()
+    assert mine.take() and mine.release(holder="done")
+    assert ROWS.filter(run_out()).get().holder == "done"
+    assert lease().take()
+
+
+def test_a_row_made_with_a_lease_is_held() -> None:
+    mine = lease()
+    ROWS.create(space="space", holder="me", **mine.columns())
+    assert not ROWS.filter(run_out()).exists() and not lease().take()
+    mine.renew()
+
+
+def test_rows_that_are_left_out_cannot_be_held(row: WriteLease) -> None:
+    mine = Lease(ROWS.filter(holder=""), "space", seconds=5)
+    assert mine.take()
+    ROWS.update(holder="finished")
+    with pytest.raises(LeaseLostError):
+        mine.renew()
+
+
+# ------------------------------------------------------------------------------------------------ while it is held
+async def test_a_long_body_keeps_its_lease(row: WriteLease) -> None:
+    mine = lease(0.15)
+    assert await sync_to_async(mine.take)()
+    async with hold(mine):
+        await asyncio.sleep(0.3)
+        assert not await ROWS.filter(run_out()).aexists()
+
+
+async def test_a_lost_lease_ends_the_body(row: WriteLease) -> None:
+    mine, ended = lease(0.15), False
+    assert await sync_to_async(mine.take)()
+    with pytest.raises(LeaseLostError):
+        async with hold(mine):
+            await sync_to_async(take_over)()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                ended = True
+                raise
+    assert ended and not asyncio.current_task().cancelling()  # type: ignore[union-attr]
+
+
+async def test_a_body_that_swallows_its_end_is_told_all_the_same(row: WriteLease) -> None:
+    mine = lease(0.15)
+    assert await sync_to_async(mine.take)()
+    with pytest.raises(LeaseLostError):
+        async with hold(mine):
+            await sync_to_async(take_over)()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+
+async def test_a_database_that_is_away_for_a_moment_costs_nothing(row: WriteLease) -> None:
+    mine = lease(3.0)
+    assert await sync_to_async(mine.take)()
+    async with hold(mine):
+        async with database_away():
+            await asyncio.sleep(1.1)
+        await asyncio.sleep(0.6)
+        assert mine.remaining_s() > 2.0
+
+
+async def test_a_database_that_stays_away_ends_the_body(row: WriteLease) -> None:
+    mine = lease(0.3)
+    assert await sync_to_async(mine.take)()
+    with pytest.raises(LeaseLostError) as raised:
+        async with database_away(), hold(mine):
+            await asyncio.sleep(60)
+    assert isinstance(raised.value.__cause__, OperationalError)
+
+
+async def test_a_stopped_process_notices_before_it_writes(row: WriteLease) -> None:
+    mine, written = lease(0.1), False
+    assert await sync_to_async(mine.take)()
+    with pytest.raises(LeaseLostError):
+        async with hold(mine):
+            await sync_to_async(take_over)()
+            time.sleep(0.2)  # nothing of this process runs, as after SIGSTOP
+            await mine.aensure()
+            written = True
+    assert not written
+
+
+async def test_a_stall_alone_loses_nothing(row: WriteLease) -> None:
+    mine = lease(0.1)
+    assert await sync_to_async(mine.take)()
+    async with hold(mine):
+        time.sleep(0.2)
+        await asyncio.sleep(0.05)
+        await mine.aensure()
+    assert await sync_to_async(mine.release)()
+
+
+async def test_the_bodys_own_errors_come_out_as_they_are(row: WriteLease) -> None:
+    mine = lease()
+    assert await sync_to_async(mine.take)()
+    with pytest.raises(TimeoutError):
+        async with hold(mine), asyncio.timeout(0.01):
+            await asyncio.sleep(60)
