@@ -1,13 +1,13 @@
 """What a run writes into the database while it goes and when it ends. Synchronous: call it off the event loop.
 
-A row names the run that may write it. A run that showed no sign of life for a while is marked as interrupted, and may
-come back: it goes on as long as the row still names it. Whoever ends an answer in its place takes the name away.
+A row is leased to the run that may write it. A run that showed no sign of life for a while is marked as interrupted,
+and may come back: it goes on as long as the row still has its token. Whoever ends an answer in its place takes it away.
 """
 
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -18,24 +18,39 @@ from django.utils import timezone
 from chat.json_values import clean_json, clean_text
 from chat.models import DecisionStep, Message, Session, Source
 from chat.outcome import Outcome
+from ragsite.leases import Lease, LeaseLostError, run_out
 from retrieval import values
 from retrieval.trace import StepRecord
 
 STREAMING = Message.Status.STREAMING
+UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
 LOST_AFTER = 3  # times `stale_after_s`: then nobody waits any longer for a run to come back
+
+
+def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **of: Any) -> Lease:
+    """The right of a run to write an answer; `of` narrows it by fields of Message. Without `run_id`: of a new run."""
+    seconds = settings.RAG.limits.stale_after_s
+    return Lease(Message.objects.filter(**of), message_id, seconds=seconds, token=run_id)
 
 
 def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
     """Store what has been written so far, and a sign of life. False: the answer is no longer this run's to write."""
-    own = Message.objects.filter(pk=message_id, run_id=run_id)
-    values = {"text": clean_text(text), "heartbeat_at": timezone.now()}
-    if own.filter(status=STREAMING).update(**values):
-        return True
-    if not own.update(**values):
+    text = clean_text(text)
+    try:
+        answer_lease(message_id, run_id=run_id, status=STREAMING).renew(text=text)
+    except LeaseLostError:
+        return _save_taken_for_dead(answer_lease(message_id, run_id=run_id), text)
+    return True
+
+
+def _save_taken_for_dead(lease: Lease, text: str) -> bool:
+    try:
+        lease.renew(text=text)
+    except LeaseLostError:
         return False
-    try:  # it had been taken for dead
+    try:
         with transaction.atomic():
-            own.update(status=STREAMING, finished_at=None)
+            lease.held().update(status=STREAMING, finished_at=None)
     except IntegrityError:  # one_answer_at_once_per_session: another one was begun; this one shows when it ends
         pass
     return True
@@ -47,10 +62,10 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
 
     False where it is not this run's to finish: deleted, stopped elsewhere, asked again, or finished already.
     """
-    message = Message.objects.select_for_update().filter(pk=message_id, run_id=run_id).first()
+    message = answer_lease(message_id, run_id=run_id).held().select_for_update().first()
     if message is None:
         return False
-    message.run_id = None
+    message.lease_token = message.lease_expires_at = None
     message.status = outcome.status
     message.text = clean_text(outcome.text)
     message.decision = outcome.decision
@@ -61,7 +76,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.usage = clean_json(outcome.usage)
     message.degraded = clean_json(outcome.degraded)
     message.error = outcome.failure.as_dict() if outcome.failure else None
-    message.finished_at = message.heartbeat_at = timezone.now()
+    message.finished_at = timezone.now()
     message.save()
     Source.objects.bulk_create(_source_row(message, source) for source in outcome.sources)
     DecisionStep.objects.bulk_create(_step_row(message, step) for step in outcome.steps)
@@ -75,13 +90,12 @@ def answers_mark_interrupted(*, at_start: bool = False, **of: Any) -> int:
     `of` narrows it by fields of Message. `at_start`: this process is the only one that runs answers and has just
     begun, so every answer found streaming is an orphan, however fresh, and no run will come back. Returns how many.
     """
-    orphans = Message.objects.filter(status=STREAMING, **of)
     ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now()}
     if at_start:
         orphans = Message.objects.filter(Q(status=STREAMING) | _silent_run(), **of)
-        ended["run_id"] = None
+        ended |= UNLEASED
     else:
-        orphans = orphans.exclude(heartbeat_at__gte=_alive_since())
+        orphans = Message.objects.filter(run_out(), status=STREAMING, **of)
     if not orphans.exists():  # the usual case costs no write lock
         return 0
     return orphans.update(**ended)
@@ -89,29 +103,24 @@ def answers_mark_interrupted(*, at_start: bool = False, **of: Any) -> int:
 
 def answer_stop_silent(*, message_id: uuid.UUID) -> bool:
     """Stop an answer whose run can't be told to: it has shown no sign of life, and is refused should it come back."""
-    unheard = Q(status=STREAMING) & ~Q(heartbeat_at__gte=_alive_since())
-    silent = Message.objects.filter(unheard | _silent_run(), pk=message_id)
-    return bool(silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), run_id=None))
+    silent = Message.objects.filter(Q(status=STREAMING) | _silent_run(), run_out(), pk=message_id)
+    return bool(silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), **UNLEASED))
 
 
 def answer_has_ended(message_id: uuid.UUID) -> bool:
     """Whether nothing more is to be waited for: the answer is finished, gone, or its run has been silent for long."""
-    row = Message.objects.filter(pk=message_id).values_list("status", "run_id", "heartbeat_at").first()
+    row = Message.objects.filter(pk=message_id).values_list("status", "lease_token", "lease_expires_at").first()
     if row is None:
         return True
-    status, run_id, heartbeat_at = row
-    if run_id is None:
+    status, run_id, expires_at = row
+    if run_id is None or expires_at is None:
         return bool(status != STREAMING)
-    return heartbeat_at is None or heartbeat_at < _alive_since(LOST_AFTER)
+    return bool(expires_at < timezone.now() - (LOST_AFTER - 1) * timedelta(seconds=settings.RAG.limits.stale_after_s))
 
 
 def _silent_run() -> Q:
     """Marked as interrupted, while the run that wrote it may still come back."""
-    return Q(status=Message.Status.INTERRUPTED, run_id__isnull=False)
-
-
-def _alive_since(times: int = 1) -> datetime:
-    return timezone.now() - times * timedelta(seconds=settings.RAG.limits.stale_after_s)
+    return Q(status=Message.Status.INTERRUPTED, lease_token__isnull=False)
 
 
 def _source_row(message: Message, source: values.Source) -> Source:

@@ -29,7 +29,7 @@ async def message_stop(*, user: User, message_id: UUID) -> None:
     Raises MessageNotFoundError.
     """
     message = await database_call(selectors.message_get, user=user, message_id=message_id)
-    if message.status == Message.Status.STREAMING or message.run_id:
+    if message.status == Message.Status.STREAMING or message.lease_token:
         await run_stop(message_id)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -31,11 +32,11 @@ async def test_partial_text_is_saved_while_the_answer_is_written(
     limits(save_every_s=0.02)
     workflow.hold(1)
     started = await api.begin()
-    began = (await Message.objects.aget(pk=started["message_id"])).heartbeat_at
+    began = (await Message.objects.aget(pk=started["message_id"])).lease_expires_at
 
     async def is_saved() -> bool:
         message = await Message.objects.aget(pk=started["message_id"])
-        return message.text == "Undergraduates may " and message.heartbeat_at > began
+        return message.text == "Undergraduates may " and message.lease_expires_at > began
 
     await eventually(is_saved)
 
@@ -134,7 +135,7 @@ async def test_database_error_at_the_end_still_ends_the_stream(
 async def test_start_of_the_server_marks_the_answers_of_a_killed_one() -> None:
     session = await sync_to_async(SessionFactory)()
     message = await sync_to_async(MessageFactory)(
-        session=session, status="streaming", text="Half an", heartbeat_at=timezone.now()
+        session=session, status="streaming", text="Half an", lease_expires_at=timezone.now() + timedelta(minutes=1)
     )
     sent: list[str] = []
     received: asyncio.Queue[dict[str, str]] = asyncio.Queue()
