@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from channels.db import aclose_old_connections
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.db import Error as DatabaseError
 from rest_framework.exceptions import ValidationError
 
 from chat import selectors
@@ -26,6 +27,8 @@ from chat.json_values import clean_text
 from chat.models import Message
 from chat.services.ask import ask, session_group
 from chat.services.stop import message_stop
+from chat.ws_auth import TRY_AGAIN_LATER
+from ragsite.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.errors import AppError, InvalidInputError, TooLargeError
 
 logger = logging.getLogger(__name__)
@@ -53,9 +56,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
         session_id = self.scope["url_route"]["kwargs"].get("session_id")
         if session_id:
             try:
-                await sync_to_async(selectors.session_get)(user=self.user, session_id=session_id)
+                await database_call(selectors.session_get, user=self.user, session_id=session_id)
             except SessionNotFoundError:
                 await self.close(code=NOT_YOURS)
+                return
+            except DatabaseError as error:
+                if not is_database_away(error):
+                    raise
+                await self.accept()
+                await self.close(code=TRY_AGAIN_LATER)
                 return
             await self._join(session_id)
         await self.accept()
@@ -78,10 +87,28 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._send_error(InvalidInputError(fields=detail), message_id)
         except AppError as error:
             await self._send_error(error, message_id)
+        except DatabaseError as error:
+            if not is_database_away(error):
+                raise
+            logger.warning("a frame was not served: %s", error)
+            await self._send_error(DatabaseAwayError(), message_id)
 
     async def run_started(self, event: dict[str, Any]) -> None:
         """From the group: an answer has begun in this session, by this tab, another one, or an HTTP call."""
         self._follow(UUID(event["message_id"]))
+
+    async def groups_restored(self, event: dict[str, Any]) -> None:
+        """From the channel layer: an answer that has begun in this session may not have been announced."""
+        if self.session_id is None:
+            return
+        since = datetime.fromtimestamp(event["since"], UTC)
+        try:
+            missed = await database_call(selectors.answers_begun_in, session_id=self.session_id, since=since)
+        except DatabaseError as error:
+            logger.warning("answers that were not announced could not be looked for: %s", error)
+            return
+        for message_id in missed:
+            self._follow(message_id)
 
     # -------------------------------------------------------------------------------------------- frames
     async def _handle(self, frame: dict[str, Any]) -> None:
@@ -116,7 +143,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             after = 0
         if isinstance(after, bool) or not isinstance(after, int) or after < 0:
             raise InvalidInputError(fields={"after": ["The number of the last event seen, from 0."]})
-        message = await sync_to_async(selectors.message_get)(user=self.user, message_id=_message_id(frame))
+        message = await database_call(selectors.message_get, user=self.user, message_id=_message_id(frame))
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError
         self._follow(message.pk, after=after, anew=True)

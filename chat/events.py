@@ -7,9 +7,11 @@ neither the run nor the others. Two logs: in this process, or in Redis where sev
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -18,16 +20,23 @@ from chat.event_log import FINAL_TYPES, Event, EventLog, EventLogGoneError
 from chat.redis_events import RedisEventLog
 from ragsite.rag_settings import LimitSettings
 
+MIB = 1024 * 1024
+
 
 @dataclass(slots=True)
 class _Record:
     events: list[Event] = field(default_factory=list)
     grown: asyncio.Event = field(default_factory=asyncio.Event)
+    bytes: int = 0
     finished_at: float | None = None
 
 
 class MemoryEventLog:
-    """The log of one process. Of finished answers it keeps `event_log_answers` at most, for `event_log_ttl_s`."""
+    """The log of one process.
+
+    Of finished answers it keeps `event_log_answers` and `event_log_mib` at most, for `event_log_ttl_s`; readers of the
+    others are served from the database.
+    """
 
     def __init__(self, limits: LimitSettings) -> None:
         self._limits = limits
@@ -39,8 +48,10 @@ class MemoryEventLog:
             self._forget_old()
             record = self._records[message_id] = _Record()
         record.events.append(event)
+        record.bytes += _size(event, set())
         if event["type"] in FINAL_TYPES:
             record.finished_at = time.monotonic()
+            self._forget_old()
         # Readers wait on the event that was current when they last looked.
         grown, record.grown = record.grown, asyncio.Event()
         grown.set()
@@ -67,13 +78,28 @@ class MemoryEventLog:
         self._records.clear()
 
     def _forget_old(self) -> None:
-        """Drop expired logs, and the oldest finished ones over the limit. Records stand in the order of their start."""
+        """Drop expired logs, and the oldest finished ones over a limit. Records stand in the order of their start."""
         expired_before = time.monotonic() - self._limits.event_log_ttl_s
-        finished = [key for key, record in self._records.items() if record.finished_at is not None]
+        finished = [(key, record) for key, record in self._records.items() if record.finished_at is not None]
         surplus = len(finished) - self._limits.event_log_answers
-        for number, key in enumerate(finished):
-            if number < surplus or (self._records[key].finished_at or 0.0) < expired_before:
+        held = sum(record.bytes for _, record in finished)
+        for number, (key, record) in enumerate(finished):
+            over = number < surplus or held > self._limits.event_log_mib * MIB
+            if over or (record.finished_at or 0.0) < expired_before:
                 del self._records[key]
+                held -= record.bytes
+
+
+def _size(value: Any, counted: set[int]) -> int:
+    """Bytes in memory; what an event holds twice, as `done` holds the sources, is counted once."""
+    if id(value) in counted:
+        return 0
+    counted.add(id(value))
+    if isinstance(value, dict):
+        return sys.getsizeof(value) + sum(_size(item, counted) for item in value.values())
+    if isinstance(value, list):
+        return sys.getsizeof(value) + sum(_size(item, counted) for item in value)
+    return sys.getsizeof(value)
 
 
 _logs: WeakKeyDictionary[asyncio.AbstractEventLoop, EventLog] = WeakKeyDictionary()

@@ -1,28 +1,32 @@
 """Follow an answer's events from any point, whatever has become of its log.
 
-While the log is there it is read, then waited on. When it is gone (expired, or its server was restarted) the end is
-made from the database.
+While the log is there it is read, then waited on. When it is gone (expired, or its server was flushed or restarted) the
+database is looked at, and the log again, until either has the end. A run that stalls, and a database that is away,
+delay the end; they don't make one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.db import Error as DatabaseError
 
 from chat import selectors
 from chat.event_log import FINAL_TYPES, Event, EventLogGoneError
 from chat.events import get_event_log
 from chat.message_data import message_data
 from chat.models import Message
-from chat.runs import DELETED, INTERNAL, done_fields
-from chat.services.answers import answers_mark_interrupted
+from chat.runs import DELETED, ending, run_find
+from chat.services.answers import answer_has_ended, answers_mark_interrupted
+from ragsite.database import database_call, is_database_away
 
+logger = logging.getLogger(__name__)
 POLL_S = 1.0
 
 
@@ -33,24 +37,32 @@ async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | N
     """
     limits = settings.RAG.limits
     idle_s = min(limits.heartbeat_s, limits.stale_after_s)
-    seen = after
-    try:
-        async for event in get_event_log().read(str(message_id), after=after, idle_s=idle_s):
-            if event is None:
-                yield None
-                if await _look(message_id) != Message.Status.STREAMING:
-                    break  # its run died without a last event, or that event could not be logged
-                continue
-            seen = event["seq"]
-            yield event
-            if event["type"] in FINAL_TYPES:
-                return
-        else:
-            return  # the reader had everything
-    except EventLogGoneError:
-        pass  # it expired, or its process ended: the database holds how the answer came out
-    async for event in _from_database(message_id, after=seen):
-        yield event
+    seen, quiet_since = after, time.monotonic()
+    while True:
+        try:
+            async for event in get_event_log().read(str(message_id), after=seen, idle_s=idle_s):
+                quiet_since = time.monotonic()
+                if event is None:
+                    yield None
+                    if await _has_ended(message_id):
+                        break  # its run died without a last event
+                    continue
+                seen = event["seq"]
+                yield event
+                if event["type"] in FINAL_TYPES:
+                    return
+            else:
+                return  # the reader had everything
+        except EventLogGoneError:
+            pass
+        if await _has_ended(message_id) and (events := await _from_database(message_id, after=seen)):
+            for event in events:
+                yield event
+            return
+        if time.monotonic() - quiet_since >= limits.heartbeat_s:
+            quiet_since = time.monotonic()
+            yield None
+        await asyncio.sleep(min(POLL_S, limits.heartbeat_s))
 
 
 async def final_event(message_id: UUID) -> Event:
@@ -61,20 +73,32 @@ async def final_event(message_id: UUID) -> Event:
     raise EventLogGoneError(str(message_id))
 
 
-async def _from_database(message_id: UUID, *, after: int) -> AsyncIterator[Event | None]:
-    quiet_since = time.monotonic()
-    while await _look(message_id) == Message.Status.STREAMING:
-        if time.monotonic() - quiet_since >= settings.RAG.limits.heartbeat_s:
-            quiet_since = time.monotonic()
-            yield None
-        await asyncio.sleep(POLL_S)
-    for event in await sync_to_async(_replay)(message_id, after):
-        yield event
+async def _has_ended(message_id: UUID) -> bool:
+    """False also while nobody knows: the database is away. A run of this process is known to live."""
+    if run_find(message_id):
+        return False
+    try:
+        await database_call(answers_mark_interrupted, pk=message_id)
+        return await database_call(answer_has_ended, message_id)
+    except DatabaseError as error:
+        _waiting(message_id, error)
+        return False
 
 
-async def _look(message_id: UUID) -> str | None:
-    await sync_to_async(answers_mark_interrupted)(pk=message_id)
-    return await sync_to_async(selectors.message_status)(message_id)
+async def _from_database(message_id: UUID, *, after: int) -> list[Event]:
+    """Empty while the database is away."""
+    try:
+        return await database_call(_replay, message_id, after)
+    except DatabaseError as error:
+        _waiting(message_id, error)
+        return []
+
+
+def _waiting(message_id: UUID, error: DatabaseError) -> None:
+    """Raises what waiting can't mend."""
+    if not is_database_away(error):
+        raise error
+    logger.warning("a reader of message %s waits for the database: %s", message_id, error)
 
 
 def _replay(message_id: UUID, after: int) -> list[Event]:
@@ -86,12 +110,12 @@ def _replay(message_id: UUID, after: int) -> list[Event]:
     else:
         data = message_data(message)
         if after <= 0:
-            events += _beginning(message, data)
-        events.append(_ending(data))
+            events += [*_beginning(message, data), *ending(data)]
+        else:
+            events += ending(data)[-1:]
     start = max(0, after)
     return [
-        {"type": event["type"], "seq": start + number, "message_id": str(message_id), **event}
-        for number, event in enumerate(events, start=1)
+        {"seq": start + number, "message_id": str(message_id), **event} for number, event in enumerate(events, start=1)
     ]
 
 
@@ -109,10 +133,3 @@ def _beginning(message: Message, data: dict[str, Any]) -> list[dict[str, Any]]:
         {"type": "sources", "sources": data["sources"]},
         {"type": "chunk", "content": data["answer"]},
     ]
-
-
-def _ending(data: dict[str, Any]) -> dict[str, Any]:
-    if data["status"] == Message.Status.FAILED:
-        error = data["error"] or INTERNAL.as_dict()
-        return {"type": "error", "done": True, "code": error["code"], "content": error["content"]}
-    return {"type": "done", **done_fields(data)}

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from ragsite.leases import Leased
+
 
 class Session(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -28,7 +30,9 @@ class Session(models.Model):
         return self.title or str(self.id)
 
 
-class Message(models.Model):
+class Message(Leased):
+    """An answer is leased to the run that writes it, until it is stored; the token is the run's id."""
+
     class Role(models.TextChoices):
         USER = "user"
         ASSISTANT = "assistant"
@@ -70,7 +74,6 @@ class Message(models.Model):
     error = models.JSONField(null=True, blank=True, help_text="{code, content} of a failed answer.")
     superseded = models.BooleanField(default=False, help_text="A regenerated answer took its place.")
     created_at = models.DateTimeField(auto_now_add=True)
-    heartbeat_at = models.DateTimeField(null=True, blank=True, help_text="Last sign of life of the run that writes it.")
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -82,7 +85,7 @@ class Message(models.Model):
         ]
         indexes = [
             models.Index(fields=["session", "created_at"]),
-            models.Index(fields=["status", "heartbeat_at"]),
+            models.Index(fields=["status", "lease_expires_at"]),
             models.Index(fields=["-created_at"]),
         ]
 

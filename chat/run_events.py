@@ -14,8 +14,34 @@ from retrieval.trace import StepRecord
 from retrieval.values import Source
 
 
+class WorkflowEvents:
+    """The `EventSink` of one workflow. Once closed, it drops what a workflow that was left behind still says."""
+
+    def __init__(self, events: RunEvents) -> None:
+        self._events: RunEvents | None = events
+
+    def close(self) -> None:
+        self._events = None
+
+    async def step_finished(self, step: StepRecord) -> None:
+        if self._events:
+            await self._events.step_finished(step)
+
+    async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
+        if self._events:
+            await self._events.tool_called(tool, content, step)
+
+    async def sources_chosen(self, sources: Sequence[Source]) -> None:
+        if self._events:
+            await self._events.sources_chosen(sources)
+
+    async def chunk(self, content: str) -> None:
+        if self._events:
+            await self._events.chunk(content)
+
+
 class RunEvents:
-    """The `EventSink` of one run, and the one writer of its message's log.
+    """The events of one run, and the one writer of its message's log.
 
     `text` is what has been sent in chunks so far, `sources` what was sent before the first of them.
     """

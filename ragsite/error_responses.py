@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import sys
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFilesSent
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
 
-from ragsite.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError, TooLargeError
+from ragsite.database import DatabaseAwayError, is_database_away
+from ragsite.errors import (
+    AppError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    TooLargeError,
+    UnavailableError,
+)
+
+logger = logging.getLogger(__name__)
 
 CODES = {
     400: "invalid",
@@ -39,6 +53,17 @@ def as_app_error(error: Exception) -> AppError | None:
         return TooLargeError("The request is too large; send less at once.")
     if isinstance(error, exceptions.ValidationError):
         return InvalidInputError(fields=error.detail if isinstance(error.detail, dict) else {"detail": error.detail})
+    return _dependency_away(error)
+
+
+def _dependency_away(error: BaseException | None) -> AppError | None:
+    """What can be neither read nor written at the moment is no bug: 503, and when to come back."""
+    if is_database_away(error):
+        logger.warning("a request was refused, the database is away: %s", error)
+        return DatabaseAwayError()
+    if isinstance(error, RedisError):
+        logger.warning("a request was refused, Redis is away: %s", error)
+        return UnavailableError()
     return None
 
 
@@ -80,11 +105,9 @@ def method_not_allowed(request: HttpRequest, allowed: list[str]) -> JsonResponse
     return JsonResponse(body, status=405, headers={"Allow": ", ".join(allowed)})
 
 
-def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -> JsonResponse | Any:
+def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -> HttpResponse:
     if request.path.startswith(("/api/", "/healthz", "/readyz")):
         return JsonResponse({"error": {"code": code, "message": message, "fields": {}}}, status=status)
-    from django.shortcuts import render
-
     return render(request, "error.html", {"status": status, "message": message}, status=status)
 
 
@@ -100,7 +123,12 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any
     return _page_error(request, status=400, code="invalid", message="The request could not be understood.")
 
 
-def server_error(request: HttpRequest) -> Any:
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Called while the exception is being handled, wherever it came from: a view, a middleware, a template."""
+    if away := _dependency_away(sys.exception()):
+        response = _page_error(request, status=away.status, code=away.code, message=away.message)
+        response["Retry-After"] = str(away.retry_after_s)
+        return response
     return _page_error(
         request, status=500, code="internal", message="Something went wrong on our side; it has been logged."
     )

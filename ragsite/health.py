@@ -18,7 +18,8 @@ import redis.asyncio
 from asgiref.sync import iscoroutinefunction, sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import Error as DatabaseError
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django_prometheus.exports import ExportToDjangoView

@@ -91,8 +91,8 @@ def _time_zone() -> str:
 
 def redis_channel_layer(url: str) -> dict[str, Any]:
     """The layer waits 5 s at a time for a message (BZPOPMIN); redis-py's own limit of 5 s would end quiet sockets."""
-    host = {"address": url, "socket_timeout": 30, "socket_connect_timeout": 5}
-    return {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [host]}}
+    host = {"address": url, "socket_timeout": 30}
+    return {"BACKEND": "ragsite.channel_layer.LastingRedisChannelLayer", "CONFIG": {"hosts": [host]}}
 
 
 # ------------------------------------------------------------------------------------------------ Ragsite's own
@@ -175,6 +175,15 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=20000;",
+    }
+else:
+    # A server that is away is noticed in seconds; what the address says itself comes first.
+    DATABASES["default"]["OPTIONS"] = {
+        "connect_timeout": 5,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        **DATABASES["default"].get("OPTIONS", {}),
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

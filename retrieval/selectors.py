@@ -15,6 +15,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
 from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 
+from ragsite.database import database_call
 from ragsite.errors import NotFoundError
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, Document
@@ -180,7 +181,7 @@ class DatabaseChunkStore:
         if not ids or not scope.collections:
             return {}
         chunks = Chunk.objects.filter(pk__in=ids, document__collection__in=_ids(scope)).select_related("document")
-        return {str(chunk.pk): stored_chunk(chunk) async for chunk in chunks}
+        return {str(chunk.pk): stored_chunk(chunk) for chunk in await database_call(lambda: list(chunks.all()))}
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
         """Metadata values of the ready documents, sorted; kept until one of the collections changes."""
@@ -190,7 +191,8 @@ class DatabaseChunkStore:
             return self._vocabularies[key]
         rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
         columns = ("department", "doc_type", "policy_year", "tags")
-        vocabulary = _vocabulary([row async for row in rows.order_by().values(*columns).distinct()])
+        distinct = rows.order_by().values(*columns).distinct()
+        vocabulary = _vocabulary(await database_call(lambda: list(distinct.all())))
         self._vocabularies[key] = vocabulary
         while len(self._vocabularies) > VOCABULARIES_KEPT:
             self._vocabularies.popitem(last=False)

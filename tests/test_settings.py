@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from channels_redis.core import RedisChannelLayer
 
+from ragsite.channel_layer import LastingRedisChannelLayer
 from ragsite.rag_settings import SECTIONS, RagSettings, SettingsError, variable_of
 from ragsite.settings import redis_channel_layer
 from ragsite.settings_doc import render
@@ -120,6 +120,6 @@ def test_the_page_of_settings_is_what_the_code_says() -> None:
 
 def test_a_quiet_socket_on_redis_outlives_the_wait_for_a_message() -> None:
     config = redis_channel_layer("redis://127.0.0.1:6379/0")["CONFIG"]
-    layer = RedisChannelLayer(**config)
+    layer = LastingRedisChannelLayer(**config)
     (host,) = layer.hosts
     assert host["socket_timeout"] > layer.brpop_timeout

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -20,6 +19,7 @@ from chat.event_log import Event
 from chat.following import final_event, follow
 from chat.message_data import message_data
 from chat.models import Message
+from ragsite.database import database_call
 
 EVENT_STREAM = "text/event-stream"
 KEEP_ALIVE = ": keep-alive\n\n"
@@ -76,7 +76,7 @@ async def finished_message(message_id: UUID) -> dict[str, Any]:
     if event["type"] == "done":
         message: dict[str, Any] = event["message"]
         return message
-    raise await sync_to_async(_failure)(message_id, event)
+    raise await database_call(_failure, message_id, event)
 
 
 def _failure(message_id: UUID, event: Event) -> AnswerFailedError | MessageNotFoundError:

@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
@@ -30,7 +30,7 @@ from chat.errors import (
 from chat.json_values import clean_text
 from chat.models import Message, Session
 from chat.runs import Assignment, detach, run_start
-from chat.services.answers import answers_mark_interrupted
+from chat.services.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from ragsite.errors import InvalidInputError, PermissionDeniedError
 from retrieval.selectors import scope_for
 from retrieval.values import AnswerOptions, Question, SearchFilters
@@ -94,8 +94,10 @@ def _prepare(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment
         raise AnswerInProgressError from error
     asked = message.reply_to
     assert asked is not None
+    assert message.lease_token is not None
     return Assignment(
         message_id=message.pk,
+        run_id=message.lease_token,
         session_id=message.session_id,
         user_message_id=asked.pk,
         workflow=message.workflow,
@@ -145,17 +147,19 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Mess
     session.save()
     if regenerated:
         asked = regenerated.reply_to
-        Message.objects.filter(session=session, reply_to=asked).update(superseded=True)
+        Message.objects.filter(session=session, reply_to=asked).update(superseded=True, **UNLEASED)
     else:
         asked = Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(ask.text))
+    answer_id = uuid4()
     return Message.objects.create(
+        id=answer_id,
         session=session,
         role=Message.Role.ASSISTANT,
         reply_to=asked,
         status=Message.Status.STREAMING,
         workflow=ask.workflow,
         request=ask.request(),
-        heartbeat_at=timezone.now(),
+        **answer_lease(answer_id).columns(),
     )
 
 

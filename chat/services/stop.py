@@ -6,7 +6,6 @@ import asyncio
 import logging
 from uuid import UUID
 
-from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -15,8 +14,9 @@ from redis.exceptions import RedisError
 from chat import selectors
 from chat.following import final_event
 from chat.models import Message
-from chat.runs import run_find, stop_group
-from chat.services.answers import answers_mark_interrupted
+from chat.runs import STOP, run_find, stop_group
+from chat.services.answers import answer_stop_silent
+from ragsite.database import database_call
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +28,8 @@ async def message_stop(*, user: User, message_id: UUID) -> None:
 
     Raises MessageNotFoundError.
     """
-    message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
-    if message.status == Message.Status.STREAMING:
+    message = await database_call(selectors.message_get, user=user, message_id=message_id)
+    if message.status == Message.Status.STREAMING or message.lease_token:
         await run_stop(message_id)
 
 
@@ -42,8 +42,8 @@ async def run_stop(message_id: UUID) -> None:
         return
     if settings.REDIS_URL:
         try:
-            await get_channel_layer().group_send(stop_group(message_id), {"type": "run.stop"})
+            await get_channel_layer().group_send(stop_group(message_id), {"type": STOP})
             await asyncio.wait_for(final_event(message_id), STOP_TIMEOUT_S)
         except (RedisError, OSError) as error:  # OSError: TimeoutError too
             logger.warning("message %s could not be stopped elsewhere: %s", message_id, type(error).__name__)
-    await sync_to_async(answers_mark_interrupted)(pk=message_id)
+    await database_call(answer_stop_silent, message_id=message_id)

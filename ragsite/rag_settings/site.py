@@ -17,6 +17,7 @@ class LimitSettings:
     stale_after_s: float = 10.0  # an answer without a sign of life for this long was interrupted
     event_log_ttl_s: int = 900  # how long a finished answer's events can be replayed
     event_log_answers: int = 500  # finished answers whose events one process keeps
+    event_log_mib: int = 64  # memory that these may take together
     answer_timeout_s: float = 300.0  # the whole of one answer; beyond it, it has failed
     login_failures: int = 10  # wrong passwords per address and username within the window
     login_window_s: int = 300  # over which failed logins are counted

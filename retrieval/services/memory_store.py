@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from asgiref.sync import sync_to_async
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 
+from ragsite.database import database_call
 from ragsite.errors import UnavailableError
 from ragsite.rag_settings import MemorySettings
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
@@ -56,7 +56,7 @@ class DatabaseMemoryStore:
         """Facts near enough by cosine or by words, joined by rank; they count as used. Raises UnavailableError."""
         owner = int(user_id)
         try:
-            enabled, rows = await sync_to_async(_read)(owner)
+            enabled, rows = await database_call(_read, owner)
             if not enabled or not rows or limit <= 0:
                 return Recall(enabled=enabled)
             words = asyncio.to_thread(_by_words, query, rows, self._settings.min_coverage)
@@ -64,7 +64,7 @@ class DatabaseMemoryStore:
             scores = rrf_scores([by_meaning, by_words], k=self._rrf_k)
             best = sorted(scores, key=lambda fact_id: -scores[fact_id])[:limit]
             if best:
-                await sync_to_async(memories_used)(user_id=owner, memory_ids=best)
+                await database_call(memories_used, user_id=owner, memory_ids=best)
         except DatabaseError as error:
             raise UnavailableError("The memory can't be read; try again shortly.") from error
         known = {row.id: row for row in rows}
@@ -76,7 +76,7 @@ class DatabaseMemoryStore:
 
     async def remember(self, user_id: str, exchange: Exchange) -> Literal["added", "updated", "off"]:
         try:
-            return await sync_to_async(memory_remember)(user_id=int(user_id), exchange=exchange)
+            return await database_call(memory_remember, user_id=int(user_id), exchange=exchange)
         except DatabaseError as error:
             raise UnavailableError("The memory can't be written; try again shortly.") from error
 

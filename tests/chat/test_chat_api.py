@@ -228,7 +228,9 @@ async def test_questions_a_minute_are_limited_per_user(
 
 async def test_orphaned_answer_does_not_block_its_session(api: Api, workflow: ScriptedWorkflow) -> None:
     session = await _to_thread(SessionFactory, user=api.user)
-    orphan = await _to_thread(MessageFactory, session=session, status="streaming", text="Half an", heartbeat_at=None)
+    orphan = await _to_thread(
+        MessageFactory, session=session, status="streaming", text="Half an", lease_expires_at=None
+    )
     response = await api.ask(session_id=str(session.pk))
     await orphan.arefresh_from_db()
     assert response.status_code == 200

@@ -98,6 +98,16 @@ async def test_oldest_finished_logs_make_room() -> None:
     assert await read(log, "d") == [1]
 
 
+async def test_oldest_finished_logs_make_room_by_their_size() -> None:
+    log = MemoryEventLog(LimitSettings(event_log_mib=1))
+    for name in ("a", "b"):
+        await log.append(name, {"type": "sources", "seq": 1, "sources": [{"text": name * 600_000}]})
+        await log.append(name, event(2, "done"))
+    with pytest.raises(EventLogGoneError):
+        await read(log, "a")
+    assert await read(log, "b") == [1, 2]
+
+
 async def test_redis_that_is_away_holds_up_no_answer() -> None:
     log = RedisEventLog("redis://127.0.0.1:1/0", LimitSettings())
     await log.append("key", event(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -129,7 +130,7 @@ async def test_late_reader_gets_the_answer_from_the_database(api: Api, workflow:
 
 
 async def test_reader_of_an_orphaned_answer_is_told_that_it_was_interrupted(api: Api) -> None:
-    message = await _orphan(api, heartbeat_at=None)
+    message = await _orphan(api, lease_expires_at=None)
     events = [event async for event in events_of(await api.call("get", f"/api/messages/{message.pk}/events"))]
     assert events[-1]["message"]["status"] == "interrupted"
     assert events[-1]["answer"] == "Half an"
@@ -148,7 +149,10 @@ async def test_silent_stream_sends_comments(api: Api, workflow: ScriptedWorkflow
 
 
 async def test_look_marks_only_answers_without_a_sign_of_life(api: Api) -> None:
-    dead, alive = await _orphan(api, heartbeat_at=None), await _orphan(api, heartbeat_at=timezone.now())
+    dead, alive = (
+        await _orphan(api, lease_expires_at=None),
+        await _orphan(api, lease_expires_at=timezone.now() + timedelta(minutes=1)),
+    )
     states = [(await api.call("get", f"/api/messages/{message.pk}")).json()["status"] for message in (dead, alive)]
     assert states == ["interrupted", "streaming"]
 

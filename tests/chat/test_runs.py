@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -30,18 +32,19 @@ async def test_partial_text_is_saved_while_the_answer_is_written(
     limits(save_every_s=0.02)
     workflow.hold(1)
     started = await api.begin()
-    began = (await Message.objects.aget(pk=started["message_id"])).heartbeat_at
+    began = (await Message.objects.aget(pk=started["message_id"])).lease_expires_at
 
     async def is_saved() -> bool:
         message = await Message.objects.aget(pk=started["message_id"])
-        return message.text == "Undergraduates may " and message.heartbeat_at > began
+        return message.text == "Undergraduates may " and message.lease_expires_at > began
 
     await eventually(is_saved)
 
 
 async def test_partial_save_never_touches_a_finished_answer() -> None:
     message = await sync_to_async(MessageFactory)(text="The whole.")
-    assert await sync_to_async(answer_save_partial)(message_id=message.pk, text="The") is False
+    saved = await sync_to_async(answer_save_partial)(message_id=message.pk, run_id=uuid.uuid4(), text="The")
+    assert saved is False
     await message.arefresh_from_db()
     assert message.text == "The whole."
 
@@ -132,7 +135,7 @@ async def test_database_error_at_the_end_still_ends_the_stream(
 async def test_start_of_the_server_marks_the_answers_of_a_killed_one() -> None:
     session = await sync_to_async(SessionFactory)()
     message = await sync_to_async(MessageFactory)(
-        session=session, status="streaming", text="Half an", heartbeat_at=timezone.now()
+        session=session, status="streaming", text="Half an", lease_expires_at=timezone.now() + timedelta(minutes=1)
     )
     sent: list[str] = []
     received: asyncio.Queue[dict[str, str]] = asyncio.Queue()

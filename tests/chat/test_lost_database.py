@@ -1,0 +1,218 @@
+"""A database that drops its connections, or is away for a while: answers are kept, requests are put off."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from asgiref.sync import SyncToAsync, sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.test import AsyncClient
+
+from chat.models import Message
+from ragsite.asgi import application
+from ragsite.database import database_call, is_database_away
+from retrieval.selectors import DatabaseChunkStore, scope_for_all
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, token_header
+from tests.factories import ChunkFactory
+
+
+class Away:
+    """The database refuses every call while `now` is set."""
+
+    now = False
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Away]:
+    away, ensure = Away(), BaseDatabaseWrapper.ensure_connection
+
+    def refuse(self: BaseDatabaseWrapper) -> None:
+        if away.now:
+            raise OperationalError("connection refused")
+        ensure(self)
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "ensure_connection", refuse)
+    yield away
+    away.now = False
+
+
+# ------------------------------------------------------------------------------------------------ away for a while
+async def test_answer_is_streamed_meanwhile_and_stored_afterwards(
+    api: Api, workflow: ScriptedWorkflow, limits: Any, database: Away
+) -> None:
+    limits(save_every_s=0.02, heartbeat_s=0.05)
+    workflow.hold(1)
+    events = events_of(await api.ask(stream=True))
+    first = await anext(events)
+    database.now = True
+    workflow.go_on()
+    seen = []
+    async for event in events:
+        seen.append(event)
+        if "".join(event["content"] for event in seen if event["type"] == "chunk") == TEXT:
+            break
+    await asyncio.sleep(0.1)
+    database.now = False
+    rest = [event async for event in events]
+    stored = await Message.objects.aget(pk=first["message_id"])
+    assert (stored.status, stored.text, await stored.sources.acount()) == ("complete", TEXT, 1)
+    assert (rest[-1]["type"], rest[-1]["answer"]) == ("done", TEXT)
+
+
+async def test_late_reader_waits_until_the_database_is_back(
+    api: Api, workflow: ScriptedWorkflow, limits: Any, database: Away, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(event_log_answers=0, heartbeat_s=0.02)  # no log, so that the database is asked
+    data = (await api.ask()).json()
+    parts = (await api.call("get", f"/api/messages/{data['message_id']}/events")).streaming_content
+    assert (await anext(parts)).startswith(b":")
+    database.now = True
+    assert [(await anext(parts))[:1] for _ in range(3)] == [b":"] * 3
+    database.now = False
+    rest = b"".join([part async for part in parts])
+    assert rest.count(b'"type": "done"') == 1
+
+
+PAGES = ["/", "/documents/", "/admin/", "/metrics"]
+CALLS = ["/api/sessions", "/api/documents", f"/api/messages/{uuid.UUID(int=0)}"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, *CALLS])
+async def test_request_is_put_off(user: User, database: Away, path: str) -> None:
+    client = AsyncClient(raise_request_exception=False)
+    await client.aforce_login(user)
+    database.now = True
+    answer = await client.get(path, headers={"X-Forwarded-Host": "rag.example"})
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    if path.startswith("/api/"):
+        assert answer.json()["error"]["code"] == "database_unavailable"
+    else:
+        assert b"<h1>Not reachable" in answer.content
+
+
+async def test_program_with_a_token_is_put_off_too(api: Api, database: Away) -> None:
+    api.client = AsyncClient(raise_request_exception=False)
+    database.now = True
+    answer = await api.ask()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
+
+
+async def test_mistake_in_a_query_is_no_absence() -> None:
+    assert not is_database_away(OperationalError("no such table: chat_message"))
+    assert is_database_away(OperationalError("database is locked"))
+
+
+async def test_process_is_up_and_not_ready(database: Away) -> None:
+    database.now = True
+    assert (await AsyncClient().get("/healthz")).status_code == 200
+    answer = await AsyncClient().get("/readyz")
+    assert (answer.status_code, answer.json()["dependencies"]["database"]["state"]) == (503, "down")
+
+
+@pytest.mark.parametrize("by_token", [True, False])
+async def test_socket_is_told_to_come_back_later(user: User, database: Away, by_token: bool) -> None:
+    client = AsyncClient()
+    await client.aforce_login(user)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    if by_token:
+        headers = [(b"authorization", (await sync_to_async(token_header)(user)).encode())]
+    else:
+        headers = [(b"origin", b"http://localhost"), (b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}".encode())]
+    database.now = True
+    communicator = WebsocketCommunicator(application, "/ws/chat/", headers=headers)
+    await communicator.connect()
+    assert await communicator.receive_output() == {"type": "websocket.close", "code": 1013}
+
+
+async def test_open_socket_tells_and_stays(socket: Any, database: Away, workflow: ScriptedWorkflow) -> None:
+    tab = await socket()
+    database.now = True
+    await tab.send("ask", message="Books?")
+    assert (await tab.receive())["code"] == "database_unavailable"
+    database.now = False
+    await tab.send("ask", message="Books?")
+    assert (await tab.until("done", "error"))[-1]["type"] == "done"
+
+
+# ------------------------------------------------------------------------------------------------ dropped connections
+@pytest.fixture
+def drop_connections(transactional_db: None) -> Iterator[Callable[[], None]]:
+    """What a restart of the server or a firewall does to every connection of the site."""
+    if connection.vendor != "postgresql":
+        pytest.skip("DATABASE_URL names no PostgreSQL")
+    asked = connection.get_connection_params()
+    login = {name: asked[name] for name in ("host", "user", "password", "dbname")}
+
+    def drop() -> None:
+        with psycopg.connect(**login, port=asked.get("port", 5432), autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+
+    yield drop
+    connection.close()  # the test's own, and that of the thread which all sockets share
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("save_every_s", [0.02, 3600])
+async def test_answer_survives_that_all_connections_are_dropped(
+    api: Api, workflow: ScriptedWorkflow, limits: Any, save_every_s: float, drop_connections: Callable[[], None]
+) -> None:
+    limits(save_every_s=save_every_s)
+    workflow.hold(1)
+    events = events_of(await api.ask(stream=True))
+    async for event in events:
+        if event["type"] == "chunk":
+            break
+    await asyncio.to_thread(drop_connections)
+    workflow.go_on()
+    rest = [event async for event in events]
+    stored = await sync_to_async(_fresh)(event["message_id"])
+    assert (stored.status, stored.text, rest[-1]["type"]) == ("complete", TEXT, "done")
+
+
+@pytest.mark.postgres
+async def test_passages_are_read_again_after_a_drop(drop_connections: Callable[[], None]) -> None:
+    chunk = await sync_to_async(ChunkFactory)()
+    scope = await sync_to_async(scope_for_all)(names=())
+    await asyncio.to_thread(drop_connections)
+    assert list(await DatabaseChunkStore().fetch([str(chunk.pk)], scope=scope)) == [str(chunk.pk)]
+
+
+@pytest.mark.postgres
+async def test_socket_with_a_token_is_let_in_after_a_drop(api: Api, drop_connections: Callable[[], None]) -> None:
+    headers = [(b"authorization", api.headers["Authorization"].encode())]
+    for _ in range(2):
+        tab = WebsocketCommunicator(application, "/ws/chat/", headers=headers)
+        assert (await tab.connect())[0] is True
+        await tab.disconnect()
+        await asyncio.to_thread(drop_connections)
+
+
+@pytest.mark.postgres
+async def test_call_is_made_once_more_on_a_new_connection(drop_connections: Callable[[], None]) -> None:
+    calls = []
+
+    def look() -> bool:
+        calls.append(User.objects.exists())
+        if len(calls) == 1:
+            drop_connections()
+        return User.objects.exists()
+
+    assert (await database_call(look), calls) == (False, [False, False])
+
+
+def _fresh(message_id: str) -> Message:
+    connection.close()
+    return Message.objects.get(pk=message_id)

@@ -1,0 +1,201 @@
+"""A Redis that drops connections, is flushed, or starts again empty: every event arrives, open tabs go on hearing."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket as sockets
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from channels.layers import get_channel_layer
+
+from chat.event_log import Event, EventLogGoneError
+from chat.events import close_event_log
+from chat.redis_events import PREFIX, RedisEventLog
+from ragsite.rag_settings import LimitSettings
+from ragsite.settings import redis_channel_layer
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually
+
+pytestmark = pytest.mark.redis
+
+
+class Server:
+    """A Redis of the test's own, which keeps nothing when it stops."""
+
+    def __init__(self, folder: Path) -> None:
+        with sockets.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.folder, self.url = folder, f"redis://127.0.0.1:{self.port}/0"
+        self.start()
+
+    def start(self) -> None:
+        command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--dir", self.folder]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        for _ in range(500):
+            try:
+                self.call("PING")
+                return
+            except redis.ConnectionError:
+                time.sleep(0.02)
+        raise TimeoutError("redis-server does not answer")
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def call(self, *command: Any) -> Any:
+        with redis.Redis(port=self.port) as client:
+            return client.execute_command(*command)
+
+    def drop_connections(self) -> None:
+        self.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+
+@pytest.fixture(scope="module")
+def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is not on this machine")
+    server = Server(tmp_path_factory.mktemp("redis"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(_server: Server) -> Server:
+    _server.call("FLUSHALL")
+    return _server
+
+
+@pytest.fixture
+async def log(server: Server) -> AsyncIterator[RedisEventLog]:
+    log = RedisEventLog(server.url, LimitSettings())
+    yield log
+    await log.close()
+
+
+def event(seq: int, type_: str = "chunk") -> Event:
+    return {"type": type_, "seq": seq}
+
+
+async def _read(log: RedisEventLog, *, after: int = 0) -> list[int]:
+    return [item["seq"] async for item in log.read("key", after=after, idle_s=5) if item]
+
+
+# ------------------------------------------------------------------------------------------------ the log
+async def test_connection_that_went_stale_loses_no_event(log: RedisEventLog, server: Server) -> None:
+    await log.append("key", event(1))
+    server.drop_connections()
+    await log.append("key", event(2))
+    await log.append("key", event(3, "done"))
+    assert await _read(log) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+async def test_what_the_stream_lacks_is_written_again(log: RedisEventLog, server: Server, kept: int) -> None:
+    for seq in (1, 2):
+        await log.append("key", event(seq))
+    reader = asyncio.create_task(_read(log, after=2))
+    await asyncio.sleep(0.05)
+    server.call("FLUSHALL")
+    if kept:  # restored from an older copy
+        server.call("XADD", f"{PREFIX}key", "1-0", "event", '{"type": "chunk", "seq": 1}')
+    await log.append("key", event(3))
+    await log.append("key", event(4, "done"))
+    assert (await reader, await _read(log)) == ([3, 4], [1, 2, 3, 4])
+
+
+async def test_event_that_is_there_already_is_not_written_twice(log: RedisEventLog, server: Server) -> None:
+    await log.append("key", event(1))
+    log._journals["key"].written = 0  # its reply was lost
+    await log.append("key", event(2, "done"))
+    assert await _read(log) == [1, 2]
+
+
+async def test_last_event_comes_by_itself_after_a_restart(log: RedisEventLog, server: Server) -> None:
+    await log.append("key", event(1))
+    server.stop()
+    await log.append("key", event(2))
+    await log.append("key", event(3, "done"))
+    await asyncio.to_thread(server.start)
+
+    async def is_there() -> bool:
+        return server.call("XLEN", f"{PREFIX}key") == 3
+
+    await eventually(is_there)
+    assert await _read(log) == [1, 2, 3]
+
+
+async def test_reader_of_a_flushed_stream_is_told_that_it_is_gone(log: RedisEventLog, server: Server) -> None:
+    await log.append("key", event(1))
+    items = log.read("key", after=1, idle_s=0.02)
+    assert await anext(items) is None
+    server.call("FLUSHALL")
+    with pytest.raises(EventLogGoneError):
+        await anext(items)
+
+
+# ------------------------------------------------------------------------------------------------ open tabs
+@pytest.fixture
+async def site(server: Server, settings: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
+    """The site with this Redis."""
+    monkeypatch.setattr("ragsite.channel_layer.WATCH_S", 0.05)
+    monkeypatch.setattr("ragsite.channel_layer.RECEIVE_AGAIN_S", 0.05)
+    settings.REDIS_URL = server.url
+    settings.CHANNEL_LAYERS = {"default": redis_channel_layer(server.url)}
+    yield server
+    await close_event_log()
+    await get_channel_layer().close_pools()
+
+
+async def _open_tab(socket: Any) -> tuple[Any, str]:
+    tab = await socket()
+    await tab.send("ask", message="First?")
+    return tab, (await tab.until("done"))[0]["session_id"]
+
+
+async def _hears_again(tab: Any, api: Api, session_id: str) -> None:
+    """An answer that somebody asks for over HTTP is announced to the tab, as soon as it is in its group again."""
+    data = (await api.ask(session_id=session_id)).json()
+    assert (await tab.until("done"))[-1]["message"]["message_id"] == data["message_id"]
+
+
+async def test_open_tab_hears_again_after_a_flush(
+    site: Server, socket: Any, api: Api, workflow: ScriptedWorkflow
+) -> None:
+    tab, session_id = await _open_tab(socket)
+    site.call("FLUSHALL")
+    await _hears_again(tab, api, session_id)
+
+
+async def test_open_tab_hears_again_after_a_restart(
+    site: Server, socket: Any, api: Api, workflow: ScriptedWorkflow
+) -> None:
+    tab, session_id = await _open_tab(socket)
+    site.stop()
+    await tab.send("ping")
+    assert await tab.receive() == {"type": "pong"}
+    await asyncio.sleep(0.3)  # its waiting for messages fails meanwhile
+    await asyncio.to_thread(site.start)
+    await _hears_again(tab, api, session_id)
+
+
+async def test_answer_goes_on_while_redis_is_away_and_its_reader_gets_the_end(
+    site: Server, socket: Any, api: Api, workflow: ScriptedWorkflow, limits: Any
+) -> None:
+    limits(heartbeat_s=0.1)
+    workflow.hold(1)
+    tab = await socket()
+    await tab.send("ask", message="Books?")
+    await tab.until("chunk")
+    site.stop()
+    workflow.go_on()
+    rest = await tab.until("done", "error")
+    assert (rest[-1]["type"], rest[-1]["answer"]) == ("done", TEXT)
+    await asyncio.to_thread(site.start)

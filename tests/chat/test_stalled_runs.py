@@ -1,0 +1,178 @@
+"""A run that stalls is taken for dead by others, and loses nothing when it comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from chat.models import Message
+from chat.services.answers import answer_save_partial, answer_stop_silent, answers_mark_interrupted
+from retrieval.trace import Trace
+from retrieval.values import Answer, Question
+from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
+
+
+@pytest.fixture(autouse=True)
+def _silent_runs(limits: Any) -> None:
+    """No sign of life between the beginning and the end, unless a test asks for it."""
+    limits(save_every_s=3600)
+
+
+async def _silence(message_id: str, *, for_s: float = 1) -> None:
+    """As if its process had been stopped for so long, counted from the moment its lease ran out."""
+    silent_since = timezone.now() - timedelta(seconds=for_s)
+    await Message.objects.filter(pk=message_id).aupdate(lease_expires_at=silent_since)
+
+
+async def _taken_for_dead(message_id: str) -> None:
+    await _silence(message_id)
+    assert await sync_to_async(answers_mark_interrupted)(pk=message_id) == 1
+
+
+def _is(message_id: str, status: str) -> Any:
+    async def look() -> bool:
+        return await Message.objects.filter(pk=message_id, status=status).aexists()
+
+    return look
+
+
+async def test_run_that_was_taken_for_dead_finishes_its_answer(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(1)
+    events = events_of(await api.ask(stream=True))
+    first = await anext(events)
+    await _taken_for_dead(first["message_id"])
+    workflow.go_on()
+    rest = [event async for event in events]
+    stored = await Message.objects.aget(pk=first["message_id"])
+    assert (stored.status, stored.text, await stored.sources.acount()) == ("complete", TEXT, 1)
+    assert [event["type"] for event in rest if event.get("done")] == ["done"]
+    assert rest[-1]["answer"] == TEXT
+
+
+async def test_next_sign_of_life_makes_it_streaming_again(api: Api, workflow: ScriptedWorkflow, limits: Any) -> None:
+    limits(save_every_s=0.02)
+    workflow.hold(1)
+    started = await api.begin()
+    await _taken_for_dead(started["message_id"])
+    await eventually(_is(started["message_id"], "streaming"))
+
+
+async def test_question_asked_meanwhile_and_the_late_run_are_both_answered(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    workflow.hold(1)
+    late = await api.begin()
+    await _taken_for_dead(late["message_id"])
+    second = await api.begin(session_id=late["session_id"])
+    row = await Message.objects.aget(pk=late["message_id"])
+    save = sync_to_async(answer_save_partial)
+    assert await save(message_id=row.pk, run_id=row.lease_token, text="Beside the one that is being written") is True
+    workflow.go_on()
+    for started in (late, second):
+        await eventually(_is(started["message_id"], "complete"))
+        assert (await Message.objects.aget(pk=started["message_id"])).text == TEXT
+
+
+async def test_answer_that_was_asked_for_again_refuses_its_late_run(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold(1)
+    events = events_of(await api.ask(stream=True))
+    late = await anext(events)
+    await _taken_for_dead(late["message_id"])
+    again = await api.call("post", f"/api/messages/{late['message_id']}/regenerate", {"stream": True})
+    assert again.status_code == 200
+    workflow.go_on()
+    rest = [event async for event in events]
+    stored = await Message.objects.aget(pk=late["message_id"])
+    assert (stored.status, stored.superseded) == ("interrupted", True)
+    assert (rest[-1]["type"], rest[-1]["message"]["status"]) == ("done", "interrupted")
+
+
+async def test_answer_that_was_stopped_in_its_absence_refuses_its_late_run(
+    api: Api, workflow: ScriptedWorkflow, limits: Any
+) -> None:
+    limits(save_every_s=0.02)
+    workflow.hold(1)
+    events = events_of(await api.ask(stream=True))
+    late = await anext(events)
+    await Message.objects.filter(pk=late["message_id"]).aupdate(lease_token=None, status="stopped")
+    rest = [event async for event in events]
+    assert (rest[-1]["type"], rest[-1]["message"]["status"], workflow.cancelled) == ("done", "stopped", 1)
+
+
+async def test_stop_takes_an_answer_from_a_silent_run_and_not_from_a_living_one(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    workflow.hold(1)
+    message_id = (await api.begin())["message_id"]
+    assert await sync_to_async(answer_stop_silent)(message_id=message_id) is False
+    await _taken_for_dead(message_id)
+    assert await sync_to_async(answer_stop_silent)(message_id=message_id) is True
+    assert (await Message.objects.aget(pk=message_id)).lease_token is None
+
+
+async def test_reader_elsewhere_waits_for_a_stalled_run(
+    api: Api, workflow: ScriptedWorkflow, limits: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(save_every_s=3600, heartbeat_s=0.05)
+    monkeypatch.setattr("chat.following.run_find", lambda message_id: None)
+    workflow.hold(1)
+    response = await api.ask(stream=True)
+    events = events_of(response)
+    first = await anext(events)
+    await _silence(first["message_id"])
+    reading = asyncio.create_task(_rest(events))
+    await eventually(_is(first["message_id"], "interrupted"))  # the reader's look has marked it
+    workflow.go_on()
+    rest = await reading
+    assert types(rest)[-1] == "done" and types(rest).count("done") == 1
+    assert (rest[-1]["message"]["status"], rest[-1]["answer"]) == ("complete", TEXT)
+
+
+async def test_reader_elsewhere_is_told_when_a_run_stays_away(
+    api: Api, workflow: ScriptedWorkflow, limits: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(save_every_s=3600, heartbeat_s=0.05)
+    monkeypatch.setattr("chat.following.run_find", lambda message_id: None)
+    workflow.hold(1)
+    events = events_of(await api.ask(stream=True))
+    first = await anext(events)
+    await _silence(first["message_id"], for_s=3600)
+    rest = await _rest(events)
+    assert (rest[-1]["type"], rest[-1]["message"]["status"]) == ("done", "interrupted")
+
+
+async def test_workflow_that_takes_no_notice_of_a_stop_is_left_behind(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = asyncio.Event()
+
+    async def deaf(question: Question, *, workflow: str, trace: Trace) -> Answer:
+        await trace.emit_chunk("Ten.")
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                await trace.emit_chunk(" And twelve.")
+        await trace.emit_chunk(" And more.")
+        return Answer(decision="ANSWER", text="Ten. And twelve. And more.")
+
+    monkeypatch.setattr("chat.runs.answer_question", deaf)
+    monkeypatch.setattr("chat.runs.CANCEL_GRACE_S", 0.05)
+    started = await api.begin()
+    stopped = (await api.call("post", f"/api/messages/{started['message_id']}/stop")).json()
+    released.set()
+    await asyncio.sleep(0)
+    path = f"/api/messages/{started['message_id']}/events"
+    events = [event async for event in events_of(await api.call("get", path))]
+    assert (stopped["status"], stopped["answer"]) == ("stopped", "Ten. And twelve.")
+    assert [event["content"] for event in events if event["type"] == "chunk"] == ["Ten.", " And twelve."]
+    assert types(events)[-1] == "done"
+
+
+async def _rest(events: Any) -> list[dict[str, Any]]:
+    return [event async for event in events]
