@@ -19,8 +19,9 @@ class IngestSettings:
     summary_tokens: int = 160  # of a document's summary, by which hierarchical search finds it
     max_pages: int = 5000  # of one document
     max_chunks: int = 50_000  # of one document
-    parse_timeout_s: float = 300.0  # reading one file
-    parse_memory_mib: int = 2048  # address space of the process that reads a PDF or Office file
+    parse_timeout_s: float = 300.0  # reading one file, chunks and summary included
+    parse_memory_mib: int = 2048  # address space of the process that reads a file
+    parse_output_mib: int = 256  # what reading one file may give
     max_unpacked_mib: int = 400  # what an Office file may unpack to
     max_text_chars: int = 40_000_000  # of one document
     max_cells: int = 5_000_000  # of one workbook, empty ones between filled ones included

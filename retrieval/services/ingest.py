@@ -1,6 +1,6 @@
 """Brings one document into the index: parse, chunk, embed, write; each stage can be taken up where it broke off.
 
-    claim the job ─► parse ─► all chunks in one transaction ─► per batch: embed ─► index.upsert ─► flag ─► ready
+    claim the job ─► read  ─► all chunks in one transaction ─► per batch: embed ─► index.upsert ─► flag ─► ready
                               (ids follow from document and seq: doing it twice writes the same rows;
                                where only metadata changed, the stored vectors are taken)
 
@@ -35,12 +35,8 @@ from retrieval.errors import (
     EmbeddingUnavailableError,
     IndexUnavailableError,
 )
-from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.chunk_size import ChunkSize
-from retrieval.ingest.chunking import Chunker, TextChunk
-from retrieval.ingest.parsing import parse_file
-from retrieval.ingest.summary import summarize
-from retrieval.language import detect_language
+from retrieval.ingest.reader import read_file
+from retrieval.ingest.reading import ReadDocument
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Embedder, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
@@ -72,16 +68,6 @@ Progress = Callable[[float], None]
 PARSED_SHARE = 0.1  # of the progress, when all chunks are known
 DB_BATCH = 500
 FILE_GONE = "The stored file is gone; upload it again."
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """What is made of a parsed document."""
-
-    chunk_tokens: int
-    chunks: list[TextChunk]
-    language: str
-    summary: str
 
 
 @dataclass(slots=True)
@@ -196,38 +182,25 @@ async def _is_cut_too_large(run: _Run) -> bool:
 # ------------------------------------------------------------------------------------------------ file → chunks
 async def _parse(run: _Run) -> None:
     """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError, LeaseLostError."""
-    ingest, document = settings.RAG.ingest, run.document
-    with run.timed("parse"):
-        if not document.file:
-            raise DocumentUnreadableError(FILE_GONE)
+    document = run.document
+    if not document.file:
+        raise DocumentUnreadableError(FILE_GONE)
+    size = await size_of_chunks(document.collection, get_engine().models)
+    with run.timed("read"):
         try:
-            parsed = await parse_file(Path(document.file.path), file_name=document.file_name, settings=ingest)
+            read = await read_file(
+                Path(document.file.path), file_name=document.file_name, size=size, settings=settings.RAG.ingest
+            )
         except FileNotFoundError as error:
             raise DocumentUnreadableError(FILE_GONE) from error
-    size = await size_of_chunks(document.collection, get_engine().models)
-    with run.timed("chunk"):
-        cut = await asyncio.to_thread(_cut, parsed, size)
-    if len(cut.chunks) > ingest.max_chunks:
-        raise DocumentUnreadableError(f"The document makes more than {ingest.max_chunks:,} chunks; split it.")
-    run.document, chunks = await sync_to_async(_chunks_store)(run.claim, parsed, cut)
+    run.document, chunks = await sync_to_async(_chunks_store)(run.claim, read)
     if len(chunks) <= settings.RAG.ollama.embed_batch_size:  # a small document need not be read back
         run.stored = chunks
     run.report(PARSED_SHARE)
 
 
-def _cut(parsed: ParsedDocument, size: ChunkSize) -> _Cut:
-    text = parsed.text
-    chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
-    chunks = chunker.split(parsed)
-    summary = ""
-    if len(chunks) > 1:  # a single one stands for its document
-        headings = (block.label for block in parsed.blocks if block.kind == "heading")
-        summary = summarize(text, headings=headings, tokens=settings.RAG.ingest.summary_tokens)
-    return _Cut(size.tokens, chunks, detect_language(text), summary)
-
-
 @transaction.atomic
-def _chunks_store(claim: Claim, parsed: ParsedDocument, cut: _Cut) -> tuple[Document, list[Chunk]]:
+def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chunk]]:
     """The document with its collection as they are now, and its rows. Raises LeaseLostError, Document.DoesNotExist."""
     job_check(claim=claim)
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
@@ -245,16 +218,16 @@ def _chunks_store(claim: Claim, parsed: ParsedDocument, cut: _Cut) -> tuple[Docu
             char_end=chunk.char_end,
             token_count=chunk.token_count,
         )
-        for chunk in cut.chunks
+        for chunk in read.chunks
     ]
     if document.chunk_count:  # cut too large, while the embedding model was not known
         document.chunks.all().delete()
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
-    if parsed.title and document.title == PurePosixPath(document.file_name).stem:
-        document.title = parsed.title[:300]  # nobody chose a title: the document's own is better than its file's name
-    document.language, document.summary = cut.language, cut.summary
-    document.page_count = parsed.page_count
-    document.chunk_count, document.chunk_tokens = len(rows), cut.chunk_tokens
+    if read.title and document.title == PurePosixPath(document.file_name).stem:
+        document.title = read.title[:300]  # nobody chose a title: the document's own is better than its file's name
+    document.language, document.summary = read.language, read.summary
+    document.page_count = read.page_count
+    document.chunk_count, document.chunk_tokens = len(rows), read.chunk_tokens
     document.status = Document.Status.EMBEDDING
     document.progress = PARSED_SHARE
     document.save()
