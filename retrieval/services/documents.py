@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -21,12 +20,12 @@ from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.services.collections import collection_touch
+from retrieval.services.ingest_schedule import OPEN_STATES, job_user
 from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_clean
 from retrieval.services.queueing import ingest_queue
 
 Outcome = Literal["added", "unchanged", "retried"]
 MIB = 1024 * 1024
-OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +132,15 @@ def document_retry(*, document: Document, queue: bool = True) -> Document:
 
 
 def _job_open(document: Document, queue: bool) -> None:
-    """One open job per document: an open one is already what is wanted."""
-    not_before = timezone.now() + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
+    """One open job per document: an open one is already what is wanted. `queue=False`: the caller will run it."""
+    not_before = None if queue else timezone.now() + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
     _, created = IngestJob.objects.get_or_create(
-        document=document, state__in=OPEN_STATES, defaults={"not_before": not_before}
+        document=document,
+        state__in=OPEN_STATES,
+        defaults={"not_before": not_before, "user": job_user(document)},
     )
     if created and queue:
-        transaction.on_commit(partial(ingest_queue, document_id=document.pk))
+        transaction.on_commit(ingest_queue)
 
 
 def _existing(document: Document, upload: File[bytes], queue: bool) -> DocumentCreated:

@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -60,6 +61,7 @@ from retrieval.services.ingest_jobs import (
     job_renew,
     job_wait,
 )
+from retrieval.services.ingest_schedule import others_wait, turn_claim, turns
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -78,6 +80,7 @@ class _Run:
     report: Progress
     document: Document  # with its collection, as read last
     read_before: bool  # the index may hold rows of former chunks
+    takes_turns: bool = False  # it makes room for others when it has lasted for long
     stored: list[Chunk] = field(default_factory=list)  # all chunks, where they were made just now and fit one batch
     started: float = field(default_factory=time.monotonic)
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -97,11 +100,21 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
     busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
     """
-    holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:100]
-    run = await sync_to_async(_begin)(document_id, holder, report)
+    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id, holder=_holder()), report)
     if run is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
+    return await _ingest(run)
+
+
+async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
+    """The same with the job whose turn it is. idle: nobody waits, or those who do have enough being read."""
+    run = await sync_to_async(_begin_next)(_holder())
+    return await _ingest(run) if run else "idle"
+
+
+async def _ingest(run: _Run) -> IngestOutcome:
+    document_id = run.claim.document_id
     try:
         async with _heartbeat(run.claim):
             return await _work(run)
@@ -123,7 +136,9 @@ async def _work(run: _Run) -> IngestOutcome:
     try:
         if run.document.status == Document.Status.PARSING or await _is_cut_too_large(run):
             await _parse(run)
-        await _embed(run)
+        if not await _embed(run):
+            await sync_to_async(job_give_back)(claim=run.claim, counted=False)
+            return "waiting"
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
         await sync_to_async(job_fail)(claim=run.claim, reason=error.message)
         return "failed"
@@ -152,10 +167,23 @@ async def _heartbeat(claim: Claim) -> AsyncIterator[None]:
             await task
 
 
+def _holder() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[:100]
+
+
+def _begin_next(holder: str) -> _Run | None:
+    for user_id in turns():  # a transaction each: one user's row is locked at a time
+        run = _begin(partial(turn_claim, user_id=user_id, holder=holder), lambda _: None)
+        if run is not None:
+            run.takes_turns = True
+            return run
+    return None
+
+
 @transaction.atomic
-def _begin(document_id: uuid.UUID | str, holder: str, report: Progress) -> _Run | None:
+def _begin(take: Callable[[], Claim | None], report: Progress) -> _Run | None:
     """Take the job. The document's status says what is to do: PARSING or EMBEDDING. None: there is nothing to take."""
-    claim = job_claim(document_id=document_id, holder=holder)
+    claim = take()
     if claim is None:
         return None
     former = IngestJob.objects.filter(document=OuterRef("pk")).exclude(pk=claim.job_id)
@@ -235,8 +263,11 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chun
 
 
 # ------------------------------------------------------------------------------------------------ chunks → index
-async def _embed(run: _Run) -> None:
-    """Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError."""
+async def _embed(run: _Run) -> bool:
+    """False: chunks are left, and it is another user's turn.
+
+    Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError.
+    """
     engine = get_engine()
     space = await space_of(run.document.collection, engine.models)
     while True:
@@ -249,7 +280,14 @@ async def _embed(run: _Run) -> None:
         progress = await _note(run, engine, space, chunks)
         run.report(progress)
         if progress == 1.0:
-            return
+            return True
+        lasted_s = time.monotonic() - run.started
+        if (
+            run.takes_turns
+            and lasted_s > settings.RAG.ingest.turn_s
+            and await sync_to_async(others_wait)(claim=run.claim)
+        ):
+            return False
 
 
 async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from retrieval.models import Document, IngestJob
@@ -21,7 +20,6 @@ from retrieval.services.collections import collection_touch
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
-EXPIRED_PER_ROUND = 200
 
 
 class LeaseLostError(Exception):
@@ -128,29 +126,15 @@ def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) 
     collection_touch(collection_id=document.collection_id)
 
 
-@transaction.atomic
-def jobs_to_resume() -> list[UUID]:
-    """Documents whose worker died, whose message was lost, or whose pause is over; each is named once in a while."""
-    now = timezone.now()
-    open_jobs = IngestJob.objects.filter(
-        Q(state=IngestJob.State.RUNNING, lease_expires_at__lt=now)
-        | Q(state=IngestJob.State.RUNNING, lease_expires_at=None)
-        | Q(state=IngestJob.State.WAITING, not_before__lt=now)
-        | Q(state=IngestJob.State.WAITING, not_before=None),
-    ).order_by("created_at")[:EXPIRED_PER_ROUND]
-    found = list(open_jobs.values_list("pk", "document_id"))
-    again = now + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
-    IngestJob.objects.filter(pk__in=[pk for pk, _ in found], state=IngestJob.State.WAITING).update(not_before=again)
-    return [document_id for _, document_id in found]
-
-
 def _held(claim: Claim) -> Any:
     return IngestJob.objects.filter(pk=claim.job_id, holder=claim.holder, state=IngestJob.State.RUNNING)
 
 
 def _release(job: IngestJob, reason: str, pause_s: float) -> None:
+    now = timezone.now()
     job.state, job.holder, job.lease_expires_at = IngestJob.State.WAITING, "", None
-    job.not_before = timezone.now() + timedelta(seconds=pause_s)
+    job.worked_s += (now - (job.started_at or now)).total_seconds()
+    job.not_before = now + timedelta(seconds=pause_s)
     job.error = _cut(reason)
     job.save()
 
