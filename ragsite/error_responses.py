@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, TooManyFilesSent
@@ -12,7 +13,15 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler as drf_exception_handler
 from rest_framework.views import set_rollback
 
-from ragsite.errors import AppError, InvalidInputError, NotFoundError, PermissionDeniedError, TooLargeError
+from ragsite.errors import (
+    AppError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    StorageFullError,
+    TooLargeError,
+)
+from ragsite.storage import is_lack_of_room
 
 CODES = {
     400: "invalid",
@@ -39,6 +48,8 @@ def as_app_error(error: Exception) -> AppError | None:
         return TooLargeError("The request is too large; send less at once.")
     if isinstance(error, exceptions.ValidationError):
         return InvalidInputError(fields=error.detail if isinstance(error.detail, dict) else {"detail": error.detail})
+    if is_lack_of_room(error):
+        return StorageFullError()
     return None
 
 
@@ -101,6 +112,10 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any
 
 
 def server_error(request: HttpRequest) -> Any:
+    """Called while the error is being handled."""
+    if is_lack_of_room(sys.exc_info()[1]):
+        full = StorageFullError()
+        return _page_error(request, status=full.status, code=full.code, message=full.message)
     return _page_error(
         request, status=500, code="internal", message="Something went wrong on our side; it has been logged."
     )

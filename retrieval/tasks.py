@@ -21,7 +21,7 @@ from retrieval.selectors import collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex
 from retrieval.services.index_sync import index_repair
 from retrieval.services.ingest import ingest_take_next
-from retrieval.services.ingest_schedule import turns
+from retrieval.services.ingest_schedule import storage_is_full, turns
 from retrieval.services.memory_sync import (
     memory_consolidate,
     memory_repair,
@@ -58,7 +58,7 @@ def ingest_document(document_id: str) -> str:
 @shared_task
 def ingest_resume() -> int:
     """Send messages for documents whose worker died, whose message was lost, or whose pause is over."""
-    messages = min(len(turns()), settings.RAG.ingest.workers)
+    messages = 0 if storage_is_full() else min(len(turns()), settings.RAG.ingest.workers)
     for _ in range(messages):
         ingest_next.apply_async(retry=False, expires=RESUME_EXPIRES_S)
     return messages

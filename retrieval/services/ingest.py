@@ -29,6 +29,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from ragsite.errors import UnsupportedFileError
+from ragsite.storage import is_full, is_lack_of_room
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
     DocumentUnreadableError,
@@ -51,6 +52,7 @@ from retrieval.services.index_rows import (
     with_summary,
 )
 from retrieval.services.ingest_jobs import (
+    DISK_FULL,
     Claim,
     LeaseLostError,
     job_check,
@@ -61,7 +63,7 @@ from retrieval.services.ingest_jobs import (
     job_renew,
     job_wait,
 )
-from retrieval.services.ingest_schedule import others_wait, turn_claim, turns
+from retrieval.services.ingest_schedule import others_wait, storage_is_full, turn_claim, turns
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -125,6 +127,9 @@ async def _ingest(run: _Run) -> IngestOutcome:
         await asyncio.shield(sync_to_async(job_give_back)(claim=run.claim, counted=False))
         raise
     except Exception as error:  # a worker's outermost loop: one odd document must not stop the others
+        if is_lack_of_room(error):
+            waits = await sync_to_async(job_wait)(claim=run.claim, reason=DISK_FULL)
+            return "waiting" if waits else "failed"
         logger.exception("Document %s: ingest broke off", document_id)
         reason = f"An unexpected error ({type(error).__name__}); the log has the details."
         await sync_to_async(job_give_back)(claim=run.claim, reason=reason)
@@ -143,7 +148,8 @@ async def _work(run: _Run) -> IngestOutcome:
         await sync_to_async(job_fail)(claim=run.claim, reason=error.message)
         return "failed"
     except (EmbeddingUnavailableError, IndexUnavailableError) as error:
-        waits = await sync_to_async(job_wait)(claim=run.claim, reason=error.message)
+        reason = DISK_FULL if await asyncio.to_thread(is_full) else error.message
+        waits = await sync_to_async(job_wait)(claim=run.claim, reason=reason)
         return "waiting" if waits else "failed"
     return "ready"
 
@@ -172,6 +178,8 @@ def _holder() -> str:
 
 
 def _begin_next(holder: str) -> _Run | None:
+    if storage_is_full():
+        return None
     for user_id in turns():  # a transaction each: one user's row is locked at a time
         run = _begin(partial(turn_claim, user_id=user_id, holder=holder), lambda _: None)
         if run is not None:

@@ -20,6 +20,7 @@ from retrieval.services.collections import collection_touch
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
+DISK_FULL = "The disk of the site is full; reading goes on by itself when there is room."
 
 
 class LeaseLostError(Exception):

@@ -9,18 +9,22 @@ own; they take turns like a user's, without that bound.
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from ragsite.storage import is_full, is_lack_of_room
 from retrieval.models import Document, IngestJob
-from retrieval.services.ingest_jobs import Claim, job_claim
+from retrieval.services.ingest_jobs import DISK_FULL, Claim, job_claim
 
+logger = logging.getLogger(__name__)
+WAITS_FOR_ROOM = f"Waiting: {DISK_FULL}"
 RECENT = timedelta(hours=1)
 CLAIMS_TRIED = 20
 OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
@@ -60,6 +64,21 @@ def turns() -> list[int | None]:
         key=lambda row: (row["running"], row["run_time"].total_seconds() + row["earlier_s"], row["waiting_since"])
     )
     return [row["user"] for row in rows]
+
+
+def storage_is_full() -> bool:
+    """Whether nothing can be taken up for lack of room; waiting documents say so, and no longer when there is room."""
+    full = is_full()
+    waiting = Document.objects.filter(jobs__state=IngestJob.State.WAITING)
+    documents = waiting.exclude(error=WAITS_FOR_ROOM) if full else waiting.filter(error=WAITS_FOR_ROOM)
+    try:
+        if documents.exists():
+            documents.update(error=WAITS_FOR_ROOM if full else "")
+    except DatabaseError as error:
+        if not is_lack_of_room(error):
+            raise
+        logger.warning("The disk is full, and the waiting documents cannot even say so")
+    return full
 
 
 @transaction.atomic

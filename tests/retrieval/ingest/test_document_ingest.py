@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
@@ -31,6 +32,7 @@ from tests.retrieval.ingest.files import pdf_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BATCH = 4
+MORE_THAN_THERE_IS = 10**9  # MiB
 TEXT = "\n\n".join(f"第{n}条 学生借阅图书不得超过{n}册，逾期每日罚款一元。" * 3 for n in range(1, 11))
 
 
@@ -207,6 +209,43 @@ async def test_absent_index_is_waited_for(rag_settings: Callable[..., None]) -> 
     assert await document_ingest(document.pk) == "waiting"
     assert (await open_job(document)).waits == 1
     assert await Chunk.objects.filter(indexed=True).acount() == 0
+
+
+async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(rag_settings: Callable[..., None]) -> None:
+    document = await add()
+    await IngestJob.objects.aupdate(not_before=None)
+    rag_settings(storage={"min_free_mib": MORE_THAN_THERE_IS})
+    assert await ingest_take_next() == "idle"
+    await document.arefresh_from_db()
+    assert document.error.startswith("Waiting: The disk of the site is full")
+    rag_settings(storage={"min_free_mib": 0})
+    assert await ingest_take_next() == "ready"
+    await document.arefresh_from_db()
+    assert document.error == ""
+
+
+async def test_full_disk_is_not_told_as_an_absent_index(rag_settings: Callable[..., None]) -> None:
+    document = await add()
+    rag_settings(
+        milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.2, "timeout_s": 0.5},
+        storage={"min_free_mib": MORE_THAN_THERE_IS},
+    )
+    assert await document_ingest(document.pk) == "waiting"
+    await document.arefresh_from_db()
+    assert document.error.startswith("Waiting: The disk of the site is full")
+
+
+async def test_write_that_finds_no_room_is_no_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await add()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ingest, "_chunks_store", full)
+    assert await document_ingest(document.pk) == "waiting"
+    await document.arefresh_from_db()
+    assert document.error.startswith("Waiting: The disk of the site is full")
+    assert (await open_job(document)).attempts == 0
 
 
 async def test_collection_of_another_model_is_a_clear_failure(rag_settings: Callable[..., None]) -> None:
