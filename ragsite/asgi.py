@@ -13,10 +13,11 @@ from chat.lifespan import lifespan  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.ws_auth import TokenOrCookieAuth  # noqa: E402
 from ragsite.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
+from ragsite.full_disk import FullDiskAnswers  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": LengthOfChunkedBodies(django_application),
+        "http": FullDiskAnswers(LengthOfChunkedBodies(django_application)),
         "websocket": TokenOrCookieAuth(URLRouter(websocket_urlpatterns)),
         "lifespan": lifespan,
     }

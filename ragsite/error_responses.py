@@ -22,9 +22,11 @@ from ragsite.errors import (
     InvalidInputError,
     NotFoundError,
     PermissionDeniedError,
+    StorageFullError,
     TooLargeError,
     UnavailableError,
 )
+from ragsite.storage import is_lack_of_room
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +59,9 @@ def as_app_error(error: Exception) -> AppError | None:
 
 
 def _dependency_away(error: BaseException | None) -> AppError | None:
-    """What can be neither read nor written at the moment is no bug: 503, and when to come back."""
+    """What can be neither read nor written now is no bug: 507 on a full disk, else 503 and when to come back."""
+    if is_lack_of_room(error):
+        return StorageFullError()
     if is_database_away(error):
         logger.warning("a request was refused, the database is away: %s", error)
         return DatabaseAwayError()
@@ -127,7 +131,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Called while the exception is being handled, wherever it came from: a view, a middleware, a template."""
     if away := _dependency_away(sys.exception()):
         response = _page_error(request, status=away.status, code=away.code, message=away.message)
-        response["Retry-After"] = str(away.retry_after_s)
+        if away.retry_after_s:
+            response["Retry-After"] = str(away.retry_after_s)
         return response
     return _page_error(
         request, status=500, code="internal", message="Something went wrong on our side; it has been logged."

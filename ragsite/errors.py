@@ -95,6 +95,23 @@ class RateLimitedError(AppError):
     message = "Too many requests; wait a little and try again."
 
 
+class TooManyIngestsError(RateLimitedError):
+    code = "too_many_ingests"
+    message = "Too many of your documents wait to be read; upload more when some of them are ready."
+
+
+class StorageFullError(AppError):
+    code = "storage_full"
+    status = 507
+    message = "The disk of the site is full, so nothing was stored; tell an administrator, and try again later."
+
+
+class QuotaExceededError(AppError):
+    code = "quota_exceeded"
+    status = 507
+    message = "Your documents take up all the room that is allowed; delete some first."
+
+
 class UnavailableError(AppError):
     """A dependency is away and there is no fallback."""
 

@@ -27,7 +27,11 @@ class Channel(filesystem.Channel):
         folder = Path(self.data_folder_out)
         name = f"{time.time_ns()}_{uuid.uuid4()}.{queue}.msg"
         unfinished = folder / f"{name}.part"
-        unfinished.write_bytes(str_to_bytes(dumps(payload)))
+        try:
+            unfinished.write_bytes(str_to_bytes(dumps(payload)))
+        except OSError:  # no room on the disk: leave nothing half-written
+            unfinished.unlink(missing_ok=True)
+            raise
         unfinished.rename(folder / name)
 
     def get_table(self, exchange: str) -> Any:

@@ -24,6 +24,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django_prometheus.exports import ExportToDjangoView
 
+from ragsite import storage
 from ragsite.error_responses import json_error, method_not_allowed
 from ragsite.errors import AppError, PermissionDeniedError
 from retrieval.engine import get_engine
@@ -72,6 +73,7 @@ async def readyz(request: HttpRequest) -> JsonResponse:
         "milvus": _milvus,
         "ollama": _ollama,
         "broker": _broker,
+        "storage": _storage,
         "channel_layer": _channel_layer,
     }
     if settings.RAG.web_search.provider:
@@ -134,6 +136,13 @@ async def _broker() -> str:
             await client.ping()
     elif not os.access(settings.DATA_DIR / "broker" / "queue", os.W_OK):
         raise NotReadyError("its folder cannot be written")
+    return ""
+
+
+async def _storage() -> str:
+    free_mib = await asyncio.to_thread(storage.free_mib)
+    if free_mib < (kept_mib := settings.RAG.storage.min_free_mib):
+        raise NotReadyError(f"the disk is full: {free_mib:.0f} MiB are left, nothing is taken in below {kept_mib}")
     return ""
 
 

@@ -221,13 +221,15 @@ def _how_it_ended(code: int) -> str:
     return f"ended with exit code {code}"
 
 
-def programs(*, data_dir: Path, base_dir: Path, host: str, port: int, environ: Mapping[str, str]) -> list[Program]:
+def programs(
+    *, data_dir: Path, base_dir: Path, host: str, port: int, workers: int, environ: Mapping[str, str]
+) -> list[Program]:
     """Web, worker and beat, all of them with this interpreter and this data folder."""
     python = [sys.executable, "-m"]
     celery = [*python, "celery", "-A", "ragsite"]
     web = [*python, "uvicorn", "ragsite.asgi:application", "--host", host, "--port", str(port)]
     web += ["--ws", "websockets", "--timeout-graceful-shutdown", "3", "--no-server-header"]
-    worker = [*celery, "worker", "--pool", "prefork", "--concurrency", "2", "--max-tasks-per-child", "200"]
+    worker = [*celery, "worker", "--pool", "prefork", "--concurrency", str(workers), "--max-tasks-per-child", "200"]
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
     beat = [*celery, "beat", "--pidfile=", "--loglevel", "INFO"]
     env = {**environ, "RAGSITE_DATA_DIR": str(data_dir), "PYTHONUNBUFFERED": "1"}

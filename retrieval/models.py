@@ -121,6 +121,7 @@ class Document(models.Model):
         indexes = [
             models.Index(fields=["collection", "status"]),
             models.Index(fields=["collection", "department", "doc_type", "policy_year"], name="document_metadata"),
+            models.Index(fields=["collection", "size_bytes"], name="document_usage"),
         ]
 
     def __str__(self) -> str:
@@ -173,11 +174,16 @@ class IngestJob(Leased):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="ingest_jobs",
+        db_index=False, help_text="Whose turn it takes; empty: the site's.",
+    )  # fmt: skip
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
     holder = models.CharField(max_length=100, blank=True, help_text="Host and process, for people.")
     waits = models.PositiveSmallIntegerField(default=0, help_text="Times it stood back because a server was away.")
-    not_before = models.DateTimeField(null=True, blank=True, help_text="A waiting job is not queued again before this.")
+    not_before = models.DateTimeField(null=True, blank=True, help_text="No worker takes a waiting job before this.")
+    worked_s = models.FloatField(default=0.0, help_text="Seconds of earlier runs that did not end it.")
     error = models.CharField(max_length=500, blank=True)
     timings_ms = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -191,7 +197,11 @@ class IngestJob(Leased):
                 fields=["document"], condition=Q(state__in=["waiting", "running"]), name="one_open_job_per_document"
             )
         ]
-        indexes = [models.Index(fields=["state", "lease_expires_at"])]
+        indexes = [
+            models.Index(fields=["state", "lease_expires_at"]),
+            models.Index(fields=["user", "state", "created_at"], name="ingest_job_turn"),
+            models.Index(fields=["finished_at"], name="ingest_job_finished"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.document_id} {self.state}"

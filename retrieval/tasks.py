@@ -11,6 +11,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from celery import shared_task
 from celery.signals import worker_ready
+from django.conf import settings
 from django.db import close_old_connections
 
 from retrieval.engine import close_engine, get_engine
@@ -19,18 +20,20 @@ from retrieval.models import Collection
 from retrieval.selectors import collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex
 from retrieval.services.index_sync import index_repair
-from retrieval.services.ingest import document_ingest
-from retrieval.services.ingest_jobs import jobs_to_resume
+from retrieval.services.ingest import ingest_take_next
+from retrieval.services.ingest_schedule import storage_is_full, turns
 from retrieval.services.memory_sync import (
     memory_consolidate,
     memory_repair,
     memory_rows_delete,
     memory_rows_of_user_delete,
 )
+from retrieval.services.queueing import ingest_queue
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
+RESUME_EXPIRES_S = 30  # by then the next round has looked again
 MAINTENANCE_RETRY = {
     "autoretry_for": (IndexUnavailableError, EmbeddingUnavailableError), "max_retries": 5, "retry_backoff": 5,
 }  # fmt: skip
@@ -38,18 +41,27 @@ UNINDEX_RETRY = {"autoretry_for": (IndexUnavailableError,), "max_retries": 5, "r
 
 
 @shared_task
+def ingest_next() -> str:
+    """Parse, embed and index one document: the next in turn. A message too many finds nothing to do ("idle")."""
+    outcome = _run(ingest_take_next)
+    if outcome != "idle" and turns():  # a message may have been used up while its job had to wait for this one
+        ingest_queue()
+    return outcome
+
+
+@shared_task
 def ingest_document(document_id: str) -> str:
-    """Parse, embed and index one document. Safe to run twice: its job is held by one worker at a time."""
-    return _run(lambda: document_ingest(document_id))
+    """The same; messages of earlier versions named a document."""
+    return ingest_next()
 
 
 @shared_task
 def ingest_resume() -> int:
-    """Queue the documents whose worker died, whose message was lost, or whose pause is over."""
-    document_ids = jobs_to_resume()
-    for document_id in document_ids:
-        ingest_document.apply_async((str(document_id),), retry=False)
-    return len(document_ids)
+    """Send messages for documents whose worker died, whose message was lost, or whose pause is over."""
+    messages = 0 if storage_is_full() else min(len(turns()), settings.RAG.ingest.workers)
+    for _ in range(messages):
+        ingest_next.apply_async(retry=False, expires=RESUME_EXPIRES_S)
+    return messages
 
 
 @shared_task(**UNINDEX_RETRY)

@@ -20,7 +20,7 @@ async def fine() -> str:
 @pytest.fixture
 def dependencies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """All of them fine, but those that a test replaces."""
-    for name in ("_database", "_milvus", "_ollama", "_broker", "_channel_layer"):
+    for name in ("_database", "_milvus", "_ollama", "_broker", "_storage", "_channel_layer"):
         monkeypatch.setattr(health, name, fine)
     return monkeypatch
 
@@ -46,7 +46,7 @@ async def test_ready_when_all_are_fine(async_client: AsyncClient, dependencies: 
     status, told = await ready(async_client)
     assert status == 200
     assert {name: state["state"] for name, state in told.items()} == dict.fromkeys(
-        ("database", "milvus", "ollama", "broker", "channel_layer"), "ok"
+        ("database", "milvus", "ollama", "broker", "storage", "channel_layer"), "ok"
     )
 
 

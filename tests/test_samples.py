@@ -12,6 +12,8 @@ from django.conf import settings as site_settings
 
 from retrieval.ingest.encodings import decode_text
 from retrieval.ingest.parsing import parse_file
+from retrieval.ingest.reader import parse_limits
+from retrieval.ingest.sniff import kind_by_name
 from retrieval.models import Collection, Document, IngestJob
 from retrieval.services.samples import (
     SAMPLES_DIR,
@@ -52,7 +54,7 @@ def test_every_document_has_its_metadata() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["file"])
 async def test_every_file_can_be_read(document: dict[str, Any]) -> None:
     path = SAMPLES_DIR / document["file"]
-    parsed = await parse_file(path, file_name=path.name, settings=site_settings.RAG.ingest)
+    parsed = parse_file(path, kind=kind_by_name(path.name), limits=parse_limits(site_settings.RAG.ingest))
     assert len(parsed.text) > 600
     assert "\ufffd" not in parsed.text
     name = {"en": "Northlake University", "zh-Hans": "北湖大学", "zh-Hant": "北湖大學"}[document["language"]]
@@ -95,7 +97,7 @@ def test_every_question_names_documents_that_exist() -> None:
 async def test_the_answer_stands_in_every_document_that_is_named(entry: dict[str, Any]) -> None:
     for file in entry["documents"]:
         path = SAMPLES_DIR / file
-        parsed = await parse_file(path, file_name=path.name, settings=site_settings.RAG.ingest)
+        parsed = parse_file(path, kind=kind_by_name(path.name), limits=parse_limits(site_settings.RAG.ingest))
         assert entry["answer"] in " ".join(parsed.text.split())
 
 

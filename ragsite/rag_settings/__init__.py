@@ -30,7 +30,7 @@ from ragsite.rag_settings.retrieval import (
     VerifySettings,
 )
 from ragsite.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
-from ragsite.rag_settings.site import LimitSettings
+from ragsite.rag_settings.site import LimitSettings, QuotaSettings, StorageSettings
 from ragsite.rag_settings.workflows import (
     CorrectiveSettings,
     DualLoopSettings,
@@ -56,6 +56,7 @@ __all__ = [
     "MilvusSettings",
     "OllamaSettings",
     "PlannedSettings",
+    "QuotaSettings",
     "RagSettings",
     "ReactSettings",
     "RerankSettings",
@@ -65,6 +66,7 @@ __all__ = [
     "SelfCorrectiveSettings",
     "SettingsError",
     "StepBackSettings",
+    "StorageSettings",
     "VerifySettings",
     "WebSearchSettings",
     "variable_of",
@@ -97,6 +99,8 @@ class RagSettings:
     react: ReactSettings = field(default_factory=ReactSettings)
     feedback: FeedbackSettings = field(default_factory=FeedbackSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    quotas: QuotaSettings = field(default_factory=QuotaSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     web_search: WebSearchSettings = field(default_factory=WebSearchSettings)
     data_dir: str = "var"
     prompts_dir: str = ""  # RAG_PROMPTS_DIR: files here replace the prompts of the same name
@@ -131,6 +135,8 @@ SECTIONS: dict[str, tuple[type, str]] = {
     "react": (ReactSettings, "RAG_REACT_"),
     "feedback": (FeedbackSettings, "RAG_FEEDBACK_"),
     "limits": (LimitSettings, "RAG_LIMIT_"),
+    "quotas": (QuotaSettings, "RAG_QUOTA_"),
+    "storage": (StorageSettings, "RAG_STORAGE_"),
     "web_search": (WebSearchSettings, "RAG_WEB_SEARCH_"),
 }
 

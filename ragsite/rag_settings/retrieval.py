@@ -19,21 +19,27 @@ class IngestSettings:
     summary_tokens: int = 160  # of a document's summary, by which hierarchical search finds it
     max_pages: int = 5000  # of one document
     max_chunks: int = 50_000  # of one document
-    parse_timeout_s: float = 300.0  # reading one file
-    parse_memory_mib: int = 2048  # address space of the process that reads a PDF or Office file
+    parse_timeout_s: float = 300.0  # reading one file, chunks and summary included
+    parse_memory_mib: int = 2048  # address space of the process that reads a file
+    parse_output_mib: int = 256  # what reading one file may give
     max_unpacked_mib: int = 400  # what an Office file may unpack to
     max_text_chars: int = 40_000_000  # of one document
     max_cells: int = 5_000_000  # of one workbook, empty ones between filled ones included
+    workers: int = (
+        2  # Celery processes that read documents: `make run` starts so many, elsewhere say how many there are
+    )
+    turn_s: float = 30.0  # a document that is embedded for longer makes room when another user's waits
     lease_s: float = 60.0  # a job whose worker has not reported for this long is taken over
     max_attempts: int = 3  # of a job whose worker died or failed in an unexpected way
     max_waits: int = 150  # times a job stands back while the model server or the index is away
     retry_first_s: float = 5.0  # the first pause of such a job; each next one is twice as long
     retry_last_s: float = 300.0  # the longest pause before a new attempt
-    requeue_after_s: float = 120.0  # a waiting job whose message seems lost is queued again
+    requeue_after_s: float = 120.0  # a job of `manage.py ingest` that it has not begun goes to the workers
     default_collection: str = "documents"  # of an upload that names none
     personal_collection: str = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
 
     def __post_init__(self) -> None:
+        check(self.workers >= 1, "workers must be at least 1")
         check(self.chunk_tokens >= 16, f"chunk_tokens={self.chunk_tokens} is below 16")
         check(0 <= self.chunk_overlap_tokens < self.chunk_tokens, "chunk_overlap_tokens must be below chunk_tokens")
 

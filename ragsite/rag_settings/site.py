@@ -24,3 +24,25 @@ class LimitSettings:
 
     def __post_init__(self) -> None:
         check(self.message_chars >= 1, "message_chars must be positive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaSettings:
+    """What one user may take up. Staff and the site's own collections are free of it, but for running ingests."""
+
+    storage_mib: int = 2048  # uploaded files of one user together; 0: no bound
+    documents: int = 2000  # of one user; 0: no bound
+    open_ingests: int = 1000  # documents of one user that wait or are being read; 0: no bound
+    running_ingests: int = 0  # documents of one user that are read at once; 0: one less than there are workers
+
+    def __post_init__(self) -> None:
+        for name in ("storage_mib", "documents", "open_ingests", "running_ingests"):
+            check(getattr(self, name) >= 0, f"{name} must not be negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    min_free_mib: int = 64  # with less room on the disk of the data or of the uploads, nothing new is taken in
+
+    def __post_init__(self) -> None:
+        check(self.min_free_mib >= 0, "min_free_mib must not be negative")

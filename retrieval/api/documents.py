@@ -27,12 +27,14 @@ from retrieval.api.serializers import (
     DocumentSerializer,
     UploadResultSerializer,
     UploadSerializer,
+    UsageSerializer,
 )
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
 from retrieval.services.collections import collection_for_upload, collection_writable
 from retrieval.services.documents import document_create, document_delete, document_update
 from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_from
+from retrieval.services.quotas import usage_of
 
 INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
 
@@ -68,6 +70,19 @@ class DocumentsApi(GenericAPIView[Document]):
         collection = collection_for_upload(user=asking_user(request), name=name)
         entries = documents_from(files, collection, request, metadata)
         return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+
+
+class DocumentsUsageApi(APIView):
+    """How much of the site your documents take up."""
+
+    @extend_schema(operation_id="documents_usage", responses=UsageSerializer)
+    def get(self, request: Request) -> Response:
+        usage = usage_of(asking_user(request))
+        body = {
+            "documents": {"used": usage.documents, "allowed": usage.documents_allowed},
+            "storage_bytes": {"used": usage.storage_bytes, "allowed": usage.storage_bytes_allowed},
+        }
+        return Response(UsageSerializer(body).data)
 
 
 class DocumentApi(APIView):

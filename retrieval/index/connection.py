@@ -197,4 +197,6 @@ def _classified(error: Exception) -> Exception:
     if "UsageError" in type(error).__name__:  # the channel was closed under us
         return _ConnectionLostError(str(error))
     logger.warning("Milvus refused a call: %s", error)
+    if "no space left" in str(error).lower():
+        return IndexUnavailableError("The disk of the search index is full; it goes on by itself when there is room.")
     return IndexUnavailableError()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from ragsite.rag_settings import IngestSettings
 from retrieval.tokens import estimate_tokens, estimate_word_pieces
@@ -15,15 +16,24 @@ READ_SHARE = 0.85
 # `estimate_tokens` sees one, and nothing real has more.
 SURELY_READ = 3.5
 LEAST_TOKENS = 16
+Unit = Literal["tokens", "word_pieces"]
+COUNTERS: dict[Unit, Callable[[str], int]] = {"tokens": estimate_tokens, "word_pieces": estimate_word_pieces}
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """tokens: what a chunk holds at most, `overlap` tokens of the one before included, by `count_tokens`."""
+    """tokens: what a chunk holds at most, `overlap` tokens of the one before included, counted in `unit`.
+
+    A plain value: it goes to the process that cuts the document.
+    """
 
     tokens: int
     overlap: int
-    count_tokens: Callable[[str], int]
+    unit: Unit = "tokens"
+
+    @property
+    def count_tokens(self) -> Callable[[str], int]:
+        return COUNTERS[self.unit]
 
 
 def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
@@ -34,6 +44,6 @@ def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
     """
     wanted = settings.chunk_tokens
     if context is None or context * READ_SHARE >= wanted * SURELY_READ:
-        return ChunkSize(wanted, settings.chunk_overlap_tokens, estimate_tokens)
+        return ChunkSize(wanted, settings.chunk_overlap_tokens)
     tokens = max(LEAST_TOKENS, min(wanted, int(context * READ_SHARE)))
-    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // wanted, estimate_word_pieces)
+    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // wanted, "word_pieces")

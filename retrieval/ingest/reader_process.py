@@ -1,56 +1,142 @@
-"""`python -m retrieval.ingest.reader_process KIND PATH LIMITS PARENT`: read one PDF or Office file, print it as JSON.
+"""`python -m retrieval.ingest.reader_process SOCKET PARENT`: reads files, each in a forked child with limits.
 
-Exit status 3: unreadable, the reason is on standard output. The process dies with the worker that started it.
+The parsers are loaded once, so that a small file costs a fork and not the start of an interpreter. The process serves
+one worker, over a socket that it inherits, and dies with it; a child dies with this process.
+
+    worker ─► {"path", "kind", …}, and the write end of a pipe    fork ─► child: limits, read, answer into the pipe
+    worker ─► `end`, having the whole answer, or enough of it     the child's process group is killed
+    worker ◄─ the child's exit status
+
+The answer is one JSON object a line: the document without its chunks, or `{"unreadable": reason}`; then each chunk.
+Plain Python without Django.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
+import os
 import resource
+import signal
+import socket
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import IO, Any
 
+from retrieval.analysis import analyze, warm_up
 from retrieval.die_with_parent import die_with_parent
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.limits import MIB, ParseLimits, check_archive, check_length
-from retrieval.ingest.parsing import UNREADABLE, document_as_json
+from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.limits import MIB, ParseLimits
+from retrieval.ingest.reading import ReadDocument, read_document
+from retrieval.language import chinese_variant
+
+MESSAGE_BYTES = 64 * 1024
+READY, END, END_LOAD_CHINESE = b"ready", b"end", b"end, load Chinese"
+CPU_GRACE_S = 5  # between the signal that can be caught and the one that can't
 
 
-def read(kind: str, path: Path, limits: ParseLimits) -> ParsedDocument:
-    # Imported by need: each of them takes a good part of this process's short life.
-    if kind == "pdf":
-        from retrieval.ingest.pdf import parse_pdf
-
-        return parse_pdf(path, limits)
-    check_archive(path, limits)
-    if kind == "pptx":
-        from retrieval.ingest.pptx import parse_pptx
-
-        return parse_pptx(path, limits)
-    if kind == "xlsx":
-        from retrieval.ingest.xlsx import parse_xlsx
-
-        return parse_xlsx(path, limits)
-    from retrieval.ingest.docx import parse_docx
-
-    document = parse_docx(path)
-    check_length(sum(len(block.text) for block in document.blocks), limits)
-    return document
-
-
-def main(kind: str, path: str, limits: str, parent: str) -> int:
+def main(descriptor: str, parent: str) -> None:
     die_with_parent(int(parent))
-    values = json.loads(limits)
-    memory = values.pop("memory_mib") * MIB
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # our worker decides
+    analyze("books")
+    _freeze()
+    with socket.socket(fileno=int(descriptor)) as worker:
+        worker.sendall(READY)
+        while _serve(worker):
+            pass
+
+
+def _serve(worker: socket.socket) -> bool:
+    """One file. False: the worker is gone."""
+    data, descriptors, _, _ = socket.recv_fds(worker, MESSAGE_BYTES, 1)
+    if not data:
+        return False
+    (answer,) = descriptors
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        worker.close()
+        os._exit(_read(json.loads(data), answer, parent))
+    os.close(answer)
+    with contextlib.suppress(OSError):  # the child does the same: whoever comes first
+        os.setpgid(child, child)
+    end = worker.recv(MESSAGE_BYTES)
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: macOS, for a zombie
+        os.killpg(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if not end:
+        return False
+    worker.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+    if end == END_LOAD_CHINESE and not is_chinese_loaded():
+        load_chinese()
+    return True
+
+
+def _read(request: Mapping[str, Any], answer: int, parent: int) -> int:
+    """In the child. The exit status: 0 when it has answered."""
     try:
-        sys.stdout.write(document_as_json(read(kind, Path(path), ParseLimits(**values))))
-    except DocumentUnreadableError as error:
-        sys.stdout.write(error.message)
-        return UNREADABLE
+        die_with_parent(parent)
+        os.setpgid(0, 0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # what libraries say of a file is no log of ours
+        _limit(**request["bounds"])
+        with os.fdopen(answer, "w", encoding="utf-8", errors="replace") as output:
+            try:
+                document = _document(request)
+            except DocumentUnreadableError as error:
+                print(json.dumps({"unreadable": error.message}), file=output)
+            else:
+                _write(document, output)
+    except BaseException:  # noqa: BLE001 - a forked child must never return into its parent's code
+        return 1
     return 0
 
 
+def _limit(*, memory_mib: int, cpu_s: int) -> None:
+    """memory_mib: of address space, what this process has loaded included."""
+    resource.setrlimit(resource.RLIMIT_AS, (memory_mib * MIB, memory_mib * MIB))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + CPU_GRACE_S))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _document(request: Mapping[str, Any]) -> ReadDocument:
+    return read_document(
+        Path(request["path"]),
+        kind=request["kind"],
+        limits=ParseLimits(**request["limits"]),
+        size=ChunkSize(**request["size"]),
+        max_chunks=request["max_chunks"],
+        summary_tokens=request["summary_tokens"],
+    )
+
+
+def _write(document: ReadDocument, output: IO[str]) -> None:
+    head = {field.name: getattr(document, field.name) for field in fields(document) if field.name != "chunks"}
+    counts = {"chunk_count": len(document.chunks), "chinese_loaded": is_chinese_loaded()}
+    print(json.dumps({**head, **counts}), file=output)
+    for chunk in document.chunks:
+        print(json.dumps(asdict(chunk), ensure_ascii=False), file=output)
+
+
+def load_chinese() -> None:
+    """The dictionaries of Chinese: over a second, and 80 MiB that a site without Chinese documents need not have."""
+    warm_up()
+    chinese_variant("圖書館")
+    _freeze()
+
+
+def is_chinese_loaded() -> bool:
+    return "jieba" in sys.modules
+
+
+def _freeze() -> None:
+    """The garbage collector would write to the pages that children share with us."""
+    gc.collect()
+    gc.freeze()
+
+
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main(*sys.argv[1:])

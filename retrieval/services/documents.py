@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -16,17 +15,19 @@ from django.core.files.base import File
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from ragsite.errors import TooLargeError
+from ragsite.errors import StorageFullError, TooLargeError
+from ragsite.storage import check_room, is_lack_of_room
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
-from retrieval.models import Chunk, Collection, Document, IngestJob
+from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 from retrieval.services.collections import collection_touch
+from retrieval.services.ingest_schedule import OPEN_STATES, job_user
 from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_clean
 from retrieval.services.queueing import ingest_queue
+from retrieval.services.quotas import quota_check
 
 Outcome = Literal["added", "unchanged", "retried"]
 MIB = 1024 * 1024
-OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,14 @@ def document_create(
     uploaded_by: User | None = None,
     metadata: DocumentMetadata | None = None,
     queue: bool = True,
+    within_quota: bool = True,
 ) -> DocumentCreated:
     """Store a file and queue its ingest once that is committed; `queue=False`: the caller runs it.
 
-    Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError.
+    `within_quota=False`: whoever runs the machine may add more than the collection's owner may.
+
+    Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
+    TooManyIngestsError.
     """
     name = file_name_clean(file_name)
     kind = kind_by_name(name)
@@ -68,9 +73,14 @@ def document_create(
         uploaded_by=uploaded_by,
         **_columns(metadata or DocumentMetadata()),
     )
-    document.file.save(name, upload, save=False)
+    check_room(document.size_bytes)
+    if within_quota:  # before anything is stored, and once more when nobody else can count
+        quota_check(collection=collection, size_bytes=document.size_bytes)
+    _file_store(document, upload)
     try:
         with transaction.atomic():
+            if within_quota:
+                quota_check(collection=collection, size_bytes=document.size_bytes, lock=True)
             document.save(force_insert=True)
             _job_open(document, queue)
     except IntegrityError:
@@ -80,7 +90,21 @@ def document_create(
         if existing is None:
             raise CollectionNotFoundError from None
         return _existing(existing, upload, queue)
+    except BaseException:
+        document.file.delete(save=False)
+        raise
     return DocumentCreated(document, "added")
+
+
+def _file_store(document: Document, upload: File[bytes]) -> None:
+    """All of it or nothing. Raises StorageFullError."""
+    try:
+        document.file.save(document.file_name, upload, save=False)
+    except OSError as error:
+        document.file.storage.delete(upload_path(document, document.file_name))
+        if is_lack_of_room(error):
+            raise StorageFullError from error
+        raise
 
 
 def _columns(metadata: DocumentMetadata) -> dict[str, Any]:
@@ -133,20 +157,23 @@ def document_retry(*, document: Document, queue: bool = True) -> Document:
 
 
 def _job_open(document: Document, queue: bool) -> None:
-    """One open job per document: an open one is already what is wanted."""
-    not_before = timezone.now() + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
+    """One open job per document: an open one is already what is wanted. `queue=False`: the caller will run it."""
+    not_before = None if queue else timezone.now() + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
     _, created = IngestJob.objects.get_or_create(
-        document=document, state__in=OPEN_STATES, defaults={"not_before": not_before}
+        document=document,
+        state__in=OPEN_STATES,
+        defaults={"not_before": not_before, "user": job_user(document)},
     )
     if created and queue:
-        transaction.on_commit(partial(ingest_queue, document_id=document.pk))
+        transaction.on_commit(ingest_queue)
 
 
 def _existing(document: Document, upload: File[bytes], queue: bool) -> DocumentCreated:
     if document.status != Document.Status.FAILED:
         return DocumentCreated(document, "unchanged")
     if not document.file.name or not document.file.storage.exists(document.file.name):
-        document.file.save(document.file_name, upload, save=True)
+        _file_store(document, upload)
+        document.save(update_fields=["file"])
     return DocumentCreated(document_retry(document=document, queue=queue), "retried")
 
 

@@ -1,6 +1,6 @@
 """Brings one document into the index: parse, chunk, embed, write; each stage can be taken up where it broke off.
 
-    claim the job ─► parse ─► all chunks in one transaction ─► per batch: embed ─► index.upsert ─► flag ─► ready
+    claim the job ─► read  ─► all chunks in one transaction ─► per batch: embed ─► index.upsert ─► flag ─► ready
                               (ids follow from document and seq: doing it twice writes the same rows;
                                where only metadata changed, the stored vectors are taken)
 
@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -29,6 +30,7 @@ from django.db.models import Exists, OuterRef
 
 from ragsite.errors import UnsupportedFileError
 from ragsite.leases import LeaseLostError, hold
+from ragsite.storage import is_full, is_lack_of_room
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
     DocumentUnreadableError,
@@ -36,12 +38,8 @@ from retrieval.errors import (
     EmbeddingUnavailableError,
     IndexUnavailableError,
 )
-from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.chunk_size import ChunkSize
-from retrieval.ingest.chunking import Chunker, TextChunk
-from retrieval.ingest.parsing import parse_file
-from retrieval.ingest.summary import summarize
-from retrieval.language import detect_language
+from retrieval.ingest.reader import read_file
+from retrieval.ingest.reading import ReadDocument
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Embedder, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
@@ -55,6 +53,7 @@ from retrieval.services.index_rows import (
     with_summary,
 )
 from retrieval.services.ingest_jobs import (
+    DISK_FULL,
     Claim,
     job_check,
     job_claim,
@@ -63,6 +62,7 @@ from retrieval.services.ingest_jobs import (
     job_give_back,
     job_wait,
 )
+from retrieval.services.ingest_schedule import others_wait, storage_is_full, turn_claim, turns
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -73,16 +73,6 @@ DB_BATCH = 500
 FILE_GONE = "The stored file is gone; upload it again."
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """What is made of a parsed document."""
-
-    chunk_tokens: int
-    chunks: list[TextChunk]
-    language: str
-    summary: str
-
-
 @dataclass(slots=True)
 class _Run:
     """One worker's work on one document."""
@@ -91,6 +81,7 @@ class _Run:
     report: Progress
     document: Document  # with its collection, as read last
     read_before: bool  # the index may hold rows of former chunks
+    takes_turns: bool = False  # it makes room for others when it has lasted for long
     stored: list[Chunk] = field(default_factory=list)  # all chunks, where they were made just now and fit one batch
     started: float = field(default_factory=time.monotonic)
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -110,11 +101,21 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
     busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
     """
-    holder = f"{socket.gethostname()[:80]}:{os.getpid()}"
-    run = await sync_to_async(_begin)(document_id, holder, report)
+    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id, holder=_holder()), report)
     if run is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
+    return await _ingest(run)
+
+
+async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
+    """The same with the job whose turn it is. idle: nobody waits, or those who do have enough being read."""
+    run = await sync_to_async(_begin_next)(_holder())
+    return await _ingest(run) if run else "idle"
+
+
+async def _ingest(run: _Run) -> IngestOutcome:
+    document_id = run.claim.document_id
     try:
         async with hold(run.claim.lease):
             return await _work(run)
@@ -125,6 +126,9 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
         await asyncio.shield(sync_to_async(job_give_back)(claim=run.claim, counted=False))
         raise
     except Exception as error:  # a worker's outermost loop: one odd document must not stop the others
+        if is_lack_of_room(error):
+            waits = await sync_to_async(job_wait)(claim=run.claim, reason=DISK_FULL)
+            return "waiting" if waits else "failed"
         logger.exception("Document %s: ingest broke off", document_id)
         reason = f"An unexpected error ({type(error).__name__}); the log has the details."
         await sync_to_async(job_give_back)(claim=run.claim, reason=reason)
@@ -136,20 +140,39 @@ async def _work(run: _Run) -> IngestOutcome:
     try:
         if run.document.status == Document.Status.PARSING or await _is_cut_too_large(run):
             await _parse(run)
-        await _embed(run)
+        if not await _embed(run):
+            await sync_to_async(job_give_back)(claim=run.claim, counted=False)
+            return "waiting"
     except (DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError) as error:
         await sync_to_async(job_fail)(claim=run.claim, reason=error.message)
         return "failed"
     except (EmbeddingUnavailableError, IndexUnavailableError) as error:
-        waits = await sync_to_async(job_wait)(claim=run.claim, reason=error.message)
+        reason = DISK_FULL if await asyncio.to_thread(is_full) else error.message
+        waits = await sync_to_async(job_wait)(claim=run.claim, reason=reason)
         return "waiting" if waits else "failed"
     return "ready"
 
 
+def _holder() -> str:
+    """Host and process, for people."""
+    return f"{socket.gethostname()[:80]}:{os.getpid()}"
+
+
+def _begin_next(holder: str) -> _Run | None:
+    if storage_is_full():
+        return None
+    for user_id in turns():  # a transaction each: one user's row is locked at a time
+        run = _begin(partial(turn_claim, user_id=user_id, holder=holder), lambda _: None)
+        if run is not None:
+            run.takes_turns = True
+            return run
+    return None
+
+
 @transaction.atomic
-def _begin(document_id: uuid.UUID | str, holder: str, report: Progress) -> _Run | None:
+def _begin(take: Callable[[], Claim | None], report: Progress) -> _Run | None:
     """Take the job. The document's status says what is to do: PARSING or EMBEDDING. None: there is nothing to take."""
-    claim = job_claim(document_id=document_id, holder=holder)
+    claim = take()
     if claim is None:
         return None
     former = IngestJob.objects.filter(document=OuterRef("pk")).exclude(pk=claim.job_id)
@@ -176,38 +199,25 @@ async def _is_cut_too_large(run: _Run) -> bool:
 # ------------------------------------------------------------------------------------------------ file → chunks
 async def _parse(run: _Run) -> None:
     """Raises DocumentUnreadableError, UnsupportedFileError, EmbeddingMismatchError, LeaseLostError."""
-    ingest, document = settings.RAG.ingest, run.document
-    with run.timed("parse"):
-        if not document.file:
-            raise DocumentUnreadableError(FILE_GONE)
+    document = run.document
+    if not document.file:
+        raise DocumentUnreadableError(FILE_GONE)
+    size = await size_of_chunks(document.collection, get_engine().models)
+    with run.timed("read"):
         try:
-            parsed = await parse_file(Path(document.file.path), file_name=document.file_name, settings=ingest)
+            read = await read_file(
+                Path(document.file.path), file_name=document.file_name, size=size, settings=settings.RAG.ingest
+            )
         except FileNotFoundError as error:
             raise DocumentUnreadableError(FILE_GONE) from error
-    size = await size_of_chunks(document.collection, get_engine().models)
-    with run.timed("chunk"):
-        cut = await asyncio.to_thread(_cut, parsed, size)
-    if len(cut.chunks) > ingest.max_chunks:
-        raise DocumentUnreadableError(f"The document makes more than {ingest.max_chunks:,} chunks; split it.")
-    run.document, chunks = await sync_to_async(_chunks_store)(run.claim, parsed, cut)
+    run.document, chunks = await sync_to_async(_chunks_store)(run.claim, read)
     if len(chunks) <= settings.RAG.ollama.embed_batch_size:  # a small document need not be read back
         run.stored = chunks
     run.report(PARSED_SHARE)
 
 
-def _cut(parsed: ParsedDocument, size: ChunkSize) -> _Cut:
-    text = parsed.text
-    chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
-    chunks = chunker.split(parsed)
-    summary = ""
-    if len(chunks) > 1:  # a single one stands for its document
-        headings = (block.label for block in parsed.blocks if block.kind == "heading")
-        summary = summarize(text, headings=headings, tokens=settings.RAG.ingest.summary_tokens)
-    return _Cut(size.tokens, chunks, detect_language(text), summary)
-
-
 @transaction.atomic
-def _chunks_store(claim: Claim, parsed: ParsedDocument, cut: _Cut) -> tuple[Document, list[Chunk]]:
+def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chunk]]:
     """The document with its collection as they are now, and its rows. Raises LeaseLostError, Document.DoesNotExist."""
     job_check(claim=claim)
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
@@ -225,16 +235,16 @@ def _chunks_store(claim: Claim, parsed: ParsedDocument, cut: _Cut) -> tuple[Docu
             char_end=chunk.char_end,
             token_count=chunk.token_count,
         )
-        for chunk in cut.chunks
+        for chunk in read.chunks
     ]
     if document.chunk_count:  # cut too large, while the embedding model was not known
         document.chunks.all().delete()
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
-    if parsed.title and document.title == PurePosixPath(document.file_name).stem:
-        document.title = parsed.title[:300]  # nobody chose a title: the document's own is better than its file's name
-    document.language, document.summary = cut.language, cut.summary
-    document.page_count = parsed.page_count
-    document.chunk_count, document.chunk_tokens = len(rows), cut.chunk_tokens
+    if read.title and document.title == PurePosixPath(document.file_name).stem:
+        document.title = read.title[:300]  # nobody chose a title: the document's own is better than its file's name
+    document.language, document.summary = read.language, read.summary
+    document.page_count = read.page_count
+    document.chunk_count, document.chunk_tokens = len(rows), read.chunk_tokens
     document.status = Document.Status.EMBEDDING
     document.progress = PARSED_SHARE
     document.save()
@@ -242,8 +252,11 @@ def _chunks_store(claim: Claim, parsed: ParsedDocument, cut: _Cut) -> tuple[Docu
 
 
 # ------------------------------------------------------------------------------------------------ chunks → index
-async def _embed(run: _Run) -> None:
-    """Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError."""
+async def _embed(run: _Run) -> bool:
+    """False: chunks are left, and it is another user's turn.
+
+    Raises EmbeddingUnavailableError, EmbeddingMismatchError, IndexUnavailableError, LeaseLostError.
+    """
     engine = get_engine()
     space = await space_of(run.document.collection, engine.models)
     while True:
@@ -256,7 +269,14 @@ async def _embed(run: _Run) -> None:
         progress = await _note(run, engine, space, chunks)
         run.report(progress)
         if progress == 1.0:
-            return
+            return True
+        lasted_s = time.monotonic() - run.started
+        if (
+            run.takes_turns
+            and lasted_s > settings.RAG.ingest.turn_s
+            and await sync_to_async(others_wait)(claim=run.claim)
+        ):
+            return False
 
 
 async def _batch(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequence[Chunk], *, last: bool) -> None:

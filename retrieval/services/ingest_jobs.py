@@ -13,16 +13,15 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
-from ragsite.leases import Lease, run_out
+from ragsite.leases import Lease
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
-EXPIRED_PER_ROUND = 200
+DISK_FULL = "The disk of the site is full; reading goes on by itself when there is room."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
         job_fail(claim=claim, reason=f"{reason} Given up after {job.waits} tries; upload the file again.")
         return False
     pause_s = min(ingest.retry_first_s * 2**job.waits, ingest.retry_last_s)
-    _give_back(claim, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
+    _give_back(claim, job, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
     Document.objects.filter(pk=claim.document_id).update(error=_cut(f"Waiting: {reason}"))
     return True
 
@@ -86,7 +85,7 @@ def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> No
     """An attempt broke off. `counted=False`: on request, not through the document's fault."""
     if job := claim.lease.held().select_for_update().first():
         pause_s = settings.RAG.ingest.retry_first_s if counted else 0
-        _give_back(claim, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1))
+        _give_back(claim, job, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1))
 
 
 @transaction.atomic
@@ -107,24 +106,13 @@ def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) 
     collection_touch(collection_id=document.collection_id)
 
 
-@transaction.atomic
-def jobs_to_resume() -> list[UUID]:
-    """Documents whose worker died, whose message was lost, or whose pause is over; each is named once in a while."""
+def _give_back(claim: Claim, job: IngestJob, reason: str, pause_s: float, **counts: int) -> None:
     now = timezone.now()
-    open_jobs = IngestJob.objects.filter(
-        Q(run_out(at=now), state=IngestJob.State.RUNNING)
-        | Q(state=IngestJob.State.WAITING, not_before__lt=now)
-        | Q(state=IngestJob.State.WAITING, not_before=None),
-    ).order_by("created_at")[:EXPIRED_PER_ROUND]
-    found = list(open_jobs.values_list("pk", "document_id"))
-    again = now + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
-    IngestJob.objects.filter(pk__in=[pk for pk, _ in found], state=IngestJob.State.WAITING).update(not_before=again)
-    return [document_id for _, document_id in found]
-
-
-def _give_back(claim: Claim, reason: str, pause_s: float, **counts: int) -> None:
-    not_before = timezone.now() + timedelta(seconds=pause_s)
-    claim.lease.release(state=IngestJob.State.WAITING, holder="", not_before=not_before, error=_cut(reason), **counts)
+    worked_s = job.worked_s + (now - (job.started_at or now)).total_seconds()
+    not_before = now + timedelta(seconds=pause_s)
+    claim.lease.release(
+        state=IngestJob.State.WAITING, holder="", not_before=not_before, worked_s=worked_s, error=_cut(reason), **counts
+    )
 
 
 def _cut(text: str) -> str:

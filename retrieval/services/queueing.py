@@ -17,8 +17,9 @@ from retrieval.values import EmbeddingSpace
 logger = logging.getLogger(__name__)
 
 
-def ingest_queue(*, document_id: UUID) -> None:
-    _send("retrieval.tasks.ingest_document", str(document_id))
+def ingest_queue() -> None:
+    """A worker that is free takes the next job, whosever turn it is."""
+    _send("retrieval.tasks.ingest_next")
 
 
 def document_unindex_queue(*, document_id: UUID, space: EmbeddingSpace) -> None:

@@ -52,6 +52,7 @@ class Command(BaseCommand):
                 base_dir=settings.BASE_DIR,
                 host=settings.HOST,
                 port=settings.PORT,
+                workers=settings.RAG.ingest.workers,
                 environ=settings.ENVIRON,
             ):
                 supervisor.add(program, delay_s=BEAT_DELAY_S if program.name == "beat" else 0.0)

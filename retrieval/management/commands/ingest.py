@@ -153,6 +153,7 @@ def _create(path: Path, collection: Collection, metadata: DocumentMetadata) -> A
             uploaded_by=collection.owner,
             metadata=metadata,
             queue=False,
+            within_quota=False,
         )
 
 

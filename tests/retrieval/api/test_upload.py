@@ -27,7 +27,7 @@ def test_upload_is_accepted_and_queued_after_the_commit(
     assert response.status_code == 202
     (entry,) = response.json()["documents"]
     assert (entry["title"], entry["status"], entry["collection"]) == ("rules", "queued", "policies")
-    assert queued == [("retrieval.tasks.ingest_document", entry["id"])]
+    assert queued == [("retrieval.tasks.ingest_next",)]
 
 
 def test_named_collection_is_made_private_to_the_user(client: APIClient, user: User) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
@@ -23,14 +24,15 @@ from retrieval.ports import Vectors
 from retrieval.providers.lexical import SPACE
 from retrieval.services import ingest
 from retrieval.services.documents import document_create, document_retry, document_update
-from retrieval.services.ingest import document_ingest
-from retrieval.services.ingest_jobs import jobs_to_resume
+from retrieval.services.ingest import document_ingest, ingest_take_next
+from retrieval.services.ingest_schedule import turns
 from retrieval.values import SearchFilters
-from tests.factories import CollectionFactory
+from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.ingest.files import pdf_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BATCH = 4
+MORE_THAN_THERE_IS = 10**9  # MiB
 TEXT = "\n\n".join(f"第{n}条 学生借阅图书不得超过{n}册，逾期每日罚款一元。" * 3 for n in range(1, 11))
 
 
@@ -141,7 +143,7 @@ async def test_killed_worker_is_succeeded_without_losing_or_doubling_a_chunk(mon
 
     assert await document_ingest(document.pk) == "busy"  # the lease still runs
     await IngestJob.objects.aupdate(lease_expires_at=timezone.now() - timedelta(seconds=1))
-    assert await sync_to_async(jobs_to_resume)() == [document.pk]
+    assert await sync_to_async(turns)() == [None]
     assert await document_ingest(document.pk) == "ready"
     assert await chunk_ids(document) == known == await indexed_ids(document)
     assert (await open_job(document)).attempts == 2
@@ -182,7 +184,7 @@ async def test_document_that_kills_its_workers_is_given_up() -> None:
     assert await document_ingest(document.pk) == "failed"
     await document.arefresh_from_db()
     assert "Given up after 3 attempts" in document.error
-    assert await sync_to_async(jobs_to_resume)() == []
+    assert await sync_to_async(turns)() == []
 
 
 async def test_unexpected_error_is_tried_again_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +227,43 @@ async def test_absent_index_is_waited_for(rag_settings: Callable[..., None]) -> 
     assert await document_ingest(document.pk) == "waiting"
     assert (await open_job(document)).waits == 1
     assert await Chunk.objects.filter(indexed=True).acount() == 0
+
+
+async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(rag_settings: Callable[..., None]) -> None:
+    document = await add()
+    await IngestJob.objects.aupdate(not_before=None)
+    rag_settings(storage={"min_free_mib": MORE_THAN_THERE_IS})
+    assert await ingest_take_next() == "idle"
+    await document.arefresh_from_db()
+    assert document.error.startswith("Waiting: The disk of the site is full")
+    rag_settings(storage={"min_free_mib": 0})
+    assert await ingest_take_next() == "ready"
+    await document.arefresh_from_db()
+    assert document.error == ""
+
+
+async def test_full_disk_is_not_told_as_an_absent_index(rag_settings: Callable[..., None]) -> None:
+    document = await add()
+    rag_settings(
+        milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.2, "timeout_s": 0.5},
+        storage={"min_free_mib": MORE_THAN_THERE_IS},
+    )
+    assert await document_ingest(document.pk) == "waiting"
+    await document.arefresh_from_db()
+    assert document.error.startswith("Waiting: The disk of the site is full")
+
+
+async def test_write_that_finds_no_room_is_no_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = await add()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ingest, "_chunks_store", full)
+    assert await document_ingest(document.pk) == "waiting"
+    await document.arefresh_from_db()
+    assert document.error.startswith("Waiting: The disk of the site is full")
+    assert (await open_job(document)).attempts == 0
 
 
 async def test_collection_of_another_model_is_a_clear_failure(rag_settings: Callable[..., None]) -> None:
@@ -396,12 +435,26 @@ async def test_finished_or_unknown_document_is_left_alone() -> None:
     assert (await Collection.objects.aget()).version == version
 
 
-async def test_waiting_job_is_queued_again_only_once_in_a_while() -> None:
+async def test_file_of_a_command_goes_to_the_workers_only_when_the_command_has_not_begun_it() -> None:
     document = await add()
-    assert await sync_to_async(jobs_to_resume)() == []  # its message was sent just now
+    assert await ingest_take_next() == "idle"
     await IngestJob.objects.aupdate(not_before=timezone.now() - timedelta(seconds=1))
-    assert await sync_to_async(jobs_to_resume)() == [document.pk]
-    assert await sync_to_async(jobs_to_resume)() == []
+    assert await ingest_take_next() == "ready"
+    assert (await open_job(document)).attempts == 1
+
+
+async def test_long_document_makes_room_for_another_user_and_goes_on_afterwards(
+    rag_settings: Callable[..., None],
+) -> None:
+    rag_settings(ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10, "turn_s": 0.0})
+    owner, other = await sync_to_async(UserFactory)(), await sync_to_async(UserFactory)()
+    book = await add(collection=await sync_to_async(CollectionFactory)(owner=owner))
+    note = await add("One line.", "note.txt", await sync_to_async(CollectionFactory)(owner=other))
+    await IngestJob.objects.aupdate(not_before=None)
+    assert [await ingest_take_next() for _ in range(3)] == ["waiting", "ready", "ready"]
+    finished = [job.document_id async for job in IngestJob.objects.order_by("finished_at")]
+    assert finished == [note.pk, book.pk]
+    assert (await open_job(book)).worked_s > 0
 
 
 async def test_document_read_anew_leaves_no_rows_of_former_chunks(rag_settings: Callable[..., None]) -> None:

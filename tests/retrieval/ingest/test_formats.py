@@ -10,6 +10,8 @@ from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.ingest.parsing import parse_file
+from retrieval.ingest.reader import parse_limits
+from retrieval.ingest.sniff import kind_by_name
 from retrieval.ingest.text import parse_csv, parse_text
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes
 
@@ -21,7 +23,7 @@ def headings(document: ParsedDocument) -> list[tuple[int, str]]:
 async def parsed(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
     path = tmp_path / name
     path.write_bytes(data)
-    return await parse_file(path, file_name=name, settings=IngestSettings())
+    return parse_file(path, kind=kind_by_name(name), limits=parse_limits(IngestSettings()))
 
 
 async def test_pdf_pages_are_numbered_from_one(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from retrieval.ingest.chunking import Chunker
 from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.parsing import parse_file
 from retrieval.ingest.pptx import parse_pptx
+from retrieval.ingest.reader import parse_limits
+from retrieval.ingest.sniff import kind_by_name
 from retrieval.ingest.xlsx import parse_xlsx
 from retrieval.tokens import estimate_tokens
 from tests.retrieval.ingest.files import pptx_bytes, replaced, xlsx_bytes, zip_bytes, zip_entries
@@ -40,7 +42,7 @@ def one_sheet(tmp_path: Path, *rows: tuple[object, ...]) -> list[str]:
 async def test_workbook_is_read_sheet_by_sheet(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     path.write_bytes(xlsx_bytes({"借阅": LOANS, "Fines": [("Per day", 1)]}, title="Rules"))
-    document = await parse_file(path, file_name="a.xlsx", settings=IngestSettings())
+    document = parse_file(path, kind=kind_by_name("a.xlsx"), limits=parse_limits(IngestSettings()))
     assert [(block.kind, block.text) for block in document.blocks] == [
         ("heading", "借阅"),
         ("table", "Group | Books\nGroup: Staff; Books: 20\nGroup: Students; Books: 10"),
@@ -132,7 +134,7 @@ def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
 async def test_slides_are_pages_under_their_titles(tmp_path: Path) -> None:
     path = tmp_path / "a.pptx"
     path.write_bytes(pptx_bytes())
-    document = await parse_file(path, file_name="a.pptx", settings=IngestSettings())
+    document = parse_file(path, kind=kind_by_name("a.pptx"), limits=parse_limits(IngestSettings()))
     assert [(block.page, block.kind, block.text) for block in document.blocks] == [
         (1, "heading", "Library rules"),
         (1, "paragraph", "Ten books.\n每逾期一天罚款一元。"),

@@ -32,17 +32,17 @@ def document(
     settings.MEDIA_ROOT = tmp_path / "uploads"
     rag_settings(milvus=milvus_settings, ollama={"offline": "1", "embed_model": ""})
     upload = ContentFile(b"Ten books.", name="a.txt")
-    return document_create(collection=CollectionFactory(), upload=upload, file_name="a.txt", queue=False).document
+    return document_create(collection=CollectionFactory(), upload=upload, file_name="a.txt").document
 
 
 def test_message_that_comes_twice_is_worked_on_once(document: Document) -> None:
-    assert tasks.ingest_document(str(document.pk)) == "ready"
-    assert tasks.ingest_document(str(document.pk)) == "busy"
+    assert tasks.ingest_next() == "ready"
+    assert tasks.ingest_document(str(document.pk)) == "idle"  # as earlier versions sent it
     assert IngestJob.objects.get().attempts == 1
 
 
 def test_unindexing_clears_a_documents_rows(document: Document) -> None:
-    tasks.ingest_document(str(document.pk))
+    tasks.ingest_next()
     collection = document.collection
     collection.refresh_from_db()
     space = (collection.embedding_model, collection.embedding_dim)
@@ -52,15 +52,17 @@ def test_unindexing_clears_a_documents_rows(document: Document) -> None:
 
 
 @pytest.mark.django_db
-def test_resuming_queues_what_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resuming_sends_messages_for_what_was_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     expired = timezone.now() - timedelta(seconds=1)
-    dead = IngestJobFactory(state="running", holder="dead", lease_expires_at=expired)
+    IngestJobFactory(state="running", holder="dead", lease_expires_at=expired)
     IngestJobFactory(state="running", holder="alive", lease_expires_at=timezone.now() + timedelta(seconds=60))
     IngestJobFactory(state="done")
     sent: list[Any] = []
-    monkeypatch.setattr(tasks.ingest_document, "apply_async", lambda arguments, **_: sent.append(arguments))
+    monkeypatch.setattr(tasks.ingest_next, "apply_async", lambda **options: sent.append(options))
     assert tasks.ingest_resume() == 1
-    assert sent == [(str(dead.document_id),)]
+    IngestJob.objects.filter(holder="dead").update(lease_expires_at=timezone.now() + timedelta(seconds=60))
+    assert tasks.ingest_resume() == 0
+    assert len(sent) == 1
 
 
 @pytest.mark.django_db

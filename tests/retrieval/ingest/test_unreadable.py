@@ -10,10 +10,12 @@ import pytest
 from ragsite.errors import UnsupportedFileError
 from ragsite.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.parsing import parse_file
+from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.reader import read_file
 from retrieval.ingest.sniff import refuse_foreign
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
 
+SIZE = ChunkSize(480, 64)
 HTML = b"<!DOCTYPE html><html><body><p>Hello</p></body></html>"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000)
 
@@ -22,7 +24,7 @@ async def reason(tmp_path: Path, name: str, data: bytes, **settings: float) -> s
     path = tmp_path / f"stored{Path(name).suffix}"
     path.write_bytes(data)
     with pytest.raises(DocumentUnreadableError) as caught:
-        await parse_file(path, file_name=name, settings=IngestSettings(**settings))
+        await read_file(path, file_name=name, size=SIZE, settings=IngestSettings(**settings))
     return caught.value.message
 
 
@@ -72,28 +74,17 @@ async def test_too_much_text_is_refused(tmp_path: Path) -> None:
     assert "characters of text" in await reason(tmp_path, "long.txt", b"word " * 100, max_text_chars=200)
 
 
-async def test_reader_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    assert "longer than" in await reason(tmp_path, "slow.pdf", pdf_bytes(["Hello"]), parse_timeout_s=0.001)
-
-
-async def test_reader_that_crashes_takes_only_itself_along(tmp_path: Path) -> None:
-    # Too little address space to load the reader in: it dies without a word.
-    assert "damaged, or needs more memory" in await reason(
-        tmp_path, "heavy.pdf", pdf_bytes(["Hello"]), parse_memory_mib=16
-    )
-
-
 async def test_pdf_with_junk_before_its_header_is_read(tmp_path: Path) -> None:
     path = tmp_path / "junk.pdf"
     path.write_bytes(b"junk\n" * 50 + pdf_bytes(["Hello there"]))
-    document = await parse_file(path, file_name="junk.pdf", settings=IngestSettings())
-    assert "Hello there" in document.text
+    document = await read_file(path, file_name="junk.pdf", size=SIZE, settings=IngestSettings())
+    assert "Hello there" in document.chunks[0].text
 
 
 @pytest.mark.parametrize("name", ["a.exe", "noextension", "old.doc", "slides.pptx.zip"])
 async def test_unknown_type_is_refused_by_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnsupportedFileError):
-        await parse_file(tmp_path, file_name=name, settings=IngestSettings())
+        await read_file(tmp_path, file_name=name, size=SIZE, settings=IngestSettings())
 
 
 @pytest.mark.parametrize("head", [b"\x7fELF\x02", b"\x89PNG\r\n", b"\xff\xd8\xff\xe0", b"GIF89a"])

@@ -1,6 +1,6 @@
 // The documents page: collections at the side, uploads and the list with live progress.
 import { api, samePath } from "../api.js";
-import { bootData, debounce, h, icon, iconButton, replace } from "../dom.js";
+import { bootData, bytes, debounce, h, icon, iconButton, replace } from "../dom.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Collections } from "./collections.js";
 import { documentRow, isWorking } from "./document_row.js";
@@ -37,7 +37,10 @@ new Uploads({
     refreshCollections();
   },
 });
-const refreshCollections = debounce(() => collections.load().then(showHeader), 400);
+const refreshCollections = debounce(() => {
+  collections.load().then(showHeader);
+  showUsage();
+}, 400);
 
 const status = () => document.querySelector('[name="status"]:checked').value;
 
@@ -131,6 +134,23 @@ function showHeader() {
   hint.hidden = !collections.wantsReembedding(row, models);
 }
 
+/** What one's own documents take up, and what they may. */
+async function showUsage() {
+  const line = element("usage");
+  try {
+    const { documents, storage_bytes: storage } = await api.get("/api/documents/usage");
+    const count = documents.used === 1 ? "1 document" : `${documents.used.toLocaleString()} documents`;
+    const used = bytes(storage.used) || "0 B";
+    line.textContent = [
+      documents.allowed === null ? `Yours: ${count}` : `Yours: ${documents.used.toLocaleString()} of ${documents.allowed.toLocaleString()} documents`,
+      storage.allowed === null ? used : `${used} of ${bytes(storage.allowed)}`,
+    ].join(" · ");
+    line.hidden = false;
+  } catch {
+    line.hidden = true; // The uploads say for themselves when there is no room.
+  }
+}
+
 function askIn(name) {
   try {
     localStorage.setItem("ragsite.collections", JSON.stringify([name]));
@@ -165,6 +185,7 @@ collections.load().then(() => {
   showHeader();
   load();
 });
+showUsage();
 api.get("/api/status").then((answer) => {
   models = answer;
   showHeader();

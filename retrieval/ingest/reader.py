@@ -1,0 +1,233 @@
+"""The worker's side of the reader process: nothing of a user's file is parsed anywhere else.
+
+A reader process is started with the first file and kept for the next ones (`retrieval.ingest.reader_process`). Each
+file is read in a child of it, which is ended for certain: by the clock, by its address space, by its processor time,
+and by how much it may answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ragsite.rag_settings import IngestSettings
+from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.chunking import TextChunk
+from retrieval.ingest.limits import MIB, ParseLimits
+from retrieval.ingest.reading import ReadDocument
+from retrieval.ingest.sniff import kind_by_name
+
+PROJECT_DIR = Path(__file__).resolve().parents[2]
+MODULE = "retrieval.ingest.reader_process"
+READY, END, END_LOAD_CHINESE = b"ready", b"end", b"end, load Chinese"  # as there
+START_TIMEOUT_S = 60.0  # loading the parsers on a busy machine
+END_TIMEOUT_S = 10.0
+PIECE_BYTES = 256 * 1024
+# Secrets of the site are not for a process that reads whatever comes.
+ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME")
+DAMAGED = "Reading the file failed: it is damaged, or needs more memory than is allowed."
+
+
+class ReaderGoneError(Exception):
+    """The reader process has died; the file may be read by another."""
+
+
+def parse_limits(settings: IngestSettings) -> ParseLimits:
+    return ParseLimits(
+        max_pages=settings.max_pages,
+        max_unpacked_mib=settings.max_unpacked_mib,
+        max_text_chars=settings.max_text_chars,
+        max_cells=settings.max_cells,
+    )
+
+
+async def read_file(path: Path, *, file_name: str, size: ChunkSize, settings: IngestSettings) -> ReadDocument:
+    """Parse, cut and summarise a file in a process of its own.
+
+    Raises DocumentUnreadableError, UnsupportedFileError, FileNotFoundError, ReaderGoneError.
+    """
+    kind = kind_by_name(file_name)
+    if not await asyncio.to_thread(path.exists):
+        raise FileNotFoundError(path)
+    request = {
+        "path": str(path),
+        "kind": kind,
+        "limits": asdict(parse_limits(settings)),
+        "size": asdict(size),
+        "max_chunks": settings.max_chunks,
+        "summary_tokens": settings.summary_tokens,
+        "bounds": {"memory_mib": settings.parse_memory_mib, "cpu_s": math.ceil(settings.parse_timeout_s) + 1},
+    }
+    try:
+        answer = await _read(request, settings)
+    except ReaderGoneError:  # it may have died while it had nothing to do
+        answer = await _read(request, settings)
+    return await asyncio.to_thread(_document, answer)
+
+
+async def _read(request: Mapping[str, Any], settings: IngestSettings) -> bytes:
+    """Raises DocumentUnreadableError, ReaderGoneError."""
+    reader = await _idle_reader()
+    try:
+        answer = await asyncio.to_thread(
+            reader.read, request, timeout_s=settings.parse_timeout_s, max_bytes=settings.parse_output_mib * MIB
+        )
+    except DocumentUnreadableError:
+        _idle.append(reader)
+        raise
+    except BaseException:  # cancelled, or gone: the file must not be read on
+        reader.close()
+        raise
+    _idle.append(reader)
+    return answer
+
+
+class _Reader:
+    """One reader process. One file at a time.
+
+    Start it in a thread that lives as long as it should: Linux takes that thread's end for the death of the parent.
+    """
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command, no shell
+                [sys.executable, "-m", MODULE, str(theirs.fileno()), str(self._owner)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                cwd=PROJECT_DIR,
+                env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+                | {"OPENBLAS_NUM_THREADS": "1"},  # a process that forks must have no other thread
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    @property
+    def is_usable(self) -> bool:
+        """False: it has died, or belongs to the process that we were forked from."""
+        return self._owner == os.getpid() and self._process.poll() is None
+
+    def wait_ready(self) -> None:
+        """Raises ReaderGoneError."""
+        self._socket.settimeout(START_TIMEOUT_S)
+        self._received(READY)
+
+    def read(self, request: Mapping[str, Any], *, timeout_s: float, max_bytes: int) -> bytes:
+        """The child's whole answer. Raises DocumentUnreadableError, ReaderGoneError."""
+        deadline = time.monotonic() + timeout_s
+        ours, theirs = os.pipe()
+        with open(ours, "rb", buffering=0) as pipe:  # noqa: PTH123 - a descriptor
+            try:
+                socket.send_fds(self._socket, [json.dumps(request).encode()], [theirs])
+            except OSError as error:
+                raise ReaderGoneError from error
+            finally:
+                os.close(theirs)
+            answer, refusal = _drained(pipe.fileno(), deadline, max_bytes)
+        head = json.loads(answer.partition(b"\n")[0] or b"{}") if not refusal else {}
+        status = self._end(load_chinese=bool(head.get("chinese_loaded")))
+        if refusal or status == -signal.SIGXCPU:
+            raise DocumentUnreadableError(refusal or _too_slow(timeout_s))
+        if "unreadable" in head:
+            raise DocumentUnreadableError(head["unreadable"])
+        if not head or answer.count(b"\n") != head["chunk_count"] + 1:
+            raise DocumentUnreadableError(DAMAGED)
+        return answer
+
+    def close(self) -> None:
+        """End it, and with it the child that it may have."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+    def _end(self, *, load_chinese: bool) -> int:
+        """The child's exit status."""
+        self._socket.settimeout(END_TIMEOUT_S)
+        try:
+            self._socket.sendall(END_LOAD_CHINESE if load_chinese else END)
+        except OSError as error:
+            raise ReaderGoneError from error
+        return int(self._received())
+
+    def _received(self, expected: bytes = b"") -> bytes:
+        try:
+            data = self._socket.recv(PIECE_BYTES)
+        except OSError as error:
+            raise ReaderGoneError from error
+        if not data or (expected and data != expected):
+            raise ReaderGoneError
+        return data
+
+
+_idle: deque[_Reader] = deque()
+
+
+async def _idle_reader() -> _Reader:
+    while _idle:
+        reader = _idle.pop()
+        if reader.is_usable:
+            return reader
+    reader = _Reader()  # in this thread, whose end is its end
+    try:
+        await asyncio.to_thread(reader.wait_ready)
+    except BaseException:
+        reader.close()
+        raise
+    return reader
+
+
+@atexit.register
+def readers_close() -> None:
+    """End the reader processes of this process that have nothing to do."""
+    while _idle:
+        reader = _idle.pop()
+        if reader.is_usable:
+            reader.close()
+
+
+def _drained(descriptor: int, deadline: float, max_bytes: int) -> tuple[bytes, str]:
+    """What comes until the other side is closed, or the reason why that was not waited for."""
+    answer = bytearray()
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    begun = time.monotonic()
+    while True:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not poll.poll(left_s * 1000):
+            return b"", _too_slow(deadline - begun)
+        piece = os.read(descriptor, PIECE_BYTES)
+        if not piece:
+            return bytes(answer), ""
+        answer += piece
+        if len(answer) > max_bytes:
+            return b"", f"The text taken from the file is larger than {max_bytes // MIB} MiB; split it."
+
+
+def _too_slow(timeout_s: float) -> str:
+    return f"Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply."
+
+
+def _document(answer: bytes) -> ReadDocument:
+    head, *lines = answer.splitlines()
+    fields = json.loads(head)
+    del fields["chunk_count"], fields["chinese_loaded"]
+    return ReadDocument(**fields, chunks=tuple(TextChunk(**json.loads(line)) for line in lines))

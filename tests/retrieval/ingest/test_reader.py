@@ -1,0 +1,131 @@
+"""The process that reads files: what it gives, what ends it, and that nothing is read anywhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ragsite.rag_settings import IngestSettings
+from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest import reader
+from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.reader import read_file
+from retrieval.ingest.reading import ReadDocument, read_document
+from tests.processes import alive, descendants, wait_until
+
+SIZE = ChunkSize(80, 10, "word_pieces")
+TEXT = "# Loans\n\n" + "\n\n".join(
+    f"第{n}条 Students may borrow {n} books for four weeks.\n借阅图书。" for n in range(40)
+)
+LONG = b"Students may borrow ten books. " * 400_000  # seconds of work
+
+
+async def read(
+    tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **settings: float
+) -> ReadDocument:
+    path = tmp_path / f"stored{Path(name).suffix}"
+    path.write_bytes(data)
+    return await read_file(path, file_name=name, size=size, settings=IngestSettings(**settings))
+
+
+def reader_processes() -> list[int]:
+    return [pid for pid, command in descendants(os.getpid()).items() if reader.MODULE in command]
+
+
+async def test_document_comes_out_as_it_was_read(tmp_path: Path) -> None:
+    read_there = await read(tmp_path, TEXT.encode())
+    settings = IngestSettings()
+    read_here = read_document(
+        tmp_path / "stored.md",
+        kind="markdown",
+        limits=reader.parse_limits(settings),
+        size=SIZE,
+        max_chunks=settings.max_chunks,
+        summary_tokens=settings.summary_tokens,
+    )
+    assert read_there == read_here
+    assert len(read_there.chunks) > 5 and read_there.title == "Loans" and read_there.summary
+
+
+async def test_one_process_reads_file_after_file(tmp_path: Path) -> None:
+    await read(tmp_path, b"One.")
+    before = reader_processes()
+    with pytest.raises(DocumentUnreadableError):
+        await read(tmp_path, b" ")
+    assert (await read(tmp_path, b"Two.", "b.txt")).chunks[0].text == "Two."
+    assert reader_processes() == before
+
+
+async def test_text_formats_are_not_parsed_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.ingest.parsing.parse_file", None)
+    monkeypatch.setattr("retrieval.ingest.chunking.Chunker.split", None)
+    monkeypatch.setattr("retrieval.ingest.reading.summarize", None)
+    assert len((await read(tmp_path, TEXT.encode())).chunks) > 5
+
+
+async def test_reader_that_takes_too_long_is_killed(tmp_path: Path) -> None:
+    await read(tmp_path, b"One.")
+    with pytest.raises(DocumentUnreadableError, match="longer than 0 s"):
+        await read(tmp_path, LONG, "long.txt", parse_timeout_s=0.2)
+    assert wait_until(lambda: not any(map(descendants, reader_processes())), within_s=5)
+    assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
+
+
+async def test_reader_that_takes_too_much_memory_takes_only_itself_along(tmp_path: Path) -> None:
+    with pytest.raises(DocumentUnreadableError, match="needs more memory"):
+        await read(tmp_path, LONG, "heavy.txt", parse_memory_mib=16)
+    assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
+
+
+async def test_reader_that_answers_too_much_is_not_listened_to(tmp_path: Path) -> None:
+    with pytest.raises(DocumentUnreadableError, match="larger than 0 MiB"):
+        await read(tmp_path, TEXT.encode(), parse_output_mib=0)
+    assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
+
+
+async def test_processor_time_ends_a_reader_whose_worker_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader.math, "ceil", lambda _: 0)  # a second of processor time
+    with pytest.raises(DocumentUnreadableError, match="longer than"):
+        await read(tmp_path, LONG * 3, "long.txt")
+
+
+async def test_cancelled_reading_ends_its_process(tmp_path: Path) -> None:
+    await read(tmp_path, b"One.")
+    task = asyncio.create_task(read(tmp_path, LONG, "long.txt"))
+    assert await asyncio.to_thread(wait_until, lambda: any(map(descendants, reader_processes())), within_s=10)
+    children = [child for pid in reader_processes() for child in descendants(pid)]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert wait_until(lambda: not any(map(alive, children)), within_s=5)
+
+
+async def test_reader_that_was_killed_meanwhile_is_replaced(tmp_path: Path) -> None:
+    await read(tmp_path, b"One.")
+    for pid in reader_processes():
+        os.kill(pid, signal.SIGKILL)
+    assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
+
+
+def test_readers_die_with_their_worker(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("One.")
+    script = (
+        "import asyncio, sys, time\nfrom pathlib import Path\n"
+        "from ragsite.rag_settings import IngestSettings\nfrom retrieval.ingest.chunk_size import ChunkSize\n"
+        "from retrieval.ingest.reader import read_file\n"
+        "read = read_file(Path(sys.argv[1]), file_name='a.txt', size=ChunkSize(80, 10), settings=IngestSettings())\n"
+        "asyncio.run(read)\nprint('read', flush=True)\ntime.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "a.txt")], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None and worker.stdout.readline() == b"read\n"
+        readers = list(descendants(worker.pid))
+        worker.kill()
+    assert readers and wait_until(lambda: not any(map(alive, readers)), within_s=5)

@@ -1,0 +1,128 @@
+"""Whose document is read next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from retrieval.models import IngestJob
+from retrieval.services.ingest_schedule import turn_claim, turns
+from tests.factories import CollectionFactory, DocumentFactory, IngestJobFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def users() -> list[User]:
+    return [UserFactory(), UserFactory()]
+
+
+def jobs_of(user: User | None, count: int = 1, **fields: Any) -> list[IngestJob]:
+    collection = CollectionFactory(owner=user)
+    return [
+        IngestJobFactory(document=DocumentFactory(collection=collection), user=user, **fields) for _ in range(count)
+    ]
+
+
+def take() -> User | str | None:
+    """Whose job a free worker takes; "nobody's" where none may be taken."""
+    for user_id in turns():
+        if claim := turn_claim(user_id=user_id, holder="worker"):
+            return IngestJob.objects.get(pk=claim.job_id).user
+    return "nobody's"
+
+
+def finish(user: User, *, after_s: float) -> None:
+    now = timezone.now()
+    IngestJob.objects.filter(user=user, state="running").update(
+        state="done", started_at=now - timedelta(seconds=after_s), finished_at=now
+    )
+
+
+def test_one_file_does_not_wait_behind_fifty_of_another_user(users: list[User]) -> None:
+    many, single = users
+    jobs_of(many, 50)
+    jobs_of(single)
+    assert [take(), take()] == [many, single]
+
+
+def test_slow_files_of_one_user_do_not_hold_both_workers(users: list[User]) -> None:
+    slow, late = users
+    jobs_of(slow, 3)
+    assert [take(), take()] == [slow, "nobody's"]
+    jobs_of(late)
+    assert take() == late
+
+
+def test_more_workers_still_leave_one_free(users: list[User], rag_settings: Callable[..., None]) -> None:
+    rag_settings(ingest={"workers": 4})
+    jobs_of(users[0], 9)
+    assert [take() for _ in range(4)] == [users[0]] * 3 + ["nobody's"]
+
+
+def test_who_cost_less_time_lately_comes_first(users: list[User]) -> None:
+    slow, quick = users
+    jobs_of(slow, 2)
+    jobs_of(quick, 2)
+    assert [take(), take()] == [slow, quick]
+    finish(slow, after_s=300)
+    finish(quick, after_s=1)
+    assert [take(), take()] == [quick, slow]
+
+
+def test_work_of_yesterday_is_forgotten(users: list[User]) -> None:
+    slow, quick = users
+    yesterday = timezone.now() - timedelta(days=1)
+    jobs_of(slow, state="done", started_at=yesterday - timedelta(hours=1), finished_at=yesterday)
+    jobs_of(slow)
+    jobs_of(quick)
+    assert take() == slow
+
+
+def test_oldest_job_of_a_user_is_taken_first(users: list[User]) -> None:
+    first, _ = jobs_of(users[0], 2)
+    claim = turn_claim(user_id=users[0].pk, holder="worker")
+    assert claim is not None and claim.job_id == first.pk
+
+
+def test_sites_own_documents_take_turns_and_may_use_every_worker(users: list[User]) -> None:
+    jobs_of(None, 3)
+    jobs_of(users[0])
+    assert [take(), take(), take()] == [None, users[0], None]
+
+
+def test_pausing_job_is_not_taken_and_an_orphaned_one_is(users: list[User]) -> None:
+    now = timezone.now()
+    jobs_of(users[0], not_before=now + timedelta(seconds=60))
+    jobs_of(users[1], state="running", lease_expires_at=now - timedelta(seconds=1))
+    assert turns() == [users[1].pk]
+
+
+def test_turn_is_refused_to_a_user_who_has_enough_running(users: list[User]) -> None:
+    """Two workers may have seen the same list of turns."""
+    jobs_of(users[0], 2)
+    assert turn_claim(user_id=users[0].pk, holder="one") is not None
+    assert turn_claim(user_id=users[0].pk, holder="another") is None
+
+
+def test_job_that_broke_off_too_often_does_not_keep_the_others(users: list[User]) -> None:
+    jobs_of(users[0], attempts=3)
+    jobs_of(users[0])
+    assert take() == users[0]
+    assert IngestJob.objects.filter(state="failed").count() == 1
+
+
+def test_migration_names_the_users_of_open_jobs(users: list[User]) -> None:
+    uploader, owner = users
+    uploaded = IngestJobFactory(document=DocumentFactory(uploaded_by=uploader))
+    owned = IngestJobFactory(document=DocumentFactory(collection=CollectionFactory(owner=owner)))
+    sites = IngestJobFactory()
+    import_module("retrieval.migrations.0013_users_of_open_jobs").name_users(apps, None)
+    assert [IngestJob.objects.get(pk=job.pk).user for job in (uploaded, owned, sites)] == [uploader, owner, None]

@@ -1,0 +1,130 @@
+"""A disk without room: nothing half-written stays, the reason is told, and everything goes on by itself."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+from rest_framework.test import APIClient
+
+from ragsite import health, storage
+from ragsite.chunked_bodies import LengthOfChunkedBodies
+from ragsite.error_responses import exception_handler
+from ragsite.full_disk import FullDiskAnswers
+from retrieval import views
+from retrieval.models import Document
+from tests.factories import ChunkFactory, UserFactory
+
+NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, settings: Any, rag_settings: Callable[..., None]) -> Iterator[Path]:
+    """1 MiB for the uploads, all of which may be used."""
+    uploads = tmp_path / "uploads"
+    uploads.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(uploads)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("mounting is not allowed here")
+    settings.MEDIA_ROOT = uploads
+    rag_settings(storage={"min_free_mib": 0})
+    yield uploads
+    subprocess.run(["umount", str(uploads)], check=True)
+
+
+def upload(user: User, data: bytes) -> Any:
+    api = APIClient()
+    api.force_authenticate(user)
+    return api.post("/api/documents", {"file": SimpleUploadedFile("a.txt", data)}, format="multipart")
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.django_db
+def test_upload_on_a_full_disk_is_507_and_the_next_one_that_fits_is_stored(small_disk: Path) -> None:
+    user = UserFactory()
+    response = upload(user, b"Ten books. " * 150_000)
+    assert (response.status_code, response.json()["error"]["code"]) == (507, "storage_full")
+    assert "disk of the site is full" in response.json()["error"]["message"]
+    assert files_in(small_disk) == [] and not Document.objects.exists()
+    assert upload(user, b"Ten books.").status_code == 202
+
+
+@pytest.mark.django_db
+def test_room_is_kept_free(small_disk: Path, rag_settings: Callable[..., None]) -> None:
+    rag_settings(storage={"min_free_mib": 1})
+    assert upload(UserFactory(), b"Ten books.").status_code == 507
+    assert list(small_disk.iterdir()) == []
+
+
+async def test_readyz_tells_that_the_disk_is_full(small_disk: Path, rag_settings: Callable[..., None]) -> None:
+    rag_settings(storage={"min_free_mib": 64})
+    told = await health._state("storage", health._storage)
+    assert told["state"] == "down"
+    assert told["reason"] == "the disk is full: 1 MiB are left, nothing is taken in below 64"
+
+
+@pytest.fixture
+def full_database(transactional_db: None) -> Iterator[None]:
+    if connection.vendor != "sqlite":
+        pytest.skip("SQLite can be told how large it may become")
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA max_page_count = 1")  # it becomes what the file has
+        yield
+        cursor.execute("PRAGMA max_page_count = 1073741823")
+
+
+def test_full_database_is_507(full_database: None) -> None:
+    with pytest.raises(DatabaseError) as caught, transaction.atomic():
+        ChunkFactory(text="x" * 3_000_000)
+    response = exception_handler(caught.value, {})
+    assert response is not None
+    assert (response.status_code, response.data["error"]["code"]) == (507, "storage_full")
+
+
+def test_other_database_errors_are_no_lack_of_room() -> None:
+    assert not storage.is_lack_of_room(DatabaseError("disk I/O error"))
+    assert not storage.is_lack_of_room(OSError(errno.EACCES, "Permission denied"))
+
+
+@pytest.mark.django_db
+def test_page_on_a_full_disk_is_507(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise NO_ROOM
+
+    monkeypatch.setattr(views, "render", full)
+    client = Client(raise_request_exception=False)
+    client.force_login(UserFactory())
+    page = client.get("/documents/")
+    assert page.status_code == 507
+    assert "disk of the site is full" in page.content.decode()
+
+
+async def test_body_that_cannot_be_received_is_507(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is written to a file before Django's own handlers run."""
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": bytes(4_000_000), "more_body": True}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "headers": [(b"transfer-encoding", b"chunked")]}
+    await FullDiskAnswers(LengthOfChunkedBodies(None))(scope, receive, send)
+    assert sent[0]["status"] == 507
+    assert b"storage_full" in sent[1]["body"]
