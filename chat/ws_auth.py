@@ -12,13 +12,12 @@ from asgiref.sync import sync_to_async
 from channels.auth import AuthMiddlewareStack
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.contrib.auth.models import AnonymousUser
-from rest_framework.authtoken.models import Token
 
-SCHEMES = (b"token", b"bearer")
+from ragsite.auth import token_of_header
 
 
 class TokenOrCookieAuth:
-    """ASGI middleware that sets `scope["user"]`; AnonymousUser where the token is not valid."""
+    """ASGI middleware that sets `scope["user"]`, and `scope["token"]`; AnonymousUser where the token is not valid."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -28,13 +27,6 @@ class TokenOrCookieAuth:
         header = next((value for name, value in scope.get("headers", ()) if name == b"authorization"), None)
         if header is None:
             return await self._with_cookie(scope, receive, send)
-        user = await sync_to_async(_user_of_token)(header)
-        return await self._inner({**scope, "user": user}, receive, send)
-
-
-def _user_of_token(header: bytes) -> Any:
-    scheme, _, key = header.strip().partition(b" ")
-    if scheme.lower() not in SCHEMES or not key.strip().isascii():
-        return AnonymousUser()
-    token = Token.objects.select_related("user").filter(key=key.strip().decode(), user__is_active=True).first()
-    return token.user if token else AnonymousUser()
+        token = await sync_to_async(token_of_header)(header)
+        user = token.user if token else AnonymousUser()
+        return await self._inner({**scope, "user": user, "token": token}, receive, send)

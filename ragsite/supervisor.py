@@ -227,6 +227,7 @@ def programs(*, data_dir: Path, base_dir: Path, host: str, port: int, environ: M
     celery = [*python, "celery", "-A", "ragsite"]
     web = [*python, "uvicorn", "ragsite.asgi:application", "--host", host, "--port", str(port)]
     web += ["--ws", "websockets", "--timeout-graceful-shutdown", "3", "--no-server-header"]
+    web += ["--no-proxy-headers"]  # ragsite.asgi believes RAGSITE_TRUSTED_PROXIES, and nobody else
     worker = [*celery, "worker", "--pool", "prefork", "--concurrency", "2", "--max-tasks-per-child", "200"]
     worker += ["--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "INFO"]
     beat = [*celery, "beat", "--pidfile=", "--loglevel", "INFO"]
