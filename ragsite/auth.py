@@ -1,4 +1,4 @@
-"""Token authentication that takes `Authorization: Token …` and `Authorization: Bearer …` alike, over HTTP and WebSocket."""
+"""Authentication by `Authorization: Token …` or `Authorization: Bearer …`, over HTTP and WebSocket."""
 
 from __future__ import annotations
 

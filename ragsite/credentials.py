@@ -41,7 +41,7 @@ class SignedOutError(AppError):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a connection was opened with. password: the account's stored hash, as it was then; a session ends with it."""
+    """What a connection was opened with. password: the account's stored hash as it was then; a session ends with it."""
 
     session_key: str = ""
     password: str = field(default="", repr=False)
@@ -109,7 +109,8 @@ async def unless_signed_out(work: Awaitable[Item], credential: Credential | None
 async def _unless(ended: Ended, work: Awaitable[Item]) -> Item:
     task = asyncio.ensure_future(_awaited(work))
     try:
-        await asyncio.wait({task, ended}, return_when=asyncio.FIRST_COMPLETED)
+        racing: set[asyncio.Future[Any]] = {task, ended}
+        await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
             raise SignedOutError
         return task.result()
@@ -186,7 +187,7 @@ def _checker() -> _Checker:
 
 
 def _valid(held: Collection[Credential]) -> set[Credential]:
-    """Those of them that are. Raises django.db.Error, with the connection closed so that the next call makes a new one."""
+    """Those that still hold. Raises django.db.Error; the connection is closed then, and the next call makes one."""
     try:
         passwords = _passwords_of_sessions([one.session_key for one in held if one.token_id is None])
         tokens = _tokens_there([one.token_id for one in held if one.token_id is not None])

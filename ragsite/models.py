@@ -39,7 +39,7 @@ class AccountSession(AbstractBaseSession):
 
 
 class ApiToken(models.Model):
-    """A key for `Authorization: Token …`. Only its SHA-256 is kept: a key has 160 random bits, so that no salt is needed.
+    """A key for `Authorization: Token …`. Only its SHA-256 is kept; a key has 160 random bits and needs no salt.
 
     prefix: the key's first characters, so that its owner can tell it from others.
     """
@@ -73,7 +73,7 @@ class AttemptCounter(models.Model):
 
 
 class KnownOrigin(models.Model):
-    """A browser or an address from which an account has signed in. origin: HMAC of the device's cookie or the address."""
+    """A place from which an account has signed in. origin: HMAC of the browser's cookie, or of the address."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     origin = models.CharField(max_length=64)

@@ -17,17 +17,15 @@ class SessionStore(DatabaseSessionStore):
         return AccountSession
 
     def create_model_instance(self, data: Any) -> AccountSession:
-        session: AccountSession = super().create_model_instance(data)
-        session.account_id = _account_id(data)
-        return session
+        return _of_account(super().create_model_instance(data), data)
 
     async def acreate_model_instance(self, data: Any) -> AccountSession:
-        session: AccountSession = await super().acreate_model_instance(data)
-        session.account_id = _account_id(data)
-        return session
+        return _of_account(await super().acreate_model_instance(data), data)
 
 
-def _account_id(data: Any) -> int | None:
-    """None: nobody is signed in."""
-    stored = data.get(SESSION_KEY)
-    return None if stored is None else int(User._meta.pk.to_python(stored))
+def _of_account(session: Any, data: Any) -> AccountSession:
+    """With the account that is signed in, if any."""
+    assert isinstance(session, AccountSession)  # get_model_class says so
+    account_id = data.get(SESSION_KEY)
+    session.account_id = None if account_id is None else User._meta.pk.to_python(account_id)
+    return session

@@ -10,9 +10,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
 from ragsite.chunked_bodies import IN_MEMORY_BYTES, LengthOfChunkedBodies
-from ragsite.accounts.tokens import token_create
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -120,7 +120,9 @@ async def _resumed(request: Request, last: str) -> HttpResponse | StreamingHttpR
         raise MessageNotFoundError
     if number == "end":
         return HttpResponse(status=204)
-    return _stream(request, message_id, after=int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0)
+    return _stream(
+        request, message_id, after=int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0
+    )
 
 
 def _stream(request: Request, message_id: UUID, *, after: int = 0) -> StreamingHttpResponse:

@@ -13,12 +13,12 @@ from ragsite.accounts.sign_in_limits import attempt_begin
 
 
 class SignInBackend(BaseBackend):
-    """Django's ModelBackend behind the limits on guessing. It comes first; ModelBackend after it answers permissions."""
+    """Django's ModelBackend behind the limits on guessing. It comes first; ModelBackend itself answers permissions."""
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
     ) -> User | None:
-        """Raises TooManyAttemptsError, and PermissionDenied for a wrong password: no other backend is to try it again."""
+        """Raises TooManyAttemptsError; PermissionDenied for a wrong password: no other backend is to try it."""
         if request is None or username is None or password is None:
             return None  # a program of the site, not a door
         attempt = attempt_begin(request, username=username)

@@ -34,7 +34,7 @@ def connect() -> None:
 def _before_save(
     sender: type[User], instance: User, raw: bool, update_fields: Collection[str] | None, **kwargs: Any
 ) -> None:
-    """By page, administration, command or shell. Before the save: should it fail, a token too many is gone, not too few."""
+    """By page, administration, command or shell. Should the save fail, tokens are gone that could have stayed."""
     if raw or instance.pk is None:
         return
     if not instance.is_active:
@@ -46,9 +46,9 @@ def _before_save(
 def _changes_password(user: User, update_fields: Collection[str] | None) -> bool:
     if update_fields is not None and "password" not in update_fields:
         return False
-    # At a sign-in Django stores the same password anew where its hash has become too weak.
-    is_upgrade = update_fields is not None and set(update_fields) == {"password"} and user._password is None
-    if is_upgrade and user.has_usable_password():
+    # At a sign-in Django stores the same password anew where its hash has become too weak: no change.
+    set_anew = getattr(user, "_password", None) is not None  # Django's own mark of `set_password`
+    if update_fields is not None and set(update_fields) == {"password"} and not set_anew and user.has_usable_password():
         return False
     return not User.objects.filter(pk=user.pk, password=user.password).exists()
 
