@@ -16,18 +16,17 @@ from channels.security.websocket import AllowedHostsOriginValidator
 from channels.sessions import CookieMiddleware, SessionMiddleware
 from django.contrib.auth.models import AnonymousUser
 from django.db import Error as DatabaseError
-from rest_framework.authtoken.models import Token
 
+from ragsite.auth import token_of_header
 from ragsite.database import database_call, is_database_away
 
 logger = logging.getLogger(__name__)
 
 TRY_AGAIN_LATER = 1013
-SCHEMES = (b"token", b"bearer")
 
 
 class TokenOrCookieAuth:
-    """ASGI middleware that sets `scope["user"]`; AnonymousUser where the token is not valid."""
+    """ASGI middleware that sets `scope["user"]`, and `scope["token"]`; AnonymousUser where the token is not valid."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -38,10 +37,11 @@ class TokenOrCookieAuth:
         if header is None:
             return await self._with_cookie(scope, receive, send)
         try:
-            user = await database_call(_user_of_token, header)
+            token = await database_call(token_of_header, header)
         except DatabaseError as error:
             return await _refused(error, receive, send)
-        return await self._inner({**scope, "user": user}, receive, send)
+        user = token.user if token else AnonymousUser()
+        return await self._inner({**scope, "user": user, "token": token}, receive, send)
 
 
 class _CookieAuth(AuthMiddleware):  # type: ignore[misc]
@@ -65,11 +65,3 @@ async def _refused(error: DatabaseError, receive: Any, send: Any) -> None:
     await receive()  # websocket.connect
     await send({"type": "websocket.accept"})  # a browser is told no code of a socket that was never open
     await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
-
-
-def _user_of_token(header: bytes) -> Any:
-    scheme, _, key = header.strip().partition(b" ")
-    if scheme.lower() not in SCHEMES or not key.strip().isascii():
-        return AnonymousUser()
-    token = Token.objects.select_related("user").filter(key=key.strip().decode(), user__is_active=True).first()
-    return token.user if token else AnonymousUser()

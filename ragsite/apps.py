@@ -4,3 +4,9 @@ from django.apps import AppConfig
 class RagsiteConfig(AppConfig):
     name = "ragsite"
     verbose_name = "Ragsite"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from ragsite.accounts import signing_out  # models are loaded by now, not before
+
+        signing_out.connect()

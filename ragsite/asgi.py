@@ -8,17 +8,22 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django_application = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.conf import settings  # noqa: E402
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E402
 
 from chat.lifespan import lifespan  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.ws_auth import TokenOrCookieAuth  # noqa: E402
 from ragsite.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
 from ragsite.full_disk import FullDiskAnswers  # noqa: E402
+from ragsite.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
 
-application = ProtocolTypeRouter(
+routes = ProtocolTypeRouter(
     {
         "http": FullDiskAnswers(LengthOfChunkedBodies(django_application)),
-        "websocket": TokenOrCookieAuth(URLRouter(websocket_urlpatterns)),
+        "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
         "lifespan": lifespan,
     }
 )
+# Here, not by the server's own options: however it is started, nobody else may say where a request comes from.
+application = ProxyHeadersMiddleware(routes, trusted_hosts=settings.TRUSTED_PROXIES)

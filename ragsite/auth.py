@@ -1,14 +1,53 @@
-"""Token authentication that takes `Authorization: Token …` and `Authorization: Bearer …` alike."""
+"""Authentication by `Authorization: Token …` or `Authorization: Bearer …`, over HTTP and WebSocket."""
 
 from __future__ import annotations
 
+import hashlib
+import logging
+from datetime import timedelta
 from typing import Any
 
+from django.db import DatabaseError
+from django.utils import timezone
 from rest_framework.authentication import TokenAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
+
+from ragsite.models import ApiToken
+
+logger = logging.getLogger(__name__)
+
+SCHEMES = (b"token", b"bearer")
+USE_NOTED_EVERY = timedelta(minutes=5)  # so that reading with a token does not write each time
+
+
+def token_hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def token_of_header(header: bytes) -> ApiToken | None:
+    """The valid token of an `Authorization` header, with its user; None for every other header. Notes the use."""
+    scheme, _, key = header.strip().partition(b" ")
+    if scheme.lower() not in SCHEMES or not key.strip().isascii():
+        return None
+    return _token_of_key(key.strip().decode())
+
+
+def _token_of_key(key: str) -> ApiToken | None:
+    tokens = ApiToken.objects.select_related("user").filter(key_hash=token_hash(key), user__is_active=True)
+    token = tokens.first()
+    now = timezone.now()
+    if token and (token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY):
+        try:
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        except DatabaseError as error:  # the call itself may be able to go on
+            logger.warning("the use of a token was not noted: %s", error)
+    return token
 
 
 class TokenOrBearerAuthentication(TokenAuthentication):
+    """Sets `request.auth` to the ApiToken."""
+
     keyword = "Token"
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
@@ -19,3 +58,9 @@ class TokenOrBearerAuthentication(TokenAuthentication):
             except UnicodeDecodeError:
                 return self.authenticate_credentials("")
         return super().authenticate(request)
+
+    def authenticate_credentials(self, key: str) -> tuple[Any, Any]:
+        token = _token_of_key(key)
+        if token is None:
+            raise AuthenticationFailed("This token is not valid; ask for a new one.")
+        return token.user, token

@@ -5,6 +5,7 @@ Importing this module opens no connection and writes no file.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import secrets
 import sys
@@ -51,6 +52,17 @@ def _secret_key(data_dir: Path) -> str:
         return (data_dir / "secret_key").read_text().strip() or secrets.token_urlsafe(50)
     except OSError:
         return secrets.token_urlsafe(50)
+
+
+def _proxies(name: str) -> list[str]:
+    """Addresses and networks."""
+    proxies = _list(name)
+    for proxy in proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError as error:
+            raise SettingsError(f"{name}: {proxy!r} is neither an address nor a network such as 10.0.0.0/8") from error
+    return proxies
 
 
 def _database(default: str) -> dict[str, Any]:
@@ -103,6 +115,7 @@ ADMIN_PASSWORD = ENVIRON.get("RAGSITE_ADMIN_PASSWORD", "")
 LOAD_SAMPLES = _flag("RAGSITE_SAMPLE_DATA", True)
 METRICS_TOKEN = ENVIRON.get("RAGSITE_METRICS_TOKEN", "")
 SIGNUP_OPEN = _flag("RAGSITE_SIGNUP", True)
+TRUSTED_PROXIES = _proxies("RAGSITE_TRUSTED_PROXIES")  # whose X-Forwarded-For and -Proto are believed
 REDIS_URL = _redis_url()
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR))
 
@@ -147,6 +160,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ragsite.accounts.middleware.SignInLimitsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
@@ -186,6 +200,12 @@ else:
         **DATABASES["default"].get("OPTIONS", {}),
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+SESSION_ENGINE = "ragsite.sessions"
+AUTHENTICATION_BACKENDS = [
+    "ragsite.accounts.backend.SignInBackend",  # checks passwords, within the limits on guessing
+    "django.contrib.auth.backends.ModelBackend",  # permissions, and sessions of the versions before
+]
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -1,9 +1,11 @@
-"""What the worker does after a start of the site. It may come twice, or be cut short: both do no harm."""
+"""What the worker does for the site itself. A task may come twice, or be cut short: both do no harm."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
+from ragsite.accounts.sign_in_limits import sign_in_limits_purge
+from ragsite.sessions import SessionStore
 from retrieval.services.samples import samples_load
 
 
@@ -11,3 +13,10 @@ from retrieval.services.samples import samples_load
 def samples_load_once() -> int:
     """The sample handbook, at the first run only. Returns how many documents were added."""
     return samples_load().added
+
+
+@shared_task
+def accounts_tidy() -> int:
+    """Expired sessions, and what the limits on guessing count no longer. Returns how many rows of the latter."""
+    SessionStore.clear_expired()
+    return sign_in_limits_purge()

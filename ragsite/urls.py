@@ -7,20 +7,27 @@ from django.urls import include, path
 from django.views.generic.base import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from ragsite import accounts, health
+from ragsite import health
+from ragsite.accounts import api, pages
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="password_change")),  # one door, one limit
     path("admin/", admin.site.urls),
     path("favicon.ico", RedirectView.as_view(url=static("favicon.svg"))),
-    path("accounts/login/", accounts.SignInView.as_view(), name="login"),
+    path("accounts/", pages.account, name="account"),
+    path("accounts/tokens/<uuid:token_id>/revoke/", pages.revoke_token, name="token_revoke"),
+    path("accounts/sign-out-everywhere/", pages.leave_everywhere, name="sign_out_everywhere"),
+    path("accounts/login/", pages.SignInView.as_view(), name="login"),
     path("accounts/logout/", auth_views.LogoutView.as_view(), name="logout"),
-    path("accounts/signup/", accounts.SignUpView.as_view(), name="signup"),
-    path("accounts/password/", accounts.ChangePasswordView.as_view(), name="password_change"),
-    path("accounts/password/done/", accounts.PasswordChangedView.as_view(), name="password_change_done"),
-    path("api/auth/token", accounts.TokenApi.as_view(), name="auth_token"),
+    path("accounts/signup/", pages.SignUpView.as_view(), name="signup"),
+    path("accounts/password/", pages.ChangePasswordView.as_view(), name="password_change"),
+    path("accounts/password/done/", pages.PasswordChangedView.as_view(), name="password_change_done"),
+    path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
+    path("api/auth/tokens", api.TokensApi.as_view(), name="auth_tokens"),
+    path("api/auth/tokens/<uuid:token_id>", api.TokenRevokeApi.as_view(), name="auth_token_revoke"),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("", include("retrieval.urls")),
     path("", include("feedback.urls")),

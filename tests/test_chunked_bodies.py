@@ -9,8 +9,8 @@ import httpx
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from rest_framework.authtoken.models import Token
 
+from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
 from ragsite.chunked_bodies import IN_MEMORY_BYTES, LengthOfChunkedBodies
 from tests.factories import UserFactory
@@ -24,8 +24,8 @@ async def in_chunks(body: bytes, *, size: int = 7) -> AsyncIterator[bytes]:
 
 
 async def post(path: str, body: AsyncIterator[bytes], *, content_type: str = "application/json") -> httpx.Response:
-    token = await sync_to_async(Token.objects.create)(user=await sync_to_async(UserFactory)())
-    headers = {"Authorization": f"Token {token.key}", "Content-Type": content_type}
+    key = await sync_to_async(token_create)(user=await sync_to_async(UserFactory)())
+    headers = {"Authorization": f"Token {key}", "Content-Type": content_type}
     transport = httpx.ASGITransport(application)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         return await client.post(path, content=body, headers=headers)

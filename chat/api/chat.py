@@ -40,8 +40,8 @@ ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, E
 
 async def _answer(request: Request, assignment: Assignment, *, stream: bool) -> Response | StreamingHttpResponse:
     if wants_events(request, stream=stream):
-        return event_stream(assignment.message_id)
-    return await finished_response(assignment.message_id)
+        return event_stream(request, assignment.message_id)
+    return await finished_response(request, assignment.message_id)
 
 
 class ChatApi(ChatView):
@@ -103,7 +103,7 @@ class MessageEventsApi(ChatView):
         message = await sync_to_async(selectors.message_get)(user=user_of(request), message_id=message_id)
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError("Only answers have events; this message is a question.")
-        return event_stream(message_id, after=_number(request.headers.get("Last-Event-ID", "")))
+        return event_stream(request, message_id, after=_number(request.headers.get("Last-Event-ID", "")))
 
 
 def _number(text: str) -> int:

@@ -23,6 +23,7 @@ from chat.models import Message
 from chat.react_events import WORKFLOW, answer_of, seed_events, steps_of
 from chat.runs import Assignment
 from chat.services.ask import Ask, ask
+from ragsite.credentials import Credential, SignedOutError, credential_of_request, unless_signed_out, while_signed_in
 from ragsite.errors import AppError, PermissionDeniedError
 from retrieval.api.strict_fields import TextField
 
@@ -58,8 +59,8 @@ class RagQueryApi(ChatView):
     async def post(self, request: Request) -> Response:
         """Ask all that you may read, by the `react` workflow, and wait for the whole answer."""
         assignment = await _asked(request, request.data)
-        steps = await steps_of(assignment.message_id)
-        return Response(answer_of(await finished_message(assignment.message_id), steps))
+        steps = await unless_signed_out(steps_of(assignment.message_id), credential_of_request(request))
+        return Response(answer_of(await finished_message(request, assignment.message_id), steps))
 
 
 class RagQueryStreamApi(ChatView):
@@ -82,7 +83,7 @@ class RagQueryStreamApi(ChatView):
         if last := request.headers.get("Last-Event-ID"):
             return await _resumed(request, last)
         assignment = await _asked(request, {"query": request.query_params.get("query", "")})
-        return _stream(assignment.message_id)
+        return _stream(request, assignment.message_id)
 
 
 async def _asked(request: Request, data: Any) -> Assignment:
@@ -119,21 +120,28 @@ async def _resumed(request: Request, last: str) -> HttpResponse | StreamingHttpR
         raise MessageNotFoundError
     if number == "end":
         return HttpResponse(status=204)
-    return _stream(message_id, after=int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0)
+    return _stream(
+        request, message_id, after=int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0
+    )
 
 
-def _stream(message_id: UUID, *, after: int = 0) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(_lines(message_id, after), content_type=f"{EVENT_STREAM}; charset=utf-8")
+def _stream(request: Request, message_id: UUID, *, after: int = 0) -> StreamingHttpResponse:
+    lines = _lines(message_id, after, credential_of_request(request))
+    response = StreamingHttpResponse(lines, content_type=f"{EVENT_STREAM}; charset=utf-8")
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"  # proxies would hold the chunks back
     return response
 
 
-async def _lines(message_id: UUID, after: int) -> AsyncIterator[str]:
+async def _lines(message_id: UUID, after: int, credential: Credential | None) -> AsyncIterator[str]:
     yield KEEP_ALIVE  # headers go out at once, before the first event
-    async for entry in seed_events(message_id, after=after):
-        if entry is None:
-            yield KEEP_ALIVE
-        else:
-            name, event = entry
-            yield f"id: {name}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
+    try:
+        async for entry in while_signed_in(seed_events(message_id, after=after), credential):
+            if entry is None:
+                yield KEEP_ALIVE
+            else:
+                name, event = entry
+                yield f"id: {name}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
+    except SignedOutError as error:
+        told = {"type": "error", "code": error.code, "content": error.message, "done": True}
+        yield f"data: {json.dumps(told)}\n\n"

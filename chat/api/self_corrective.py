@@ -228,7 +228,7 @@ class SelfCorrectiveApi(ChatView):
         serializer.is_valid(raise_exception=True)
         assignment = await ask(user=user_of(request), question=serializer.ask())
         if wants_events(request):
-            return event_stream(assignment.message_id)
-        message = await finished_message(assignment.message_id)
+            return event_stream(request, assignment.message_id)
+        message = await finished_message(request, assignment.message_id)
         query, scope = serializer.validated_data["query"], assignment.question.scope
         return Response(response_data(message, query=query, scope=scope))

@@ -19,6 +19,7 @@ from chat.event_log import Event
 from chat.following import final_event, follow
 from chat.message_data import message_data
 from chat.models import Message
+from ragsite.credentials import Credential, SignedOutError, credential_of_request, unless_signed_out, while_signed_in
 from ragsite.database import database_call
 
 EVENT_STREAM = "text/event-stream"
@@ -47,32 +48,44 @@ def wants_events(request: Request, *, stream: bool = False) -> bool:
     return stream or EVENT_STREAM in request.headers.get("Accept", "")
 
 
-def event_stream(message_id: UUID, *, after: int = 0) -> StreamingHttpResponse:
-    """The events as SSE: `id:` is the number, `data:` the JSON; comments while nothing happens."""
-    response = StreamingHttpResponse(_lines(message_id, after), content_type=f"{EVENT_STREAM}; charset=utf-8")
+def event_stream(request: Request, message_id: UUID, *, after: int = 0) -> StreamingHttpResponse:
+    """The events as SSE: `id:` is the number, `data:` the JSON; comments while nothing happens.
+
+    When the request's session or token ends, the stream does, too, with an `error` event.
+    """
+    lines = _lines(message_id, after, credential_of_request(request))
+    response = StreamingHttpResponse(lines, content_type=f"{EVENT_STREAM}; charset=utf-8")
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"  # proxies would hold the chunks back
     return response
 
 
-async def _lines(message_id: UUID, after: int) -> AsyncIterator[str]:
+async def _lines(message_id: UUID, after: int, credential: Credential | None) -> AsyncIterator[str]:
     yield KEEP_ALIVE  # headers go out at once, before the first event
-    async for event in follow(message_id, after=after):
-        yield KEEP_ALIVE if event is None else sse(event)
+    seen = after
+    try:
+        async for event in while_signed_in(follow(message_id, after=after), credential):
+            seen = event["seq"] if event else seen
+            yield KEEP_ALIVE if event is None else sse(event)
+    except SignedOutError as error:
+        told = {"type": "error", "seq": seen + 1, "message_id": str(message_id), "done": True}
+        told |= {"code": error.code, "content": error.message}
+        # Without an id: the answer goes on, and who signs in again may follow it from the last event that has one.
+        yield f"data: {json.dumps(told)}\n\n"
 
 
 def sse(event: Event) -> str:
     return f"id: {event['seq']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
 
 
-async def finished_response(message_id: UUID) -> Response:
+async def finished_response(request: Request, message_id: UUID) -> Response:
     """The answer once it is there. Raises as `finished_message` does."""
-    return Response(await finished_message(message_id))
+    return Response(await finished_message(request, message_id))
 
 
-async def finished_message(message_id: UUID) -> dict[str, Any]:
-    """Wait for the answer's end. Raises AnswerFailedError with the failure's own status."""
-    event = await final_event(message_id)
+async def finished_message(request: Request, message_id: UUID) -> dict[str, Any]:
+    """Wait for the answer's end. Raises AnswerFailedError with the failure's own status, SignedOutError."""
+    event = await unless_signed_out(final_event(message_id), credential_of_request(request))
     if event["type"] == "done":
         message: dict[str, Any] = event["message"]
         return message

@@ -20,10 +20,23 @@ class LimitSettings:
     event_log_mib: int = 64  # memory that these may take together
     answer_timeout_s: float = 300.0  # the whole of one answer; beyond it, it has failed
     login_failures: int = 10  # wrong passwords per address and username within the window
+    login_failures_per_address: int = 30  # wrong passwords per address, over all usernames, within the window
+    login_failures_per_account: int = 20  # wrong passwords per username, over all unknown addresses, within the window
     login_window_s: int = 300  # over which failed logins are counted
+    signups_per_hour: int = 100  # new accounts per address
+    tokens_per_user: int = 50  # API tokens; above, the one that was used least recently gives way
 
     def __post_init__(self) -> None:
         check(self.message_chars >= 1, "message_chars must be positive")
+        check(self.login_window_s >= 1, "login_window_s must be positive")
+        for name in (
+            "login_failures",
+            "login_failures_per_address",
+            "login_failures_per_account",
+            "signups_per_hour",
+            "tokens_per_user",
+        ):
+            check(getattr(self, name) >= 1, f"{name} must be positive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

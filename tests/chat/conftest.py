@@ -10,9 +10,9 @@ import pytest
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient
-from rest_framework.authtoken.models import Token
 
 from chat.runs import runs_shut_down
+from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
 from retrieval.trace import Trace
 from retrieval.values import Answer, Clarification, Question, Scores, Source, StoredChunk
@@ -128,7 +128,7 @@ def stranger(transactional_db: None) -> User:
 
 
 def token_header(user: User) -> str:
-    return f"Token {Token.objects.get_or_create(user=user)[0].key}"
+    return f"Token {token_create(user=user)}"
 
 
 class Api:

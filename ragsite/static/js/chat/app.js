@@ -27,7 +27,7 @@ const thread = new Thread(document.getElementById("thread-scroll"), {
 });
 const transport = new Transport({
   onEvent: receive,
-  onState: (state) => status.connection(state !== "lost"),
+  onState: (state) => (state === "signed-out" ? status.signedOut() : status.connection(state !== "lost")),
   onLostAsk: recoverAsk,
 });
 const composer = new Composer(document.getElementById("composer"), {

@@ -5,11 +5,12 @@ const LOOK_AGAIN_MS = 60_000;
 
 export function watchStatus(banner) {
   const text = banner.querySelector("[data-banner-text]");
-  let state = { connection: true, models: null };
+  let state = { connection: true, signedOut: false, models: null };
 
   const show = () => {
     let message = "";
-    if (!navigator.onLine || !state.connection) message = "No connection. An answer being written goes on, and appears here as soon as you are back.";
+    if (state.signedOut) message = "You have been signed out. Reload the page and sign in again.";
+    else if (!navigator.onLine || !state.connection) message = "No connection. An answer being written goes on, and appears here as soon as you are back.";
     else if (state.models && !state.models.online) {
       message = state.models.offline_forced
         ? "Working without a language model: answers are passages quoted from the documents."
@@ -36,6 +37,10 @@ export function watchStatus(banner) {
   return {
     connection: (up) => {
       state.connection = up;
+      show();
+    },
+    signedOut: () => {
+      state.signedOut = true;
       show();
     },
   };

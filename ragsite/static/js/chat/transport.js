@@ -7,9 +7,10 @@ const LONGEST_WAIT_MS = 10_000;
 const OPEN_WAIT_MS = 4_000;
 const PING_MS = 25_000;
 const FAILURES_BEFORE_HTTP = 3;
+const SIGNED_OUT = 4401;
 
 export class Transport {
-  /** `onEvent(event)` gets every event once and in order; `onState("open" | "lost" | "http")`; `onLostAsk(payload)`. */
+  /** `onEvent(event)` gets every event once and in order; `onState("open" | "lost" | "http" | "signed-out")`; `onLostAsk(payload)`. */
   constructor({ onEvent, onState, onLostAsk }) {
     Object.assign(this, { onEvent, onState, onLostAsk });
     this.seen = new Map(); // message id → number of the last event handed on, for answers under way
@@ -56,9 +57,25 @@ export class Transport {
     socket.addEventListener("message", (message) => {
       if (socket === this.socket) this.receive(JSON.parse(message.data));
     });
-    socket.addEventListener("close", () => {
-      if (socket === this.socket && !this.closed) this.dropped();
+    socket.addEventListener("close", ({ code }) => {
+      if (socket !== this.socket || this.closed) return;
+      if (code === SIGNED_OUT) this.signedOut();
+      else this.dropped();
     });
+  }
+
+  /** The session of this socket has ended. The browser may have another one: a new password makes one. */
+  async signedOut() {
+    this.socket = null;
+    try {
+      await api.get("/api/status");
+    } catch (error) {
+      if (error.code === "not_authenticated") {
+        this.onState("signed-out");
+        return;
+      }
+    }
+    if (!this.closed && !this.socket) this.dropped();
   }
 
   dropped() {

@@ -1,0 +1,71 @@
+"""The forms of accounts. Too many guesses are an error of the form, as a wrong password is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django import forms
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UserCreationForm
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest
+
+from ragsite.accounts.sign_in_limits import attempt_begin, sign_up_count
+from ragsite.errors import RateLimitedError
+
+
+@contextmanager
+def _refusal_as_form_error() -> Iterator[None]:
+    try:
+        yield
+    except RateLimitedError as error:
+        raise ValidationError(error.message, code=error.code) from error
+
+
+class SignInForm(AuthenticationForm):
+    def clean(self) -> dict[str, Any]:
+        with _refusal_as_form_error():
+            return super().clean()
+
+
+class AdminSignInForm(AdminAuthenticationForm):
+    def clean(self) -> dict[str, Any]:
+        with _refusal_as_form_error():
+            return super().clean()
+
+
+class SignUpForm(UserCreationForm):
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._request = request
+
+    def save(self, commit: bool = True) -> User:
+        """Raises ValidationError where too many were made from this address, or the name was taken a moment ago."""
+        with _refusal_as_form_error():
+            sign_up_count(self._request)
+        try:
+            with transaction.atomic():
+                return super().save(commit=commit)
+        except IntegrityError as error:
+            raise ValidationError({"username": "A user with that username already exists."}) from error
+
+
+class ChangePasswordForm(PasswordChangeForm):
+    """Who has found an open browser may not guess the password either."""
+
+    old_password: forms.Field
+
+    def __init__(self, user: User, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(user, *args, **kwargs)
+        self._request = request
+
+    def clean_old_password(self) -> str:
+        with _refusal_as_form_error():
+            attempt = attempt_begin(self._request, username=self.user.get_username())
+        old_password = super().clean_old_password()
+        attempt.succeeded(self.user)
+        return old_password

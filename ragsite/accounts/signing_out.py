@@ -1,0 +1,58 @@
+"""What ends with a password, with an account, and with "sign out everywhere".
+
+Sessions end by Django's own rule when the password changes, since each holds an HMAC of it; tokens are deleted here.
+Sockets and streams follow their session or token (`ragsite.credentials`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_in
+from django.db import transaction
+from django.db.models.signals import pre_save
+from django.http import HttpRequest
+
+from ragsite.accounts.sign_in_limits import device_remember
+from ragsite.models import AccountSession, ApiToken
+
+
+@transaction.atomic
+def sign_out_everywhere(*, user: User) -> None:
+    """End all sessions and revoke all tokens of the account; sockets and streams end within two seconds."""
+    AccountSession.objects.filter(account=user).delete()
+    ApiToken.objects.filter(user=user).delete()
+
+
+def connect() -> None:
+    pre_save.connect(_before_save, sender=User, dispatch_uid="ragsite.signing_out")
+    user_logged_in.connect(_signed_in, dispatch_uid="ragsite.known_devices")
+
+
+def _before_save(
+    sender: type[User], instance: User, raw: bool, update_fields: Collection[str] | None, **kwargs: Any
+) -> None:
+    """By page, administration, command or shell. Should the save fail, tokens are gone that could have stayed."""
+    if raw or instance.pk is None:
+        return
+    if not instance.is_active:
+        sign_out_everywhere(user=instance)
+    elif _changes_password(instance, update_fields):
+        ApiToken.objects.filter(user=instance).delete()
+
+
+def _changes_password(user: User, update_fields: Collection[str] | None) -> bool:
+    if update_fields is not None and "password" not in update_fields:
+        return False
+    # At a sign-in Django stores the same password anew where its hash has become too weak: no change.
+    set_anew = getattr(user, "_password", None) is not None  # Django's own mark of `set_password`
+    if update_fields is not None and set(update_fields) == {"password"} and not set_anew and user.has_usable_password():
+        return False
+    return not User.objects.filter(pk=user.pk, password=user.password).exists()
+
+
+def _signed_in(sender: Any, request: HttpRequest | None, user: User, **kwargs: Any) -> None:
+    if request is not None and request.method:  # a bare HttpRequest comes from no browser
+        device_remember(request, user)

@@ -1,0 +1,86 @@
+"""Tables of accounts: browser sessions, API tokens, and what the limits on guessing passwords count."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.sessions.base_session import AbstractBaseSession
+from django.db import models
+from django.utils import timezone
+
+if TYPE_CHECKING:
+    from django.contrib.sessions.backends.base import SessionBase
+
+
+class AccountSession(AbstractBaseSession):
+    """A browser's session, with its account beside the data: all sessions of an account are found without decoding.
+
+    No constraint in the database: a request that saves its session while the account is deleted must not fail.
+    """
+
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, db_constraint=False, related_name="+"
+    )
+
+    class Meta(AbstractBaseSession.Meta):
+        verbose_name = "browser session"
+        verbose_name_plural = "browser sessions"
+
+    def __str__(self) -> str:
+        return "a browser session"  # never its key: who has the key has the session
+
+    @classmethod
+    def get_session_store_class(cls) -> type[SessionBase]:
+        from ragsite.sessions import SessionStore  # which imports this module
+
+        return SessionStore
+
+
+class ApiToken(models.Model):
+    """A key for `Authorization: Token …`. Only its SHA-256 is kept; a key has 160 random bits and needs no salt.
+
+    prefix: the key's first characters, so that its owner can tell it from others.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100, blank=True)
+    prefix = models.CharField(max_length=8)
+    key_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = "API token"
+        verbose_name_plural = "API tokens"
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.name or 'token'} ({self.prefix}…)"
+
+
+class AttemptCounter(models.Model):
+    """Attempts that count towards one limit. key: HMAC of what is limited; times: seconds since 1970, oldest first."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    times = models.JSONField(default=list)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.key[:8]
+
+
+class KnownOrigin(models.Model):
+    """A place from which an account has signed in. origin: HMAC of the browser's cookie, or of the address."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    origin = models.CharField(max_length=64)
+    last_used_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "origin"], name="known_origin_once")]
+
+    def __str__(self) -> str:
+        return self.origin[:8]

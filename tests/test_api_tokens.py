@@ -1,0 +1,167 @@
+"""Tokens: made with a name, listed by their prefix, revoked by their owner, ended with the password."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from ragsite.accounts.tokens import token_create
+from ragsite.auth import token_hash
+from ragsite.models import AccountSession, ApiToken
+from tests.factories import PASSWORD, UserFactory
+
+pytestmark = pytest.mark.django_db
+NEW_PASSWORD = "a quite different phrase"
+
+
+@pytest.fixture
+def user(client: Client) -> User:
+    user: User = UserFactory()
+    client.force_login(user)
+    return user
+
+
+def works(key: str) -> bool:
+    return Client().get("/api/auth/tokens", headers={"Authorization": f"Token {key}"}).status_code == 200
+
+
+def test_each_call_makes_a_token_of_its_own_name() -> None:
+    user = UserFactory()
+    keys = []
+    for name in ("laptop", "script"):
+        body = {"username": user.username, "password": PASSWORD, "name": name}
+        keys.append(Client().post("/api/auth/token", body, content_type="application/json").json()["token"])
+    assert all(works(key) for key in keys)
+    assert {token.name for token in user.api_tokens.all()} == {"laptop", "script"}
+
+
+def test_an_unknown_field_is_refused_by_its_name(client: Client) -> None:
+    body = {"username": "a", "password": "b", "nam": "c"}
+    response = client.post("/api/auth/token", body, content_type="application/json")
+    assert response.status_code == 400 and set(response.json()["error"]["fields"]) == {"nam"}
+
+
+def test_the_list_tells_no_key(client: Client, user: User) -> None:
+    key = token_create(user=user, name="laptop")
+    token_create(user=UserFactory())
+    assert works(key)
+    page = client.get("/api/auth/tokens")
+    (item,) = page.json()["results"]
+    assert (item["name"], item["prefix"]) == ("laptop", key[:8]) and item["last_used_at"]
+    assert key not in page.content.decode() and token_hash(key) not in page.content.decode()
+
+
+def test_a_revoked_token_opens_nothing(client: Client, user: User) -> None:
+    key = token_create(user=user)
+    assert client.delete(f"/api/auth/tokens/{ApiToken.objects.get().pk}").status_code == 204
+    assert not works(key)
+
+
+def test_another_users_token_answers_like_none(client: Client, user: User) -> None:
+    token_create(user=UserFactory())
+    theirs, none = ApiToken.objects.get().pk, uuid.uuid4()
+    answers = [client.delete(f"/api/auth/tokens/{token_id}") for token_id in (theirs, none)]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].json() == answers[1].json() and ApiToken.objects.exists()
+
+
+def test_over_the_limit_the_token_that_was_used_least_recently_gives_way(user: User, settings: Any) -> None:
+    settings.RAG = replace(settings.RAG, limits=replace(settings.RAG.limits, tokens_per_user=2))
+    used, unused = token_create(user=user), token_create(user=user)
+    assert works(used)
+    token_create(user=user)
+    assert works(used) and not works(unused)
+
+
+def change_on_the_page(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    form = {"old_password": PASSWORD, "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
+    assert client.post("/accounts/password/", form).status_code == 302
+    assert client.get("/accounts/").status_code == 200  # this browser stays signed in
+
+
+def change_in_the_admin(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    staff = Client()
+    staff.force_login(UserFactory(is_superuser=True))
+    form = {"password1": NEW_PASSWORD, "password2": NEW_PASSWORD, "usable_password": "true"}
+    assert staff.post(reverse("admin:auth_user_password_change", args=[user.pk]), form).status_code == 302
+
+
+def change_by_command(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("getpass.getpass", lambda prompt: NEW_PASSWORD)
+    call_command("changepassword", user.username)
+
+
+def make_unusable(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.set_unusable_password()
+    user.save()
+
+
+def deactivate(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    User.objects.get(pk=user.pk).is_active = False
+    user.is_active = False
+    user.save()
+
+
+def delete(client: Client, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.delete()
+
+
+@pytest.mark.parametrize(
+    "end", [change_on_the_page, change_in_the_admin, change_by_command, make_unusable, deactivate, delete]
+)
+def test_tokens_and_other_sessions_end_with_it(
+    client: Client, user: User, monkeypatch: pytest.MonkeyPatch, end: Any
+) -> None:
+    key, elsewhere = token_create(user=user), Client()
+    elsewhere.force_login(user)
+    end(client, user, monkeypatch)
+    assert not works(key) and not ApiToken.objects.exists()
+    assert elsewhere.get("/accounts/").status_code == 302
+
+
+def test_a_reactivated_account_has_no_old_session(client: Client, user: User) -> None:
+    for is_active in (False, True):
+        user.is_active = is_active
+        user.save()
+    assert client.get("/accounts/").status_code == 302
+
+
+def test_a_password_that_is_only_hashed_anew_leaves_the_tokens(user: User, settings: Any) -> None:
+    key = token_create(user=user)
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.ScryptPasswordHasher",
+        "django.contrib.auth.hashers.MD5PasswordHasher",
+    ]
+    assert Client().login(username=user.username, password=PASSWORD)
+    user.refresh_from_db()
+    assert user.password.startswith("scrypt") and works(key)
+
+
+def test_sign_out_everywhere_ends_all_sessions_and_tokens(client: Client, user: User) -> None:
+    key, elsewhere, stranger = token_create(user=user), Client(), Client()
+    elsewhere.force_login(user)
+    stranger.force_login(UserFactory())
+    assert client.post("/accounts/sign-out-everywhere/").headers["Location"] == "/accounts/login/"
+    assert client.get("/accounts/").status_code == elsewhere.get("/accounts/").status_code == 302
+    assert not works(key) and stranger.get("/accounts/").status_code == 200
+
+
+def test_the_account_page_lists_tokens_and_revokes_them(client: Client, user: User) -> None:
+    token_create(user=user, name="<b>laptop")
+    token = ApiToken.objects.get()
+    page = client.get("/accounts/").content.decode()
+    assert "&lt;b&gt;laptop" in page and token.prefix in page and 'href="/accounts/password/"' in page
+    assert client.post(f"/accounts/tokens/{token.pk}/revoke/").headers["Location"] == "/accounts/"
+    assert not ApiToken.objects.exists()
+    assert client.post(f"/accounts/tokens/{token.pk}/revoke/").status_code == 404
+
+
+def test_a_sessions_row_names_its_account(client: Client, user: User) -> None:
+    assert AccountSession.objects.get(account=user).session_key == client.session.session_key
