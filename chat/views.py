@@ -54,7 +54,12 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "suggestions": _suggestions(request),
         "username": request.user.get_username(),
         "collections": [
-            {"id": str(row.pk), "name": row.name, "owner": row.owner.username if row.owner else None}
+            {
+                "id": str(row.pk),
+                "name": row.name,
+                "address": row.address,
+                "owner": row.owner.username if row.owner else None,
+            }
             for row in collection_list(user=request.user)
         ],
         "defaults": {
