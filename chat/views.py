@@ -30,6 +30,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     session = get_object_or_404(Session, pk=session_id, user=request.user) if session_id else None
     boot = {
         "session": {"id": str(session.pk), "title": session.title} if session else None,
+        "username": request.user.get_username(),
         "limits": {"message_chars": settings.RAG.limits.message_chars},
         "suggestions": _suggestions(request),
         "workflows": list(available_workflows()),
@@ -51,7 +52,16 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
             "rewrites": numbers.rewrites_limit,
         },
         "suggestions": _suggestions(request),
-        "collections": [collection.name for collection in collection_list(user=request.user)],
+        "username": request.user.get_username(),
+        "collections": [
+            {
+                "id": str(row.pk),
+                "name": row.name,
+                "address": row.address,
+                "owner": row.owner.username if row.owner else None,
+            }
+            for row in collection_list(user=request.user)
+        ],
         "defaults": {
             "topK": numbers.top_k,
             "similarityThreshold": numbers.min_similarity,

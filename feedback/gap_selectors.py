@@ -21,6 +21,8 @@ from feedback.services.evidence import searched_for
 from feedback.services.live import vector_decode
 from feedback.services.rated_texts import signature
 from retrieval.analysis import analyze, query_terms
+from retrieval.models import SITE
+from retrieval.selectors import collection_addresses
 
 BAD_SCORE = 2  # and below
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
@@ -39,8 +41,8 @@ def knowledge_gaps(*, collection: str | None = None, days: int | None = None) ->
     """Clusters of the newest `gap_questions` questions of the last days that got no answer, a failed or a badly rated
     one. A question that was asked of two collections counts in each.
 
-    collection: a name, `ANY_COLLECTION` for questions that named none, None: all. days: `gap_days` by default. An
-    answer that was written anew does not count, nor do bad ratings for style alone.
+    collection: a name of the site's, `owner/name` of others, `ANY_COLLECTION` for questions that named none, None: all.
+    days: `gap_days` by default. An answer that was written anew does not count, nor do bad ratings for style alone.
     """
     numbers = settings.RAG.feedback
     since = timezone.now() - timedelta(days=days or numbers.gap_days)
@@ -63,11 +65,12 @@ def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
     texts = {row["pk"]: (standing_alone.get(row["pk"]) or row["reply_to__text"])[:MAX_QUESTION_CHARS] for row in rows}
     words = {text: query_terms(text)[:MAX_TERMS] for text in set(texts.values())}
     vectors = _vectors(words)
-    for row in rows:
+    collections = _collections([row["request"] for row in rows])
+    for row, asked_of in zip(rows, collections, strict=True):
         text = texts[row["pk"]]
         if not text.strip():
             continue
-        for collection in _collections(row["request"]):
+        for collection in asked_of:
             yield Unanswered(
                 text=" ".join(text.split()),
                 collection=collection,
@@ -89,9 +92,16 @@ def _reasons(row: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(reason for reason, holds in found.items() if holds)
 
 
-def _collections(request: Any) -> list[str]:
-    names = request.get("collections") if isinstance(request, dict) else None
-    return [str(name) for name in dict.fromkeys(names)] if names else [ANY_COLLECTION]
+def _collections(requests: Sequence[Any]) -> list[list[str]]:
+    """What each question was asked of, whatever the asker called it: the same collection under one name for all."""
+    kept = [request if isinstance(request, dict) else {} for request in requests]
+    addresses = collection_addresses({key for request in kept for key in request.get("collection_ids") or ()})
+    found = []
+    for request in kept:
+        names = [addresses[key].removeprefix(SITE) for key in request.get("collection_ids") or () if key in addresses]
+        names = names or [str(name) for name in request.get("collections") or ()]
+        found.append(list(dict.fromkeys(names)) or [ANY_COLLECTION])
+    return found
 
 
 def _vectors(words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Vector]]:

@@ -18,7 +18,7 @@ from ragsite.errors import AppError
 from ragsite.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
 from retrieval.selectors import documents_cut_larger, visible_collections
-from retrieval.services.collections import collection_delete
+from retrieval.services.collections import collection_approve, collection_delete
 from retrieval.services.documents import document_delete, document_update
 from retrieval.services.embedding_space import recorded_size
 from retrieval.services.queueing import collection_reembed_queue, collection_reindex_queue
@@ -28,23 +28,47 @@ from retrieval.services.reingest import document_reingest
 @admin.register(Collection)
 class CollectionAdmin(admin.ModelAdmin):
     list_display = [
-        "name", "owner", "visibility", "documents_link", "embedding_model", "embedding_dim", "version", "updated_at",
+        "name", "owner", "visibility", "approved", "documents_link", "embedding_model", "embedding_dim", "version",
+        "updated_at",
     ]  # fmt: skip
-    list_filter = ["visibility", "embedding_model"]
+    list_filter = ["visibility", "approved", "embedding_model"]
     list_select_related = ["owner"]
     search_fields = ["name", "description", "owner__username"]
     date_hierarchy = "created_at"
     autocomplete_fields = ["owner"]
     filter_horizontal = ["groups"]
     fields = [
-        "name", "description", "owner", "visibility", "groups", "embedding_model", "embedding_dim",
+        "name", "description", "owner", "visibility", "approved", "groups", "embedding_model", "embedding_dim",
         "size_of_chunks", "version", "created_at", "updated_at",
     ]  # fmt: skip
     readonly_fields = ["embedding_model", "embedding_dim", "size_of_chunks", "version", "created_at", "updated_at"]
-    actions = ["reembed", "reindex"]
+    actions = ["approve", "withdraw_approval", "reembed", "reindex"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         return super().get_queryset(request).annotate(document_count=Count("documents"))
+
+    def save_model(self, request: HttpRequest, obj: Collection, form: ModelForm[Collection], change: bool) -> None:
+        """Staff who make a collection public approve it by that; one that is not public is not approved."""
+        if obj.visibility != Collection.Visibility.PUBLIC:
+            obj.approved = False
+        elif "visibility" in form.changed_data or not change:
+            obj.approved = True
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description="Approve: search them where a question names no collection", permissions=["change"])
+    def approve(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
+        self._approved(request, queryset, approved=True)
+
+    @admin.action(description="Withdraw the approval: search them only where they are named", permissions=["change"])
+    def withdraw_approval(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
+        self._approved(request, queryset, approved=False)
+
+    def _approved(self, request: HttpRequest, queryset: QuerySet[Collection], *, approved: bool) -> None:
+        done = sum(collection_approve(collection=collection, approved=approved) for collection in queryset)
+        told = "are approved" if approved else "are no longer approved"
+        self.message_user(request, f"{done} collections {told}.", messages.SUCCESS)
+        if left := len(queryset) - done:
+            self.message_user(request, f"{left} stay as they are: the site's own, or not public.", messages.WARNING)
 
     @admin.display(description="Documents", ordering="document_count")
     def documents_link(self, collection: Any) -> SafeString:

@@ -16,9 +16,12 @@ from django.db.models import Q
 
 from ragsite.leases import Leased
 
+# Neither "/" nor ":", which part a name from its owner's, nor the form of an id: an address means one thing.
 name_validator = RegexValidator(
-    r"^[\w][\w .\-]{0,99}\Z", "Use letters, digits, spaces, dots, dashes and underscores; 100 characters at most."
+    r"^(?![0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z)[\w][\w .\-]{0,99}\Z",
+    "Use letters, digits, spaces, dots, dashes and underscores; 100 characters at most, and not the form of an id.",
 )
+SITE = "site:"  # in addresses of the site's own collections; no user name holds a colon
 
 
 class Collection(models.Model):
@@ -39,6 +42,11 @@ class Collection(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="collections"
     )
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PRIVATE)
+    approved = models.BooleanField(
+        default=False,
+        help_text="Searched for everybody while it is public, also where a question names no collection. "
+        "The site's own public collections always are.",
+    )
     groups = models.ManyToManyField(Group, blank=True, related_name="collections")
     embedding_model = models.CharField(
         max_length=200, blank=True, help_text="Empty until the first document is embedded."
@@ -55,6 +63,7 @@ class Collection(models.Model):
 
     class Meta:
         ordering = ["name"]
+        permissions = [("publish_collection", "Can make own collections public")]
         constraints = [
             models.UniqueConstraint(fields=["owner", "name"], name="collection_name_per_owner"),
             models.UniqueConstraint(fields=["name"], condition=Q(owner=None), name="collection_name_of_site"),
@@ -67,6 +76,11 @@ class Collection(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def address(self) -> str:
+        """What names this collection and no other, whoever asks: `owner/name`, for the site's `site:name`."""
+        return f"{self.owner.username}/{self.name}" if self.owner else f"{SITE}{self.name}"
 
 
 def upload_path(document: Document, file_name: str) -> str:

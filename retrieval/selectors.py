@@ -1,7 +1,8 @@
 """Reads of the knowledge side. Who may see what is decided here, inside the query, and nowhere else.
 
 A collection is visible to its owner, to the members of its groups when it is shared, and to everybody when it is
-public. Staff see the site's own collections too, but not other people's private ones.
+public. Staff see the site's own collections too, but not other people's private ones. A public collection that the
+site has not approved is searched only where a question names it.
 """
 
 from __future__ import annotations
@@ -9,20 +10,25 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
-from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Count, Q, QuerySet
 
 from ragsite.database import database_call
-from ragsite.errors import NotFoundError
+from ragsite.errors import InvalidInputError, NotFoundError
+from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, Document
 from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope, StoredChunk, Vocabulary
 
 User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
+MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
 # ------------------------------------------------------------------------------------------------ collections
@@ -48,15 +54,6 @@ def writable_collections(user: User) -> QuerySet[Collection]:
     return Collection.objects.filter(rule)
 
 
-def _own_first(collections: QuerySet[Collection], user: User) -> QuerySet[Collection]:
-    """Order of resolving a name: the user's own, then the site's, then the oldest of the others."""
-    ranks = [When(owner=None, then=Value(1))]
-    if user is not None and user.is_authenticated:
-        ranks.insert(0, When(owner=user, then=Value(0)))
-    rank = Case(*ranks, default=Value(2), output_field=IntegerField())
-    return collections.annotate(name_rank=rank).order_by("name_rank", "created_at")
-
-
 def collection_list(*, user: User) -> QuerySet[Collection]:
     """Visible collections by name, each with `document_count`."""
     return (
@@ -69,51 +66,102 @@ def collection_list(*, user: User) -> QuerySet[Collection]:
 
 
 def collection_get(*, user: User, name: str) -> Collection:
-    """The visible collection of this name, the user's own first. Raises CollectionNotFoundError."""
-    name = name.replace("\0", "\ufffd")  # PostgreSQL refuses the character itself
-    collection = _own_first(collection_list(user=user).filter(name=name), user).first()
-    if collection is None:
+    """The visible collection of this address, as `collection_list` gives it. Raises CollectionNotFoundError."""
+    found = collection_find(user=user, name=name)
+    if found is None:
         raise CollectionNotFoundError(fields={"collection": [name]})
-    return collection
+    return collection_list(user=user).get(pk=found.pk)
 
 
 def collection_find(*, user: User, name: str) -> Collection | None:
-    """As `collection_get`, None where there is nothing to see."""
-    return _own_first(visible_collections(user).filter(name=name.replace("\0", "\ufffd")), user).first()
+    """The visible collection that an address means (`retrieval.collection_addresses`), or None."""
+    return collections_find(user=user, names=[name])[name]
+
+
+def collections_find(
+    *, user: User, names: Iterable[str], made_before: datetime | None = None
+) -> dict[str, Collection | None]:
+    """What each address means to `user`, None where there is nothing to see. `made_before`: among those alone."""
+    addresses = {name: read_address(name) for name in names}
+    wanted = reduce(or_, (address.rows() for address in addresses.values()), Q(pk__in=[]))
+    collections = visible_collections(user).filter(wanted).select_related("owner")
+    if made_before is not None:
+        collections = collections.filter(created_at__lte=made_before)
+    seen = list(collections)
+    return {name: best_match(address, seen, user) for name, address in addresses.items()}
+
+
+def collection_named(name: str) -> Collection:
+    """For staff and commands, who may name anybody's: by address; a plain name means the site's, or the only one.
+
+    Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
+    """
+    address = read_address(name)
+    found = list(Collection.objects.filter(address.rows()).select_related("owner").order_by("created_at", "pk"))
+    exact = [one for one in found if one.owner_id is None and one.name == address.text]
+    exact = exact or [one for one in found if address.names_exactly(one)] or found
+    if not exact:
+        raise CollectionNotFoundError(f"There is no collection {name[:100]}.", fields={"collection": [name]})
+    if len(exact) > 1:
+        choices = ", ".join(one.address for one in exact[:MAX_CHOICES])
+        raise InvalidInputError(f"Several collections are called {name[:100]}; name one of {choices}.")
+    return exact[0]
+
+
+def collection_addresses(ids: Iterable[str]) -> dict[str, str]:
+    """Id → address, of those that exist, whosever they are."""
+    return {str(one.pk): one.address for one in Collection.objects.filter(pk__in=list(ids)).select_related("owner")}
+
+
+def is_approved(collection: Collection) -> bool:
+    """Whether everybody's searches look into it where they name no collection."""
+    return collection.visibility == Collection.Visibility.PUBLIC and (
+        collection.owner_id is None or collection.approved
+    )
 
 
 # ------------------------------------------------------------------------------------------------ scopes
 def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
-    """What `user` may search: everything visible, or of it the collections named.
+    """What `user` may search: the collections named, or without names what is searched unasked.
 
-    A name means the user's own collection if there is one, else the site's, else one shared or public. Raises
-    CollectionNotFoundError for a name that is not there or not visible.
+    Unasked are searched one's own collections, those shared with one's groups, and public ones that the site has
+    approved; for staff all of the site's too. Other public ones have to be named. Raises CollectionNotFoundError for
+    an address that means nothing that is visible.
     """
-    visible = visible_collections(user)
     if not names:
-        return _scope(visible.order_by("name", "created_at"))
-    chosen: dict[str, Collection] = {}
-    for collection in _own_first(visible.filter(name__in=set(names)), user):
-        chosen.setdefault(collection.name, collection)
-    _refuse_unknown(names, chosen)
-    return _scope(chosen[name] for name in dict.fromkeys(names))
+        approved = Q(owner=None) | Q(approved=True)
+        if user is not None and user.is_authenticated:
+            approved |= Q(owner=user)
+        unasked = visible_collections(user).filter(~Q(visibility=Collection.Visibility.PUBLIC) | approved)
+        return _scope(unasked.order_by("name", "created_at"))
+    return _scope_of(collections_find(user=user, names=names))
+
+
+def scope_as_asked(*, user: User, names: Sequence[str], ids: Sequence[str], asked_at: datetime) -> SearchScope:
+    """The scope of an earlier question, of which `names` and, where they were kept, `ids` are stored.
+
+    A collection that was made since never takes another's place; what is visible is decided anew. Raises
+    CollectionNotFoundError.
+    """
+    if ids or not names:
+        return scope_for(user=user, names=ids)
+    return _scope_of(collections_find(user=user, names=names, made_before=asked_at))
 
 
 def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
-    """For commands, whose caller owns the machine: all collections, or all of these names, whosever they are.
+    """For commands, whose caller owns the machine: all collections, or those named, whosever they are.
 
-    Raises CollectionNotFoundError.
+    Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
     """
-    collections = Collection.objects.order_by("name", "created_at")
     if names:
-        collections = collections.filter(name__in=set(names))
-        _refuse_unknown(names, {collection.name for collection in collections})
-    return _scope(collections)
+        return _scope_of({name: collection_named(name) for name in names})
+    return _scope(Collection.objects.order_by("name", "created_at"))
 
 
-def _refuse_unknown(names: Sequence[str], known: Iterable[str]) -> None:
-    if missing := sorted(set(names) - set(known)):
+def _scope_of(found: Mapping[str, Collection | None]) -> SearchScope:
+    if missing := sorted(name for name, collection in found.items() if collection is None):
         raise CollectionNotFoundError(fields={"collections": missing})
+    return _scope({one.pk: one for one in found.values() if one is not None}.values())
 
 
 def collection_ref(collection: Collection) -> CollectionRef:

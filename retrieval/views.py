@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from ragsite.errors import NotFoundError
 from retrieval.selectors import document_get
+from retrieval.services.collections import may_publish
 
 ACCEPTED_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv")
 
@@ -24,6 +25,7 @@ def documents_page(request: HttpRequest) -> HttpResponse:
     boot = {
         "username": request.user.get_username(),
         "groups": list(request.user.groups.order_by("name").values_list("name", flat=True)),
+        "may_publish": may_publish(request.user),
         "default_collection": settings.RAG.ingest.default_collection,
         "accept": list(ACCEPTED_SUFFIXES),
         "limits": {
@@ -43,7 +45,7 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
         document = document_get(user=request.user, document_id=document_id)
     except NotFoundError as error:
         raise Http404 from error
-    boot = {"id": str(document.pk), "collection": document.collection.name}
+    boot = {"id": str(document.pk), "collection": document.collection.address}
     context = {"document": document, "boot": boot, "section": "documents"}
     return render(request, "documents/document.html", context)
 

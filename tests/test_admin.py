@@ -306,6 +306,27 @@ def test_a_collection_is_embedded_or_indexed_anew_by_the_worker(
     assert "The worker has been told" in html.content.decode()
 
 
+@pytest.mark.parametrize(("action", "approved"), [("approve", True), ("withdraw_approval", False)])
+def test_staff_approve_public_collections_of_users(staff: Client, action: str, approved: bool) -> None:
+    public = CollectionFactory(owner=UserFactory(), approved=not approved)
+    private = CollectionFactory(owner=UserFactory(), visibility="private")
+    chosen = [str(public.pk), str(private.pk), str(CollectionFactory().pk)]
+    html = staff.post(url_of(Collection), {"action": action, "_selected_action": chosen}, follow=True).content.decode()
+    public.refresh_from_db()
+    private.refresh_from_db()
+    assert (public.approved, private.approved) == (approved, False)
+    assert "1 collections are" in html and "2 stay as they are" in html
+
+
+def test_who_makes_a_collection_public_in_the_admin_approves_it(staff: Client) -> None:
+    collection = CollectionFactory(owner=UserFactory(), visibility="private")
+    form = {"name": "notes", "owner": collection.owner_id}
+    for visibility, approved in (("public", True), ("private", False)):
+        staff.post(url_of(Collection, "change", collection), {**form, "visibility": visibility})
+        collection.refresh_from_db()
+        assert (collection.visibility, collection.approved) == (visibility, approved)
+
+
 def test_a_task_queue_that_is_away_is_said(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*args: Any, **options: Any) -> None:
         raise OperationalError("no broker")

@@ -45,11 +45,19 @@ def test_the_chat_page_offers_the_workflows_that_are_there(client: Client, user:
     assert page.status_code == 200 and "corrective" in boot_of(page)["workflows"]
 
 
+@pytest.mark.parametrize("is_staff", [False, True])
+def test_public_is_offered_to_whoever_may_publish(client: Client, is_staff: bool) -> None:
+    client.force_login(UserFactory(is_staff=is_staff))
+    assert boot_of(client.get("/documents/"))["may_publish"] is is_staff
+
+
 def test_the_self_corrective_page_draws_the_graph_that_runs(client: Client, user: Any) -> None:
-    CollectionFactory(owner=user, name="mine")
+    mine = CollectionFactory(owner=user, name="mine")
     page = client.get("/self-corrective-rag")
     boot = boot_of(page)
-    assert page.status_code == 200 and boot["collections"] == ["mine"]
+    assert page.status_code == 200
+    shown = {"id": str(mine.pk), "name": "mine", "address": mine.address, "owner": user.username}
+    assert boot["collections"] == [shown]
     assert {"retrieve", "grade", "rewrite", "generate"} <= set(boot["graph"]["nodes"])
     assert {"source": "rewrite", "target": "retrieve", "conditional": True} in boot["graph"]["edges"]
     assert set(boot["node_of_step"].values()) <= set(boot["graph"]["nodes"])

@@ -57,7 +57,7 @@ class RagQueryApi(ChatView):
         tags=["rag"],
     )
     async def post(self, request: Request) -> Response:
-        """Ask all that you may read, by the `react` workflow, and wait for the whole answer."""
+        """Ask all that is searched unasked, by the `react` workflow, and wait for the whole answer."""
         assignment = await _asked(request, request.data)
         steps = await unless_signed_out(steps_of(assignment.message_id), credential_of_request(request))
         return Response(answer_of(await finished_message(request, assignment.message_id), steps))

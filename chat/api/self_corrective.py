@@ -19,6 +19,7 @@ from chat.self_corrective import WORKFLOW, response_data
 from chat.services.ask import Ask, ask
 from ragsite.errors import InvalidInputError
 from retrieval.api.strict_fields import IdField, TextField, WholeNumberField
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
 
 
@@ -47,9 +48,10 @@ class MilvusConfigSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         allow_blank=True,
-        max_length=100,
-        help_text="A collection that you may read; all of them by default. Its documents' embedding model, and so the "
-        "vectors' dimension, is the one that the query is embedded with.",
+        max_length=MAX_ADDRESS_CHARS,
+        help_text="A collection that you may read: its id, `owner/name`, `site:name`, or name. By default your own, "
+        "those shared with your groups, and those that the site has approved. Its documents' embedding model, and so "
+        "the vectors' dimension, is the one that the query is embedded with.",
     )
 
 

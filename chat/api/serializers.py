@@ -9,7 +9,9 @@ from rest_framework import serializers
 
 from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.services.ask import Ask
+from retrieval.api.serializers import ADDRESS
 from retrieval.api.strict_fields import FlagField, IdField, TextField, WholeNumberField
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions, SearchFilters
 
 MAX_NAMES = 50
@@ -45,7 +47,11 @@ class RequestSerializer(serializers.Serializer[Any]):
 
     workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
     collections = serializers.ListField(
-        child=TextField(max_length=100), required=False, allow_null=True, max_length=MAX_NAMES
+        child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS),
+        required=False,
+        allow_null=True,
+        max_length=MAX_NAMES,
+        help_text="None: your own, those shared with your groups, and those that the site has approved.",
     )
     filters = FiltersSerializer(required=False, allow_null=True)
     options = OptionsSerializer(required=False, allow_null=True)
@@ -197,7 +203,7 @@ class SessionSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     title = serializers.CharField()
     workflow = serializers.CharField(help_text="Last asked with.")
-    collections = serializers.ListField(child=serializers.CharField(), help_text="Last asked in; none: all.")
+    collections = serializers.ListField(child=serializers.CharField(), help_text="Last asked in; none: none was named.")
     message_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()

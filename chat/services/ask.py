@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -32,8 +32,8 @@ from chat.models import Message, Session
 from chat.runs import Assignment, detach, run_start
 from chat.services.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from ragsite.errors import InvalidInputError, PermissionDeniedError
-from retrieval.selectors import scope_for
-from retrieval.values import AnswerOptions, Question, SearchFilters
+from retrieval.selectors import collection_addresses, scope_for
+from retrieval.values import AnswerOptions, Question, SearchFilters, SearchScope
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ WINDOW_S = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A question as it was put. `collections`: names; none means all that the user may read."""
+    """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked."""
 
     text: str
     session_id: UUID | None = None
@@ -52,10 +52,20 @@ class Ask:
     filters: SearchFilters = field(default_factory=SearchFilters)
     options: AnswerOptions = field(default_factory=AnswerOptions)
 
-    def request(self) -> dict[str, Any]:
-        """What is stored with the answer, enough to ask the same again."""
+    def request(self, scope: SearchScope) -> dict[str, Any]:
+        """What is stored with the answer, enough to ask the same again: a name may mean another collection by then."""
         options = {name: value for name, value in asdict(self.options).items() if value is not None}
-        return {"collections": list(self.collections), "filters": self.filters.as_dict(), "options": options}
+        return {
+            "collections": list(self.collections),
+            "collection_ids": list(scope.ids) if self.collections else [],
+            "filters": self.filters.as_dict(),
+            "options": options,
+        }
+
+    def with_addresses(self, scope: SearchScope) -> Ask:
+        """Ids, which tell a reader nothing, as addresses."""
+        addresses = collection_addresses(scope.ids) if self.collections else {}
+        return replace(self, collections=tuple(addresses.get(name.lower(), name) for name in self.collections))
 
 
 async def ask(*, user: User, question: Ask) -> Assignment:
@@ -89,7 +99,7 @@ def _prepare(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment
     scope = scope_for(user=user, names=ask.collections)
     answers_mark_interrupted(session__user=user)
     try:
-        message = _answer_create(user=user, ask=ask, regenerated=regenerated)
+        message = _answer_create(user=user, ask=ask.with_addresses(scope), scope=scope, regenerated=regenerated)
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
     asked = message.reply_to
@@ -132,7 +142,7 @@ def _check(ask: Ask) -> None:
 
 
 @transaction.atomic
-def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Message:
+def _answer_create(*, user: User, ask: Ask, scope: SearchScope, regenerated: Message | None) -> Message:
     """The question's row, unless there is one, and the empty answer's."""
     # One ask of a user at a time: the limits are counted below. An open socket may outlive its account.
     if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).first():
@@ -158,7 +168,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Mess
         reply_to=asked,
         status=Message.Status.STREAMING,
         workflow=ask.workflow,
-        request=ask.request(),
+        request=ask.request(scope),
         **answer_lease(answer_id).columns(),
     )
 

@@ -16,6 +16,7 @@ from chat.models import Message
 from chat.runs import Assignment
 from chat.services.ask import Ask, ask_again
 from ragsite.errors import InvalidInputError
+from retrieval.selectors import scope_as_asked
 from retrieval.values import AnswerOptions, SearchFilters
 
 
@@ -29,20 +30,31 @@ async def message_regenerate(*, user: User, message_id: UUID, changes: Mapping[s
         raise InvalidInputError("Only an answer can be written anew; give the answer's id, not the question's.")
     if message.status == Message.Status.STREAMING:
         raise AnswerInProgressError
-    asked = await sync_to_async(_asked)(message)
-    return await ask_again(user=user, question=replace(asked, **changes), regenerated=message)
+    asked = await sync_to_async(_asked)(user, message, changes)
+    return await ask_again(user=user, question=asked, regenerated=message)
 
 
-def _asked(message: Message) -> Ask:
-    """The question as it was put when this answer was made."""
+def _asked(user: User, message: Message, changes: Mapping[str, Any]) -> Ask:
+    """The question as it was put when this answer was made, with the changes. Raises CollectionNotFoundError."""
     assert message.reply_to is not None
     request = message.request
     filters = dict(request.get("filters", {}))
-    return Ask(
+    asked = Ask(
         text=message.reply_to.text,
         session_id=message.session_id,
         workflow=message.workflow,
-        collections=tuple(request.get("collections", ())),
         filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
         options=AnswerOptions(**request.get("options", {})),
     )
+    if "collections" not in changes:
+        asked = replace(asked, collections=_collections(user, message))
+    return replace(asked, **changes)
+
+
+def _collections(user: User, message: Message) -> tuple[str, ...]:
+    """The ids of those that it was asked of. Raises CollectionNotFoundError."""
+    request = message.request
+    if not (names := request.get("collections")):
+        return ()
+    ids = request.get("collection_ids", [])
+    return scope_as_asked(user=user, names=names, ids=ids, asked_at=message.created_at).ids

@@ -21,6 +21,7 @@ from feedback.downloads import gaps_file
 from feedback.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.models import Rating
 from ragsite.read_only_admin import ReadOnlyAdmin, excerpt
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 GAPS_PER_PAGE = 50
 
@@ -49,7 +50,9 @@ class TargetFilter(admin.SimpleListFilter):
 
 
 class GapForm(forms.Form):
-    collection = forms.CharField(required=False, max_length=100, help_text="A name; empty: all.")
+    collection = forms.CharField(
+        required=False, max_length=MAX_ADDRESS_CHARS, help_text="A name, or owner/name; empty: all."
+    )
     days = forms.IntegerField(label="Days back", required=False, min_value=1, max_value=MAX_DAYS)
 
     def chosen(self) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from django.db.models import QuerySet
 
 from chat.models import Message
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
-from ragsite.errors import InvalidInputError
+from ragsite.errors import AppError, InvalidInputError
 from retrieval.models import Chunk, Collection, Document
+from retrieval.selectors import collection_named
 
 MAX_TEXT_CHARS = 4000
 MAX_RELEVANT = 100
@@ -132,16 +133,8 @@ def _wrong_with(collection: Collection, relevant: Sequence[Relevant]) -> str:
 
 
 def collection_find(name: str) -> Collection:
-    """By id or by name: the site's own before others. Raises InvalidInputError, also where a name is ambiguous."""
+    """By id, `owner/name` or name, the site's own first. Raises InvalidInputError, also where it is ambiguous."""
     try:
-        found = list(Collection.objects.filter(pk=UUID(name)))
-    except ValueError:
-        name = name.replace("\0", "\ufffd")
-        found = list(Collection.objects.filter(name=name).order_by("created_at")[:2])
-        site = Collection.objects.filter(name=name, owner=None).first()
-        found = [site] if site else found
-    if len(found) > 1:
-        raise InvalidInputError(fields={"collection": [f"Several collections are called {name}; give the id of one."]})
-    if not found:
-        raise InvalidInputError(fields={"collection": [f"There is no collection {name[:100]}."]})
-    return found[0]
+        return collection_named(name)
+    except AppError as error:
+        raise InvalidInputError(fields={"collection": [error.message]}) from error

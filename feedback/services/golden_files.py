@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.services.golden import MAX_RELEVANT, MAX_TEXT_CHARS, Relevant, collection_find, relevance_rows
 from ragsite.errors import InvalidInputError, TooLargeError
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
 SHOWN_ERRORS = 50
@@ -44,7 +45,7 @@ class _Named(BaseModel):
 class _Line(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
     question: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
-    collection: str = Field(min_length=1, max_length=100)
+    collection: str = Field(min_length=1, max_length=MAX_ADDRESS_CHARS)
     collection_id: str = Field(default="", max_length=40)
     relevant: list[_Named] = Field(min_length=1, max_length=MAX_RELEVANT)
     enabled: bool = True

@@ -32,7 +32,7 @@ from retrieval.boosting import NO_BOOST, Ranked, ranked_with
 from retrieval.engine import Engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import SearchRequest
-from retrieval.selectors import collection_ref, scope_for
+from retrieval.selectors import collection_ref, scope_as_asked, scope_for
 from retrieval.values import Contender, EmbeddingSpace, Query, ScoredChunk, SearchScope
 
 AT_ONCE = 4  # searches
@@ -205,8 +205,13 @@ def recent_questions(limit: int) -> list[Asked]:
     asked = []
     for row in Message.objects.filter(pk__in=chosen).select_related("reply_to", "session__user").order_by("pk"):
         try:
-            scope = scope_for(user=row.session.user, names=row.request.get("collections", []))
-        except AppError:  # a collection of that name is not there any more
+            scope = scope_as_asked(
+                user=row.session.user,
+                names=row.request.get("collections", []),
+                ids=row.request.get("collection_ids", []),
+                asked_at=row.created_at,
+            )
+        except AppError:  # one of the collections is not there any more
             scope = scope_for(user=row.session.user)
         if row.reply_to:
             asked.append(Asked(text=row.reply_to.text, scope=scope, documents={}, chunks={}))

@@ -22,6 +22,7 @@ from feedback.services.golden_files import golden_import
 from feedback.staff_api.base import TAG, StaffView, errors, one, page_of, read, staff_of
 from ragsite.errors import InvalidInputError
 from retrieval.api.strict_fields import IdField, TextField
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Collection
 
 GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
@@ -58,13 +59,13 @@ class RelevanceInputSerializer(serializers.Serializer[Any]):
 
 class GoldenInputSerializer(serializers.Serializer[Any]):
     text = TextField(max_length=4000)
-    collection = TextField(max_length=100, help_text="Its name or id.")
+    collection = TextField(max_length=MAX_ADDRESS_CHARS, help_text="Its name, owner/name, or id.")
     relevant = RelevanceInputSerializer(many=True)
     enabled = serializers.BooleanField(default=True)
 
 
 class GoldenListQuerySerializer(serializers.Serializer[Any]):
-    collection = serializers.CharField(required=False, max_length=100)
+    collection = serializers.CharField(required=False, max_length=MAX_ADDRESS_CHARS)
     enabled = serializers.BooleanField(required=False, allow_null=True, default=None)
     search = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
 

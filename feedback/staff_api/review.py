@@ -18,6 +18,7 @@ from feedback.gaps import Gap
 from feedback.models import Burst
 from feedback.services.bursts import burst_decide
 from feedback.staff_api.base import TAG, StaffView, WhySerializer, errors, one, page_of, read, staff_of
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 BURSTS = Burst.objects.select_related("document", "decided_by")
 
@@ -99,7 +100,10 @@ class GapSerializer(serializers.Serializer[Gap]):
 
 class GapQuerySerializer(serializers.Serializer[Any]):
     collection = serializers.CharField(
-        required=False, allow_blank=True, max_length=100, help_text="A name; empty: questions that named none."
+        required=False,
+        allow_blank=True,
+        max_length=MAX_ADDRESS_CHARS,
+        help_text="A name of the site's, or owner/name; empty: questions that named none.",
     )
     days = serializers.IntegerField(required=False, min_value=1, max_value=MAX_DAYS)
 

@@ -45,7 +45,7 @@ class CollectionsApi(GenericAPIView[Collection]):
 
 
 class CollectionApi(APIView):
-    """One collection, by its name: the user's own before one that is shared or public."""
+    """One collection, by its id, `owner/name`, `site:name`, or plain name: the user's own before any other."""
 
     @extend_schema(operation_id="collections_read", responses=CollectionSerializer)
     def get(self, request: Request, name: str) -> Response:

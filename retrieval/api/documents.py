@@ -31,7 +31,11 @@ from retrieval.api.serializers import (
 )
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
-from retrieval.services.collections import collection_for_upload, collection_writable
+from retrieval.services.collections import (
+    collection_for_upload,
+    collection_of_ones_own,
+    collection_writable,
+)
 from retrieval.services.documents import document_create, document_delete, document_update
 from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_from
 from retrieval.services.quotas import usage_of
@@ -66,8 +70,7 @@ class DocumentsApi(GenericAPIView[Document]):
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
         files = uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
-        name = request.POST.get("collection", "").strip() or settings.RAG.ingest.default_collection
-        collection = collection_for_upload(user=asking_user(request), name=name)
+        collection = _collection_named_in(request)
         entries = documents_from(files, collection, request, metadata)
         return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
 
@@ -154,6 +157,14 @@ def _writable(request: Request, document_id: UUID) -> Document:
     return document
 
 
+def _collection_named_in(request: Request) -> Collection:
+    """Without a name it is the user's own, whatever else has the default's name."""
+    user, name = asking_user(request), request.POST.get("collection", "").strip()
+    if name:
+        return collection_for_upload(user=user, name=name)
+    return collection_of_ones_own(user=user, name=settings.RAG.ingest.default_collection)
+
+
 def _form_values(data: QueryDict) -> dict[str, Any]:
     """The metadata fields of the form; `tags` may be sent many times, each with commas."""
     values: dict[str, Any] = {name: data[name] for name in ("department", "doc_type", "policy_year") if name in data}
@@ -196,6 +207,7 @@ def documents_from(
                 "file_name": document.file_name,
                 "status": document.status,
                 "collection": collection.name,
+                "collection_id": collection.pk,
                 "outcome": created.outcome,
                 "code": "",
                 "error": document.error,
@@ -215,6 +227,7 @@ def _refused(name: str, collection: Collection, error: AppError) -> dict[str, An
         "file_name": clean,
         "status": Document.Status.FAILED.value,
         "collection": collection.name,
+        "collection_id": collection.pk,
         "outcome": "refused",
         "code": error.code,
         "error": error.message,

@@ -13,8 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from retrieval.api.asking_user import asking_user
+from retrieval.api.serializers import ADDRESS
 from retrieval.api.strict_fields import TextField
 from retrieval.candidate_data import search_data
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest
 from retrieval.selectors import scope_for
@@ -39,7 +41,9 @@ class SearchFiltersSerializer(serializers.Serializer[Any]):
 
 class SearchInputSerializer(serializers.Serializer[Any]):
     query = TextField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
-    collections = serializers.ListField(child=TextField(max_length=100), required=False, max_length=100)
+    collections = serializers.ListField(
+        child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS), required=False, max_length=100
+    )
     filters = SearchFiltersSerializer(required=False)
     top_k = serializers.IntegerField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
     stages = serializers.ListField(
@@ -71,7 +75,8 @@ class SearchResultSerializer(serializers.Serializer[Any]):
 class SearchApi(APIView):
     @extend_schema(operation_id="search", request=SearchInputSerializer, responses=SearchResultSerializer)
     async def post(self, request: Request) -> Response:
-        """Search what the user may read, or of it the collections named."""
+        """Search your own collections, those shared with your groups and those that the site has approved; or the
+        collections named."""
         values = SearchInputSerializer(data=request.data)
         values.is_valid(raise_exception=True)
         asked = values.validated_data

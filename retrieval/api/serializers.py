@@ -8,8 +8,12 @@ from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from retrieval.api.strict_fields import TextField
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
+from retrieval.selectors import is_approved
 from retrieval.services.embedding_space import recorded_size
+
+ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collection first."
 
 
 def _may_edit(collection: Collection, user: User) -> bool:
@@ -20,14 +24,15 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     """A document. `editable`: whether the asking user may change it."""
 
     collection = serializers.CharField(source="collection.name", read_only=True)
+    collection_id = serializers.UUIDField(read_only=True)
     editable = serializers.SerializerMethodField()
 
     class Meta:
         model = Document
         fields = [
-            "id", "title", "file_name", "collection", "status", "progress", "error", "media_type", "size_bytes",
-            "language", "department", "doc_type", "policy_year", "tags", "page_count", "chunk_count", "editable",
-            "created_at", "updated_at",
+            "id", "title", "file_name", "collection", "collection_id", "status", "progress", "error", "media_type",
+            "size_bytes", "language", "department", "doc_type", "policy_year", "tags", "page_count", "chunk_count",
+            "editable", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -46,7 +51,9 @@ class DocumentChangesSerializer(serializers.Serializer[Any]):
 
 
 class DocumentListQuerySerializer(serializers.Serializer[Any]):
-    collection = serializers.CharField(required=False, allow_blank=True, max_length=100, default="")
+    collection = serializers.CharField(
+        required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS
+    )
     status = serializers.ChoiceField(
         choices=Document.Status.choices, required=False, allow_blank=True, default="", help_text="One status only."
     )
@@ -59,7 +66,12 @@ class UploadSerializer(serializers.Serializer[Any]):
     """A multipart upload; `file` may come many times."""
 
     file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
-    collection = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    collection = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_ADDRESS_CHARS,
+        help_text="A plain name means your own collection, or for staff the site's, and is made where there is none.",
+    )
     department = serializers.CharField(required=False, allow_blank=True, max_length=100)
     doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
     policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
@@ -74,6 +86,7 @@ class UploadedDocumentSerializer(serializers.Serializer[Any]):
     file_name = serializers.CharField()
     status = serializers.CharField()
     collection = serializers.CharField()
+    collection_id = serializers.UUIDField()
     outcome = serializers.ChoiceField(choices=["added", "unchanged", "retried", "refused"])
     code = serializers.CharField(allow_blank=True, help_text="Of the error, when refused.")
     error = serializers.CharField(allow_blank=True)
@@ -105,12 +118,16 @@ class ChunkSerializer(serializers.ModelSerializer[Chunk]):
 class CollectionSerializer(serializers.ModelSerializer[Collection]):
     """A collection. owner: null for the site's. version: grows with every change of its content.
 
+    address: what names it and no other, for everybody. approved: public, and searched by questions that name none.
+
     embedding_context: tokens of a text that its model reads, null where that is all or not known. chunk_tokens: what a
     chunk of a document that is read now holds at most.
     """
 
     owner = serializers.CharField(source="owner.username", read_only=True, allow_null=True, default=None)
     groups: Any = serializers.SlugRelatedField(many=True, read_only=True, slug_field="name")
+    address = serializers.CharField(read_only=True, help_text="`owner/name`; `site:name` of the site's own.")
+    approved = serializers.SerializerMethodField()
     document_count = serializers.IntegerField(read_only=True)
     chunk_tokens = serializers.SerializerMethodField()
     editable = serializers.SerializerMethodField()
@@ -118,10 +135,14 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     class Meta:
         model = Collection
         fields = [
-            "id", "name", "description", "owner", "visibility", "groups", "document_count", "embedding_model",
-            "embedding_dim", "embedding_context", "chunk_tokens", "version", "editable", "created_at", "updated_at",
+            "id", "name", "address", "description", "owner", "visibility", "approved", "groups", "document_count",
+            "embedding_model", "embedding_dim", "embedding_context", "chunk_tokens", "version", "editable",
+            "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
+
+    def get_approved(self, collection: Collection) -> bool:
+        return is_approved(collection)
 
     def get_chunk_tokens(self, collection: Collection) -> int:
         return recorded_size(collection).tokens
@@ -131,7 +152,8 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 
 
 class CollectionInputSerializer(serializers.Serializer[Any]):
-    """`groups`: names of groups that the user is in; needed when the visibility is `shared`."""
+    """`groups`: names of groups that the user is in; needed when the visibility is `shared`. `public` needs the
+    permission `retrieval.publish_collection`, which staff have."""
 
     name = TextField(max_length=100)
     description = TextField(required=False, allow_blank=True, max_length=500)

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0009_leases_with_a_token'),
+        ('retrieval', '0011_approve_public_collections'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -12,10 +12,19 @@ from django.db.models import F
 from django.utils import timezone
 
 from ragsite.errors import ConflictError, InvalidInputError, PermissionDeniedError
+from retrieval.collection_addresses import best_match, read_address
+from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection
 from retrieval.selectors import collection_find, writable_collections
 
 TAKEN = "You already have a collection of this name."
+PUBLISH = "retrieval.publish_collection"
+MAY_NOT_PUBLISH = "You may not make a collection public; share it with a group, or ask an administrator to publish it."
+
+
+def may_publish(user: User | AnonymousUser) -> bool:
+    """Whether `user` may make collections public: staff, and whoever an administrator gave the permission."""
+    return user.is_staff or user.has_perm(PUBLISH)
 
 
 @transaction.atomic
@@ -27,10 +36,14 @@ def collection_create(
     description: str = "",
     groups: Sequence[str] = (),
 ) -> Collection:
-    """A new collection; without an owner it is the site's. Raises InvalidInputError, ConflictError."""
+    """A new collection; without an owner it is the site's.
+
+    Raises InvalidInputError, ConflictError, PermissionDeniedError where the owner may not make it public.
+    """
     collection = Collection(owner=owner, name=name.strip(), visibility=visibility, description=description.strip())
     members = _groups(groups, owner)
     _check(collection, members)
+    _publish(collection, was_public=False, by=owner)
     try:
         with transaction.atomic():
             collection.save()
@@ -42,19 +55,35 @@ def collection_create(
 
 @transaction.atomic
 def collection_update(*, collection: Collection, changes: dict[str, Any], by: User) -> Collection:
-    """Change any of name, description, visibility, groups (names). Raises InvalidInputError, ConflictError."""
+    """Change any of name, description, visibility, groups (names).
+
+    Raises InvalidInputError, ConflictError, PermissionDeniedError where `by` may not make it public.
+    """
+    was_public = collection.visibility == Collection.Visibility.PUBLIC
     for field in ("name", "description", "visibility"):
         if field in changes:
             setattr(collection, field, str(changes[field]).strip())
     members = _groups(changes["groups"], by) if "groups" in changes else list(collection.groups.all())
     _check(collection, members)
+    _publish(collection, was_public=was_public, by=by)
     try:
         with transaction.atomic():
-            collection.save(update_fields=["name", "description", "visibility", "updated_at"])
+            collection.save(update_fields=["name", "description", "visibility", "approved", "updated_at"])
     except IntegrityError as error:
         raise ConflictError(TAKEN, fields={"name": [TAKEN]}) from error
     collection.groups.set(members)
     return collection
+
+
+def collection_approve(*, collection: Collection, approved: bool) -> bool:
+    """Take a public collection into everybody's searches, or out of them; whether it could be done.
+
+    The site's own public collections are always in them, and others never are while they are not public.
+    """
+    if collection.owner_id is None or collection.visibility != Collection.Visibility.PUBLIC:
+        return False
+    Collection.objects.filter(pk=collection.pk).update(approved=approved, updated_at=timezone.now())
+    return True
 
 
 @transaction.atomic
@@ -69,13 +98,26 @@ def collection_touch(*, collection_id: Any) -> None:
 
 
 def collection_for_upload(*, user: User, name: str) -> Collection:
-    """The collection that an upload names: one that the user may write to, or a new private one.
+    """The collection that an upload names.
 
-    Raises PermissionDeniedError for one that the user may only read, InvalidInputError for an impossible name.
+    A plain name means one's own collection, else one that the user may write to, else a new private one of their own:
+    that somebody else has the name refuses nobody. Any other address names a collection that is there, or a new one of
+    one's own. Raises CollectionNotFoundError, PermissionDeniedError for one that the user may only read,
+    InvalidInputError for an impossible name.
     """
+    address = read_address(name)
+    if not address.exact:
+        writable = list(writable_collections(user).filter(name=address.text))
+        return best_match(address, writable, user) or _new_for_upload(user, name)
     found = collection_find(user=user, name=name)
     if found is not None:
         return collection_writable(collection=found, user=user)
+    if address.owner == user.username:
+        return _new_for_upload(user, address.name)
+    raise CollectionNotFoundError(fields={"collection": [name]})
+
+
+def _new_for_upload(user: User, name: str) -> Collection:
     try:
         return collection_of_ones_own(user=user, name=name)
     except InvalidInputError as error:
@@ -108,6 +150,17 @@ def _check(collection: Collection, groups: Iterable[Group]) -> None:
         raise InvalidInputError(fields=error.message_dict) from error
     if collection.visibility == Collection.Visibility.SHARED and not list(groups):
         raise InvalidInputError(fields={"groups": ["Name at least one group to share with."]})
+
+
+def _publish(collection: Collection, *, was_public: bool, by: User | None) -> None:
+    """The rule for public collections; who makes one public and may do so (None: the site) approves it by that."""
+    is_public = collection.visibility == Collection.Visibility.PUBLIC
+    if is_public and not was_public:
+        if by is not None and not may_publish(by):
+            raise PermissionDeniedError(MAY_NOT_PUBLISH, fields={"visibility": [MAY_NOT_PUBLISH]})
+        collection.approved = True
+    elif not is_public:
+        collection.approved = False
 
 
 def _groups(names: Sequence[str], by: User | None) -> list[Group]:

@@ -20,7 +20,14 @@ from feedback.models import QuestionVector, RatedQuestion
 from feedback.services.live import vector_encode
 from feedback.services.rated_texts import signature
 from retrieval.analysis import analyze, query_terms
-from tests.factories import DecisionStepFactory, MessageFactory, RatingFactory, SessionFactory
+from tests.factories import (
+    CollectionFactory,
+    DecisionStepFactory,
+    MessageFactory,
+    RatingFactory,
+    SessionFactory,
+    UserFactory,
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -182,6 +189,15 @@ def test_a_question_counts_in_each_collection_that_it_was_asked_of() -> None:
     assert sorted(gap.collection for gap in knowledge_gaps()) == ["", "campus", "city"]
     assert [gap.collection for gap in knowledge_gaps(collection="city")] == ["city"]
     assert [gap.collection for gap in knowledge_gaps(collection=ANY_COLLECTION)] == [""]
+
+
+@pytest.mark.django_db
+def test_a_collection_has_one_name_whatever_the_askers_called_it() -> None:
+    sites, others = CollectionFactory(name="campus"), CollectionFactory(name="city", owner=UserFactory(username="ada"))
+    for name, collection in (("campus", sites), ("site:campus", sites), ("city", others)):
+        request = {"collections": [name], "collection_ids": [str(collection.pk)]}
+        not_answered("Bike parking?", request=request)
+    assert [(gap.collection, gap.count) for gap in knowledge_gaps()] == [("campus", 2), ("ada/city", 1)]
 
 
 @pytest.mark.django_db

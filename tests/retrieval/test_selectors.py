@@ -8,6 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AnonymousUser, Group, User
 
+from ragsite.errors import InvalidInputError
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import DatabaseChunkStore, collection_ref, scope_for, scope_for_all
@@ -23,10 +24,10 @@ def scope_names(user: User | AnonymousUser | None, *names: str) -> list[str]:
 
 @pytest.fixture
 def owner() -> User:
-    """Owns a private, a shared and a public collection; the group `law` may read the shared one."""
+    """Owns a private, a shared and an approved public collection; the group `law` may read the shared one."""
     owner = UserFactory()
     CollectionFactory(name="private", owner=owner, visibility="private")
-    CollectionFactory(name="public", owner=owner, visibility="public")
+    CollectionFactory(name="public", owner=owner, visibility="public", approved=True)
     shared = CollectionFactory(name="shared", owner=owner, visibility="shared")
     shared.groups.add(Group.objects.create(name="law"))
     return owner
@@ -40,6 +41,26 @@ def test_scope_is_what_the_user_may_read(owner: User) -> None:
     assert scope_names(UserFactory()) == ["public"]
     assert scope_names(UserFactory(is_staff=True, is_superuser=True)) == ["public"]
     assert scope_names(None) == scope_names(AnonymousUser()) == ["public"]
+
+
+def test_a_public_collection_that_is_not_approved_has_to_be_named(owner: User) -> None:
+    Collection.objects.filter(name="public").update(approved=False)
+    for reader in (UserFactory(), UserFactory(is_staff=True), None):
+        assert scope_names(reader) == []
+        assert scope_names(reader, "public") == ["public"]
+    assert scope_names(owner) == ["private", "public", "shared"]
+
+
+def test_the_sites_public_collections_are_searched_by_everybody() -> None:
+    CollectionFactory(name="handbook")
+    CollectionFactory(name="drafts", visibility="private")
+    assert scope_names(UserFactory()) == scope_names(None) == ["handbook"]
+    assert scope_names(UserFactory(is_staff=True)) == ["drafts", "handbook"]
+
+
+def test_a_collection_named_twice_is_searched_once(owner: User) -> None:
+    address = Collection.objects.get(name="private").address
+    assert scope_names(owner, "private", address) == ["private"]
 
 
 def test_groups_of_a_collection_made_private_again_see_nothing(owner: User) -> None:
@@ -68,6 +89,15 @@ def test_commands_see_everything(owner: User) -> None:
     assert [ref.name for ref in scope_for_all(names=["private"]).collections] == ["private"]
     with pytest.raises(CollectionNotFoundError):
         scope_for_all(names=["nothere"])
+
+
+def test_commands_take_a_plain_name_for_the_sites_and_refuse_an_ambiguous_one(owner: User) -> None:
+    second = CollectionFactory(name="private", owner=UserFactory())
+    with pytest.raises(InvalidInputError, match=second.address):
+        scope_for_all(names=["private"])
+    assert scope_for_all(names=[second.address]).ids == (str(second.pk),)
+    sites = CollectionFactory(name="private")
+    assert scope_for_all(names=["private"]).ids == (str(sites.pk),)
 
 
 def test_reference_names_the_embedding_space() -> None:

@@ -45,7 +45,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("question")
         parser.add_argument("--workflow", default=DEFAULT_WORKFLOW, choices=available_workflows())
-        parser.add_argument("--collection", action="append", default=[], help="may be given several times")
+        parser.add_argument(
+            "--collection",
+            action="append",
+            default=[],
+            help="a name, owner/name or an id; may be given several times",
+        )
         parser.add_argument("--json", action="store_true", help="print the chat response object")
 
     def handle(self, *args: Any, **options: Any) -> None:

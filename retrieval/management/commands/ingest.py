@@ -21,9 +21,11 @@ from tqdm import tqdm
 
 from ragsite.errors import AppError
 from retrieval import milvus_lite
+from retrieval.collection_addresses import read_address
 from retrieval.engine import close_engine
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.models import Collection, Document
+from retrieval.selectors import collection_named
 from retrieval.services.collections import collection_create
 from retrieval.services.documents import document_create
 from retrieval.services.ingest import document_ingest
@@ -40,12 +42,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "paths", nargs="+", metavar="PATH", help="a file, a folder, or a glob such as 'docs/**/*.md'"
         )
-        parser.add_argument("--collection", required=True, help="made if it is not there")
+        parser.add_argument(
+            "--collection", required=True, help="a name, made if it is not there; or owner/name, or an id"
+        )
         parser.add_argument("--department", default="")
         parser.add_argument("--doc-type", default="")
         parser.add_argument("--policy-year", default="")
         parser.add_argument("--tags", default="", help="parted by commas")
-        parser.add_argument("--owner", default="", help="a user's name; without it the collection is public")
+        parser.add_argument(
+            "--owner", default="", help="a user's name; without it a name means the site's public collection"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         files, failures = _expand(options["paths"])
@@ -157,7 +163,13 @@ def _create(path: Path, collection: Collection, metadata: DocumentMetadata) -> A
         )
 
 
-def _collection(name: str, owner_name: str) -> Collection:
+def _collection(named: str, owner_name: str) -> Collection:
+    address = read_address(named)
+    if address.id is not None:
+        return collection_named(named)
+    if owner_name and address.owner not in (None, owner_name):
+        raise CommandError(f"{named} is not a collection of {owner_name}.")
+    name, owner_name = (address.name if address.exact else named), owner_name or address.owner or ""
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
     if owner_name and owner is None:
         raise CommandError(f"There is no user named {owner_name}.")

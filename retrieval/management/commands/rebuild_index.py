@@ -17,7 +17,7 @@ from ragsite.errors import AppError
 from retrieval import milvus_lite
 from retrieval.engine import close_engine
 from retrieval.models import Chunk, Collection
-from retrieval.selectors import collection_space
+from retrieval.selectors import collection_named, collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
 from retrieval.services.memory_sync import memory_rebuild
 
@@ -34,10 +34,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, collection: str, reembed: bool, **__: Any) -> None:
-        collections = list(_collections(collection))
-        if collection and not collections:
-            raise CommandError(f"There is no collection {collection!r}.")
         try:
+            collections = list(_collections(collection))
             with ExitStack() as stack:
                 if not settings.RAG.milvus.uri:
                     lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
@@ -80,8 +78,8 @@ class Command(BaseCommand):
 
 
 def _collections(name: str) -> Any:
-    """With chunks or without; by name whoever owns them: the caller owns the machine."""
-    collections = Collection.objects.order_by("name", "created_at")
+    """The one named, with chunks or without, whosever it is: the caller owns the machine."""
     if name:
-        return collections.filter(name=name)
+        return [collection_named(name)]
+    collections = Collection.objects.order_by("name", "created_at")
     return collections.filter(pk__in=Chunk.objects.values("document__collection"))

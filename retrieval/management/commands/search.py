@@ -29,7 +29,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("query")
-        parser.add_argument("--collection", action="append", default=[], help="may be given several times")
+        parser.add_argument(
+            "--collection",
+            action="append",
+            default=[],
+            help="a name, owner/name or an id; may be given several times",
+        )
         parser.add_argument("--top-k", type=int, default=settings.RAG.search.top_k)
         parser.add_argument("--json", action="store_true", help="print what POST /api/search answers")
 

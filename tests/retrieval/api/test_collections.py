@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from rest_framework.test import APIClient
 
 from retrieval.models import Collection
@@ -29,7 +30,7 @@ def test_name_is_taken_once_per_user(client: APIClient, stranger: APIClient) -> 
     assert stranger.post("/api/collections", {"name": "mine"}).status_code == 201
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "-x", "x" * 101, "a\0b", "a\nb", None, 5])
+@pytest.mark.parametrize("name", ["", "a/b", "site:a", str(UUID(int=0)), "-x", "x" * 101, "a\0b", "a\nb", None, 5])
 def test_impossible_name_is_400(client: APIClient, name: Any) -> None:
     response = client.post("/api/collections", {"name": name})
     assert response.status_code == 400
@@ -55,10 +56,49 @@ def test_sharing_needs_a_group_that_one_is_in(client: APIClient) -> None:
     assert not Collection.objects.exists()
 
 
-def test_owner_makes_a_collection_public(client: APIClient, stranger: APIClient) -> None:
+def test_a_collection_is_not_made_public_without_the_permission(client: APIClient, stranger: APIClient) -> None:
     client.post("/api/collections", {"name": "mine"})
-    assert client.patch("/api/collections/mine", {"visibility": "public"}).status_code == 200
-    assert names(stranger) == ["mine"]
+    answers = [
+        client.patch("/api/collections/mine", {"visibility": "public"}),
+        client.post("/api/collections", {"name": "other", "visibility": "public"}),
+    ]
+    for answer in answers:
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], list(error["fields"])) == (403, "permission_denied", ["visibility"])
+    assert (names(client), names(stranger)) == (["mine"], [])
+
+
+def test_staff_and_a_permitted_group_publish_and_approve_by_that(client_of: Any, staff: APIClient) -> None:
+    member = UserFactory()
+    group = Group.objects.create(name="publishers")
+    group.permissions.add(Permission.objects.get(codename="publish_collection"))
+    member.groups.add(group)
+    for client in (client_of(member), staff):
+        client.post("/api/collections", {"name": "mine"})
+        shown = client.patch("/api/collections/mine", {"visibility": "public"}).json()
+        assert (shown["visibility"], shown["approved"]) == ("public", True)
+        assert client.patch("/api/collections/mine", {"visibility": "private"}).json()["approved"] is False
+
+
+def test_a_public_collection_from_before_stays_public_and_unapproved(client: APIClient, user: User) -> None:
+    CollectionFactory(name="mine", owner=user)
+    shown = client.patch("/api/collections/mine", {"visibility": "public", "description": "Changed."}).json()
+    assert (shown["visibility"], shown["approved"], shown["description"]) == ("public", False, "Changed.")
+
+
+@pytest.mark.parametrize("address", ["{owner}/policies", "{owner}%2Fpolicies", "{id}"])
+def test_another_users_collection_is_reached_by_an_exact_address(client: APIClient, user: User, address: str) -> None:
+    CollectionFactory(name="policies", owner=user)
+    theirs = CollectionFactory(name="policies", owner=UserFactory(username="ann@example.org"))
+    url = f"/api/collections/{address.format(owner=theirs.owner.username, id=theirs.pk)}"
+    assert client.get(url).json()["address"] == "ann@example.org/policies"
+    assert client.delete(url).status_code == 403
+
+
+def test_the_sites_collection_is_reached_beside_ones_own(client: APIClient, user: User) -> None:
+    sites = CollectionFactory(name="policies")
+    CollectionFactory(name="policies", owner=user)
+    assert client.get("/api/collections/site:policies").json()["id"] == str(sites.pk)
 
 
 @pytest.mark.parametrize("who", ["stranger", "staff"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ def test_metadata_is_stored(client: APIClient) -> None:
         ("doc_type", "x" * 101),
         ("tags", "x" * 51),
         ("tags", ",".join(f"t{n}" for n in range(21))),
-        ("collection", "a/b"),
+        ("collection", "a:b"),
         ("collection", "x" * 101),
         ("collection", "nul\0"),
     ],
@@ -154,9 +155,40 @@ def test_anonymous_upload_is_refused(db: None) -> None:
 
 
 def test_public_collection_of_the_site_takes_uploads_from_staff_only(client: APIClient, staff: APIClient) -> None:
-    CollectionFactory(name="handbook")
-    assert upload(client, collection="handbook").status_code == 403
+    handbook = CollectionFactory(name="handbook")
+    assert upload(client, collection=handbook.address).status_code == 403
     assert upload(staff, collection="handbook").status_code == 202
+    assert handbook.documents.count() == 1
+
+
+@pytest.mark.parametrize("fields", [{}, {"collection": "documents"}])
+def test_a_name_that_others_have_refuses_no_upload(client: APIClient, user: User, fields: dict[str, str]) -> None:
+    CollectionFactory(name="documents", owner=UserFactory())
+    CollectionFactory(name="documents")
+    assert upload(client, **fields).status_code == 202
+    collection = Document.objects.get().collection
+    assert (collection.owner, collection.visibility, collection.approved) == (user, "private", False)
+
+
+def test_staffs_default_upload_is_their_own(staff: APIClient) -> None:
+    sites = CollectionFactory(name="documents")
+    assert upload(staff).status_code == 202
+    assert not sites.documents.exists()
+
+
+@pytest.mark.parametrize("address", ["address", "pk"])
+def test_an_exact_address_of_what_one_may_only_read_is_403(client: APIClient, address: str) -> None:
+    shown = CollectionFactory(name="open", owner=UserFactory())
+    response = upload(client, collection=str(getattr(shown, address)))
+    assert (response.status_code, response.json()["error"]["code"]) == (403, "permission_denied")
+
+
+def test_an_exact_address_of_what_is_not_there_is_404(client: APIClient, user: User) -> None:
+    hidden = CollectionFactory(name="hidden", owner=UserFactory(), visibility="private")
+    for address in (hidden.address, str(hidden.pk), "nobody/x", "site:x", str(uuid.uuid4())):
+        assert upload(client, collection=address).status_code == 404
+    assert upload(client, collection=f"{user.username}/new").status_code == 202
+    assert Collection.objects.get(owner=user).name == "new"
 
 
 def test_name_of_a_strangers_private_collection_makes_an_own_one(client: APIClient, user: User) -> None:

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from ragsite.rag_settings import MilvusSettings
 from retrieval.models import Chunk, Collection, Document
-from tests.factories import UserFactory
+from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.ingest.files import pdf_bytes
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,7 +40,7 @@ def ingest(*paths: object, **options: str) -> tuple[int, str]:
     """Exit status and output."""
     out = StringIO()
     try:
-        call_command("ingest", *map(str, paths), collection="rules", stdout=out, **options)
+        call_command("ingest", *map(str, paths), stdout=out, **{"collection": "rules", **options})
     except SystemExit as stop:
         return int(stop.code or 0), out.getvalue()
     return 0, out.getvalue()
@@ -102,7 +102,17 @@ def test_collection_without_owner_is_public_and_with_one_private(folder: Path) -
     assert found == {None: "public", user: "private"}
 
 
-@pytest.mark.parametrize("options", [{"owner": "nobody"}, {"policy_year": "soon"}])
+def test_an_address_names_the_collection_of_its_owner(folder: Path) -> None:
+    collection = CollectionFactory(name="rules", owner=UserFactory(username="ada"))
+    for address in ("ada/rules", str(collection.pk)):
+        assert ingest(folder / "a.md", collection=address)[0] == 0
+    ingest(folder / "a.md", collection="site:rules")
+    assert collection.documents.count() == Collection.objects.get(name="rules", owner=None).documents.count() == 1
+
+
+@pytest.mark.parametrize(
+    "options", [{"owner": "nobody"}, {"owner": "ada", "collection": "bob/rules"}, {"policy_year": "soon"}]
+)
 def test_wrong_options_are_refused(folder: Path, options: dict[str, str]) -> None:
     with pytest.raises(CommandError):
         ingest(folder, **options)

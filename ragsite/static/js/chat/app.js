@@ -31,7 +31,7 @@ const transport = new Transport({
   onLostAsk: recoverAsk,
 });
 const composer = new Composer(document.getElementById("composer"), {
-  workflows: boot.workflows, limit: boot.limits.message_chars, web: boot.web_search, onSend: ask,
+  workflows: boot.workflows, limit: boot.limits.message_chars, web: boot.web_search, username: boot.username, onSend: ask,
   onStop: () => {
     const live = thread.live();
     if (live?.id) transport.stop(live.id).catch(errorToast);

@@ -1,5 +1,6 @@
 // Where a question is written: grows with its text, keeps a draft, sends on Enter, and knows when not to.
-import { api } from "../api.js";
+import { fetchAll } from "../api.js";
+import { collectionLabel, findCollection } from "../collection_names.js";
 import { icon, plural, replace, store } from "../dom.js";
 import { menuButton } from "../ui.js";
 
@@ -13,8 +14,8 @@ const WORKFLOWS = {
 const TALLEST_PX = 220;
 
 export class Composer {
-  constructor(form, { workflows, limit, web, onSend, onStop }) {
-    Object.assign(this, { form, limit, web, onSend, onStop });
+  constructor(form, { workflows, limit, web, username, onSend, onStop }) {
+    Object.assign(this, { form, limit, web, username, onSend, onStop });
     this.input = form.querySelector("textarea");
     this.button = form.querySelector("[data-send]");
     this.counter = form.querySelector("[data-counter]");
@@ -105,9 +106,12 @@ export class Composer {
   }
 
   async pickCollections(button) {
+    let known = [];
+    const labelOf = (row) => collectionLabel(row, known, this.username);
     const show = () => {
-      const names = [...this.collections];
-      const label = names.length === 0 ? "All collections" : names.length === 1 ? names[0] : plural(names.length, "collection");
+      const chosen = [...this.collections];
+      const only = chosen.length === 1 && known.find(({ id }) => id === chosen[0]);
+      const label = chosen.length === 0 ? "All collections" : only ? labelOf(only) : plural(chosen.length, "collection");
       replace(button, icon("folder"), this.web && this.searchWeb ? `${label} + web` : label, icon("chevron"));
     };
     const toggleWeb = () => {
@@ -115,19 +119,21 @@ export class Composer {
       store.set("web_search", this.searchWeb ? "1" : "0");
       show();
     };
-    const choose = (name) => {
-      if (name === null) this.collections.clear();
-      else if (!this.collections.delete(name)) this.collections.add(name);
+    const choose = (id) => {
+      if (id === null) this.collections.clear();
+      else if (!this.collections.delete(id)) this.collections.add(id);
       store.set("collections", this.collections.size ? JSON.stringify([...this.collections]) : null);
       show();
     };
-    let known = [];
+    const hintOf = ({ document_count, visibility, owner, approved }) => [
+      plural(document_count, "document"),
+      visibility === "public" && !approved && owner !== this.username ? "not approved by the site, searched only when chosen" : null,
+    ].filter(Boolean).join(" · ");
     show();
     menuButton(button, () => [
       { label: "All collections", checked: this.collections.size === 0, run: () => choose(null) },
-      ...known.map(({ name, document_count }) => ({
-        label: name, hint: document_count === undefined ? "" : plural(document_count, "document"),
-        checked: this.collections.has(name), run: () => choose(name),
+      ...known.map((row) => ({
+        label: labelOf(row), hint: hintOf(row), checked: this.collections.has(row.id), run: () => choose(row.id),
       })),
       ...(this.web ? [{
         label: "The web, too", hint: "Where the documents are not enough; words of your question go to the search engine",
@@ -135,12 +141,13 @@ export class Composer {
       }] : []),
     ], { align: "start", title: "Where to look", keepOpen: true });
     try {
-      known = (await api.get("/api/collections")).results ?? [];
-      const names = new Set(known.map(({ name }) => name));
-      for (const name of this.collections) if (!names.has(name)) this.collections.delete(name);
+      known = await fetchAll("/api/collections");
+      // Kept choices of older pages are names.
+      const kept = [...this.collections].map((value) => findCollection(known, value, this.username)?.id).filter(Boolean);
+      this.collections = new Set(kept);
       show();
     } catch {
-      known = [...this.collections].map((name) => ({ name }));
+      // The choice that was kept holds; the menu offers to search all again.
     }
   }
 }

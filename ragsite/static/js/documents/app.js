@@ -2,7 +2,7 @@
 import { api, samePath } from "../api.js";
 import { bootData, bytes, debounce, h, icon, iconButton, replace } from "../dom.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
-import { Collections } from "./collections.js";
+import { Collections, isUnapproved } from "./collections.js";
 import { documentRow, isWorking } from "./document_row.js";
 import { Uploads } from "./uploads.js";
 
@@ -21,9 +21,10 @@ let timer = null;
 let asked = null;
 
 const collections = new Collections(element("collection-list"), {
-  groups: boot.groups,
-  onChoose: (name) => {
-    history.replaceState(null, "", name ? `?collection=${encodeURIComponent(name)}` : location.pathname);
+  groups: boot.groups, username: boot.username, mayPublish: boot.may_publish,
+  onChoose: (id) => {
+    const row = collections.find(id);
+    history.replaceState(null, "", row ? `?collection=${encodeURIComponent(collections.addressOf(row))}` : location.pathname);
     document.dispatchEvent(new CustomEvent("ragsite:navigated"));
     showHeader();
     load();
@@ -92,7 +93,7 @@ function draw() {
   if (document.querySelector("body > .menu")) return; // an open menu belongs to a row: leave it until the next look
   replace(list, rows.map((row) => documentRow(row, {
     writable: row.editable,
-    showCollection: !collections.current,
+    collection: collections.current ? null : collectionOf(row),
     on: { changed: () => load({ quiet: true }), removed: removed },
   })));
   if (focused) list.querySelector(`[data-id="${focused}"] .icon-button`)?.focus({ preventScroll: true });
@@ -105,6 +106,11 @@ function draw() {
     : [h("h2", {}, collections.current ? "This collection is empty" : "No documents yet"), h("p", {}, "Drop files here or choose them above. They can be asked about as soon as they are ready.")]);
 }
 
+function collectionOf(row) {
+  const collection = collections.find(row.collection_id);
+  return collection ? collections.labelOf(collection) : row.collection;
+}
+
 function removed(id) {
   rows = rows.filter((row) => row.id !== id);
   draw();
@@ -114,7 +120,7 @@ function removed(id) {
 // --------------------------------------------------------------------------------------------- the header
 function showHeader() {
   const row = collections.find(collections.current);
-  title.textContent = row ? row.name : "All documents";
+  title.textContent = row ? collections.labelOf(row) : "All documents";
   document.title = `${title.textContent} · Ragsite`;
   const description = element("description");
   description.textContent = row?.description || "";
@@ -125,10 +131,11 @@ function showHeader() {
     menuButton(options, collections.options(row));
     buttons.push(options);
   }
-  replace(actions, row ? h("a", { class: "button small", href: "/", onclick: () => askIn(row.name) }, icon("chat"), "Ask this collection") : null, buttons);
+  replace(actions, row ? h("a", { class: "button small", href: "/", onclick: () => askIn(row.id) }, icon("chat"), "Ask this collection") : null, buttons);
   const readOnly = Boolean(row) && !collections.canWrite(row);
   element("upload").hidden = readOnly;
   element("read-only").hidden = !readOnly;
+  element("unapproved").hidden = !isUnapproved(row);
   showTarget(row);
   const hint = element("reembed");
   hint.hidden = !collections.wantsReembedding(row, models);
@@ -151,9 +158,9 @@ async function showUsage() {
   }
 }
 
-function askIn(name) {
+function askIn(id) {
   try {
-    localStorage.setItem("ragsite.collections", JSON.stringify([name]));
+    localStorage.setItem("ragsite.collections", JSON.stringify([id]));
   } catch {
     // Then the choice is made on the chat page.
   }
@@ -161,8 +168,8 @@ function askIn(name) {
 
 function showTarget(row) {
   const field = details.elements.collection;
-  replace(element("collection-names"), collections.writable().map(({ name }) => h("option", { value: name })));
-  if (row) field.value = row.name;
+  replace(element("collection-names"), collections.writable().map((one) => h("option", { value: collections.addressOf(one) })));
+  if (row) field.value = collections.addressOf(row);
   else if (!field.value || !field.dataset.touched) field.value = collections.rows.find(({ owner }) => owner === boot.username)?.name || boot.default_collection;
   element("upload-target").textContent = field.value;
 }
@@ -178,9 +185,8 @@ element("new-collection").addEventListener("click", () => collections.create());
 element("choose").addEventListener("click", () => element("files").click());
 details.addEventListener("submit", (event) => event.preventDefault());
 
-collections.current = new URLSearchParams(location.search).get("collection") || "";
 collections.load().then(() => {
-  if (collections.current && !collections.find(collections.current)) collections.current = "";
+  collections.current = collections.find(new URLSearchParams(location.search).get("collection"))?.id || "";
   collections.draw();
   showHeader();
   load();

@@ -1,5 +1,6 @@
 // The list of collections at the side: choose, create, share, delete.
 import { api, fetchAll } from "../api.js";
+import { collectionLabel, findCollection, ownerLabel, shortAddress } from "../collection_names.js";
 import { h, icon, iconButton, plural, replace } from "../dom.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 
@@ -8,9 +9,9 @@ const VISIBILITY_TEXT = { private: "Private: only you", shared: "Shared with gro
 const LEXICAL = "lexical";
 
 export class Collections {
-  /** `onChoose(name)`: "" for all. */
-  constructor(element, { groups, onChoose }) {
-    Object.assign(this, { element, groups, onChoose });
+  /** `onChoose(id)`: "" for all. `mayPublish`: whether the user may make a collection public. */
+  constructor(element, { groups, username, mayPublish, onChoose }) {
+    Object.assign(this, { element, groups, username, mayPublish, onChoose });
     this.rows = [];
     this.current = "";
   }
@@ -24,8 +25,18 @@ export class Collections {
     this.draw();
   }
 
-  find(name) {
-    return this.rows.find((row) => row.name === name);
+  /** By id, or by what an address of the page says. */
+  find(value) {
+    return findCollection(this.rows, value, this.username);
+  }
+
+  /** What the page's address and the upload's field call it. */
+  addressOf(row) {
+    return shortAddress(row, this.username);
+  }
+
+  labelOf(row) {
+    return collectionLabel(row, this.rows, this.username);
   }
 
   canWrite(row) {
@@ -36,31 +47,33 @@ export class Collections {
     return this.rows.filter((row) => this.canWrite(row));
   }
 
-  choose(name) {
-    this.current = name;
+  choose(id) {
+    this.current = id;
     this.draw();
-    this.onChoose(name);
+    this.onChoose(id);
   }
 
   draw() {
     const total = this.rows.reduce((sum, row) => sum + (row.document_count || 0), 0);
     replace(this.element, h("ul", { class: "side-rows" },
-      this.item("", "All documents", "documents", total, null),
+      this.item("documents", total, null),
       this.rows.length ? h("li", { class: "side-group", role: "presentation" }, "Collections") : null,
-      this.rows.map((row) => this.item(row.name, row.name, VISIBILITY[row.visibility] || "folder", row.document_count, row))));
+      this.rows.map((row) => this.item(VISIBILITY[row.visibility] || "folder", row.document_count, row))));
   }
 
-  item(name, label, symbol, count, row) {
-    const current = name === this.current;
+  item(symbol, count, row) {
+    const id = row ? row.id : "";
+    const current = id === this.current;
+    const owner = row ? ownerLabel(row, this.rows, this.username) : "";
     const link = h("a", {
-      class: "side-link", href: name ? `/documents/?collection=${encodeURIComponent(name)}` : "/documents/", "aria-current": current ? "page" : null,
-      title: row ? VISIBILITY_TEXT[row.visibility] : null,
+      class: "side-link", href: row ? `/documents/?collection=${encodeURIComponent(this.addressOf(row))}` : "/documents/", "aria-current": current ? "page" : null,
+      title: row ? `${this.labelOf(row)}. ${visibilityText(row)}` : null,
       onclick: (event) => {
         if (event.metaKey || event.ctrlKey || event.shiftKey) return;
         event.preventDefault();
-        this.choose(name);
+        this.choose(id);
       },
-    }, icon(symbol), h("span", { class: "text" }, label), count === undefined ? null : h("span", { class: "count" }, count));
+    }, icon(symbol), h("span", { class: "text" }, row ? row.name : "All documents"), owner ? h("small", { class: "owner" }, owner) : null, count === undefined ? null : h("span", { class: "count" }, count));
     return h("li", { class: `side-item${current ? " is-current" : ""}` }, link, this.canWrite(row) ? this.menu(row) : null);
   }
 
@@ -81,7 +94,7 @@ export class Collections {
     const fields = [
       { name: "name", label: "Name", value: row.name || "", maxlength: 100, required: true },
       { name: "description", label: "What it holds", value: row.description || "", maxlength: 500, optional: true },
-      { name: "visibility", label: "Who may read it", value: row.visibility || "private", options: Object.entries(VISIBILITY_TEXT) },
+      { name: "visibility", label: "Who may read it", value: row.visibility || "private", options: Object.entries(VISIBILITY_TEXT).filter(([key]) => key !== "public" || this.mayPublish || row.visibility === key) },
     ];
     if (this.groups.length) {
       fields.push({ name: "groups", label: "Groups", value: (row.groups || []).join(", "), optional: true, help: `For a shared collection, separated by commas. Yours: ${this.groups.join(", ")}.` });
@@ -99,7 +112,7 @@ export class Collections {
       save: async (values) => {
         const row = await api.post("/api/collections", this.input(values));
         await this.load();
-        this.choose(row.name);
+        this.choose(row.id);
       },
     });
   }
@@ -107,9 +120,9 @@ export class Collections {
   edit(row) {
     return formDialog("Edit collection", this.fields(row), {
       save: async (values) => {
-        const changed = await api.patch(`/api/collections/${encodeURIComponent(row.name)}`, this.input(values));
+        await api.patch(`/api/collections/${row.id}`, this.input(values));
         await this.load();
-        if (this.current === row.name) this.choose(changed.name);
+        if (this.current === row.id) this.choose(row.id);
       },
     });
   }
@@ -119,19 +132,26 @@ export class Collections {
     const what = count ? `It holds ${plural(count, "document")}, which will be deleted with it. ` : "";
     if (!(await confirmDialog(`Delete “${row.name}”?`, `${what}This cannot be undone.`))) return;
     try {
-      await api.delete(`/api/collections/${encodeURIComponent(row.name)}`);
+      await api.delete(`/api/collections/${row.id}`);
       toast("Collection deleted.");
     } catch (error) {
       errorToast(error);
     }
     await this.load();
-    this.choose(this.current === row.name ? "" : this.current);
+    this.choose(this.current === row.id ? "" : this.current);
   }
 
   /** Made without a model, while there is one now: its search by meaning is weaker than it could be. */
   wantsReembedding(row, models) {
     return Boolean(row?.embedding_model?.startsWith(LEXICAL) && models?.embed_model);
   }
+}
+
+/** Public, but not in the searches of those who do not choose it. */
+export const isUnapproved = (row) => row?.visibility === "public" && !row.approved;
+
+function visibilityText(row) {
+  return isUnapproved(row) ? `${VISIBILITY_TEXT.public}; not approved` : VISIBILITY_TEXT[row.visibility];
 }
 
 export function splitList(text) {

@@ -26,14 +26,14 @@ export function metadataChips(row) {
   return values.length ? h("span", { class: "doc-chips" }, values.map((value) => h("span", { class: "chip" }, value))) : null;
 }
 
-/** `on`: {changed(), removed(id)}; `writable`: whether the user may change it. */
-export function documentRow(row, { writable, showCollection, on }) {
+/** `on`: {changed(), removed(id)}; `writable`: whether the user may change it; `collection`: its label, null where that is clear. */
+export function documentRow(row, { writable, collection, on }) {
   const more = iconButton("more", `Options for ${row.title}`, null, { class: "small" });
   menuButton(more, () => documentOptions(row, { writable, on }));
   return h("li", { class: `doc${row.status === "failed" ? " is-failed" : ""}`, "data-id": row.id },
     h("div", { class: "doc-main" },
       h("a", { class: "doc-title", href: `/documents/${row.id}/` }, row.title),
-      h("span", { class: "doc-meta" }, [row.file_name && row.file_name !== row.title ? row.file_name : null, bytes(row.size_bytes), showCollection ? row.collection : null].filter(Boolean).join(" · ")),
+      h("span", { class: "doc-meta" }, [row.file_name && row.file_name !== row.title ? row.file_name : null, bytes(row.size_bytes), collection].filter(Boolean).join(" · ")),
       metadataChips(row),
       row.status === "failed" && row.error ? h("p", { class: "doc-error" }, row.error) : null),
     statusBadge(row),

@@ -1,4 +1,5 @@
 // The settings panel: a preset or numbers of one's own, kept in this browser.
+import { collectionLabel, findCollection } from "../collection_names.js";
 import { h, icon, replace, store } from "../dom.js";
 
 const PRESETS = {
@@ -33,8 +34,8 @@ export class Settings {
       return {};
     }
     const numbers = Object.entries(this.rows).filter(([name, { min, max }]) => kept[name] >= min && kept[name] <= max).map(([name]) => [name, kept[name]]);
-    const collection = this.boot.collections.includes(kept.collection) ? { collection: kept.collection } : {};
-    return { ...Object.fromEntries(numbers), ...collection };
+    const row = findCollection(this.boot.collections, kept.collection, this.boot.username);
+    return { ...Object.fromEntries(numbers), ...(row ? { collection: row.id } : {}) };
   }
 
   get preset() {
@@ -51,7 +52,8 @@ export class Settings {
       Object.entries(PRESETS).map(([name, [label]]) => h("label", {},
         h("input", { type: "radio", name: "preset", value: name, onchange: () => this.choose(name) }), h("span", {}, label))));
     const collection = h("select", { id: "set-collection", name: "collection", onchange: (event) => this.change("collection", event.target.value) },
-      h("option", { value: "" }, "All that I may read"), this.boot.collections.map((name) => h("option", { value: name }, name)));
+      h("option", { value: "" }, "All collections"),
+      this.boot.collections.map((row) => h("option", { value: row.id }, collectionLabel(row, this.boot.collections, this.boot.username))));
     collection.value = this.values.collection || "";
     replace(this.form, presets, this.help, Object.keys(this.rows).map((name) => this.slider(name)),
       h("div", { class: "field" }, h("label", { for: "set-collection" }, "Collection"), collection),

@@ -1,0 +1,105 @@
+"""What a name means, and to whom."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.contrib.auth.models import Group, User
+
+from retrieval.collection_addresses import read_address
+from retrieval.models import Collection
+from retrieval.selectors import collection_addresses, collection_find, scope_as_asked
+from tests.factories import CollectionFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def user() -> User:
+    user = UserFactory(username="ada")
+    user.groups.add(Group.objects.create(name="law"))
+    return user
+
+
+@pytest.fixture
+def namesakes(user: User) -> list[Collection]:
+    """All called `policies`, in the order in which `user` means them, made in the opposite one."""
+    last = CollectionFactory(name="policies", owner=UserFactory())
+    approved = CollectionFactory(name="policies", owner=UserFactory(), approved=True)
+    shared = CollectionFactory(name="policies", owner=UserFactory(), visibility="shared")
+    shared.groups.add(Group.objects.get())
+    sites = CollectionFactory(name="policies")
+    own = CollectionFactory(name="policies", owner=user, visibility="private")
+    CollectionFactory(name="policies", owner=UserFactory(), visibility="private")
+    return [own, sites, shared, approved, last]
+
+
+def test_a_plain_name_means_ones_own_then_the_sites_then_shared_then_approved(
+    user: User, namesakes: list[Collection]
+) -> None:
+    for expected in namesakes:
+        assert collection_find(user=user, name="policies") == expected
+        expected.delete()
+    assert collection_find(user=user, name="policies") is None
+
+
+def test_of_other_public_ones_a_name_means_the_oldest(user: User) -> None:
+    oldest = CollectionFactory(name="policies", owner=UserFactory())
+    CollectionFactory(name="policies", owner=UserFactory())
+    assert collection_find(user=user, name="policies") == oldest
+
+
+def test_an_exact_address_names_one_collection_for_everybody(user: User, namesakes: list[Collection]) -> None:
+    for collection in namesakes:
+        for address in (collection.address, str(collection.pk), str(collection.pk).upper()):
+            assert collection_find(user=user, name=address) == collection
+
+
+def test_an_exact_address_shows_nothing_that_is_not_visible(user: User) -> None:
+    hidden = CollectionFactory(name="policies", owner=UserFactory(), visibility="private")
+    for address in (
+        hidden.address,
+        str(hidden.pk),
+        "nobody/policies",
+        "site:policies",
+        str(uuid.uuid4()),
+        "/",
+        "a\0b/c",
+    ):
+        assert collection_find(user=user, name=address) is None
+
+
+def test_a_user_called_site_takes_no_address_of_the_site(user: User) -> None:
+    theirs = CollectionFactory(name="policies", owner=UserFactory(username="site"))
+    sites = CollectionFactory(name="policies")
+    assert collection_find(user=user, name="site/policies") == theirs
+    assert collection_find(user=user, name="site:policies") == sites
+
+
+@pytest.mark.parametrize("form", ["{0.address}", "{0.pk}"])
+def test_a_name_in_the_form_of_an_address_stands_in_for_nobody_elses(user: User, form: str) -> None:
+    hidden = CollectionFactory(name="policies", owner=UserFactory(), visibility="private")
+    taken = CollectionFactory(name=form.format(hidden), owner=UserFactory(), approved=True)
+    assert collection_find(user=user, name=taken.name) is None
+    assert collection_find(user=taken.owner, name=taken.name) == taken
+
+
+def test_a_slash_after_the_last_name_is_the_owners() -> None:
+    assert (read_address("a/b/c").owner, read_address("a/b/c").name) == ("a/b", "c")
+    assert read_address("/c").owner is read_address("c").owner is None
+
+
+def test_an_earlier_question_keeps_its_collection(user: User) -> None:
+    sites = CollectionFactory(name="policies")
+    asked_at = sites.created_at
+    CollectionFactory(name="policies", owner=user)
+    as_named = scope_as_asked(user=user, names=["policies"], ids=[], asked_at=asked_at)
+    Collection.objects.filter(pk=sites.pk).update(name="rules")
+    as_kept = scope_as_asked(user=user, names=["policies"], ids=[str(sites.pk)], asked_at=asked_at)
+    assert as_named.ids == as_kept.ids == (str(sites.pk),)
+
+
+def test_addresses_are_known_by_id(user: User) -> None:
+    own, sites = CollectionFactory(name="a", owner=user), CollectionFactory(name="b")
+    assert collection_addresses([str(own.pk), str(sites.pk)]) == {str(own.pk): "ada/a", str(sites.pk): "site:b"}
