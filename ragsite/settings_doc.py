@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import re
 import sys
 from typing import Any
 
@@ -70,8 +69,9 @@ def _notes() -> dict[tuple[str, str], str]:
 
 
 def _comment(lines: list[str], item: ast.AnnAssign) -> str:
-    if match := re.search(r"  # (.*)$", lines[(item.end_lineno or item.lineno) - 1]):
-        return match[1].strip()
+    _, sign, beside = lines[(item.end_lineno or item.lineno) - 1].partition("  # ")
+    if sign:
+        return beside.strip()
     above: list[str] = []
     for line in reversed(lines[: item.lineno - 1]):
         if not line.strip().startswith("# "):

@@ -20,7 +20,7 @@ PREFIX_CHARS = 4
 _HAN = re.compile(f"[{HAN}]")
 _DATE = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century|centuries)\b"
-    r"|\b1\d{3}s?\b|\b20\d\ds?\b|\d+\s*[年月日]|世纪|年代",
+    r"|\b1\d{3}s?\b|\b20\d\ds?\b|\d\s*[年月日]|世纪|年代",
     re.IGNORECASE,
 )
 _NUMBER_WORD = re.compile(

@@ -40,8 +40,8 @@ from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_fi
 from retrieval.values import EmbeddingSpace
 
 PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
-GO_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
-FENCE = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
+GO_DURATION = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(h|ms|m|s)")
+FENCE = "```"
 REPAIR = (
     "That was not usable: {problem}\nAnswer again, with one JSON object and nothing else, that fits this JSON schema:\n"
     "{schema}"
@@ -352,7 +352,10 @@ def keep_alive_seconds(text: str) -> int:
 
 def unfenced(text: str) -> str:
     """JSON without the Markdown fence that some models put around it."""
-    return fenced[1] if (fenced := FENCE.match(text)) else text
+    inner = text.strip()
+    if len(inner) < 2 * len(FENCE) or not (inner.startswith(FENCE) and inner.endswith(FENCE)):
+        return text
+    return inner[len(FENCE) : -len(FENCE)].removeprefix("json").strip()
 
 
 def describe(error: ValidationError) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from retrieval.markdown import leading_signs
 from retrieval.steps.no_answer import reads_as_refusal
-from retrieval.steps.strips import split_strips
+from retrieval.steps.strips import Strip, split_strips
 
 _LEADING_MARKERS = re.compile(r"(?:\s*\[\d{1,3}\])+[\s.,;:，。；]*")
-_MARKER = re.compile(r"\s*\[(\d{1,3})\]")
-_SYNTAX = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)]|>|#{1,6})\s+)+")
-_HEADING = re.compile(r"[ \t]*#{1,6}\s")
+_MARKER = re.compile(r"(?<!\s)\s*\[(\d{1,3})\]")
 _EMPHASIS = re.compile(r"\*\*|__|[*`~|]")
 _WORD = re.compile(r"[^\W\d_]")
-_STATES_NOTHING = re.compile(r"[:：?？]\s*[*_]*\s*\Z")
+_STATES_NOTHING = (":", "：", "?", "？")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ def claims_of(answer: str) -> list[Claim]:
     """In order. Headings, code, questions, lines that introduce a list, and refusals state nothing."""
     pieces = _pieces(answer)
     claims = []
-    for at, (start, end) in enumerate(pieces):
-        text = plain(answer[start:end])
-        if len(_WORD.findall(text)) < 2 or _STATES_NOTHING.search(text) or reads_as_refusal(text):
+    for piece, markers in zip(pieces, _markers(answer, pieces), strict=True):
+        text = plain(answer[piece.start : piece.end])
+        if piece.kind in ("heading", "code") or len(_WORD.findall(text)) < 2:
             continue
-        if answer[start:end].startswith(("```", "~~~")) or _HEADING.match(answer, answer.rfind("\n", 0, start) + 1):
+        if text.rstrip("*_ ").endswith(_STATES_NOTHING) or reads_as_refusal(text):
             continue
-        claims.append(Claim(text, start, end, _markers(answer, pieces, at)))
+        claims.append(Claim(text, piece.start, piece.end, markers))
     return claims
 
 
@@ -49,30 +49,32 @@ def plain(text: str) -> str:
     return " ".join(_EMPHASIS.sub(" ", _MARKER.sub("", text)).split())
 
 
-def _pieces(answer: str) -> list[tuple[int, int]]:
+def _pieces(answer: str) -> list[Strip]:
     """Sentences; markers after a full stop belong to the sentence before it."""
-    pieces: list[tuple[int, int]] = []
+    pieces: list[Strip] = []
     for strip in split_strips(answer):
         start, end = strip.start, strip.end
         leading = _LEADING_MARKERS.match(answer[start:end])
-        if leading and pieces and "\n" not in answer[pieces[-1][1] : start]:
-            pieces[-1] = (pieces[-1][0], start + len(leading.group().rstrip()))
+        if leading and pieces and "\n" not in answer[pieces[-1].end : start]:
+            pieces[-1] = replace(pieces[-1], end=start + len(leading.group().rstrip()))
             start += leading.end()
-        syntax = _SYNTAX.match(answer[start:end])
-        start += syntax.end() if syntax else 0
+        start += leading_signs(answer[start:end])
         if answer[start:end].strip():
-            pieces.append((start, end))
+            pieces.append(Strip(start, end, strip.kind))
     return pieces
 
 
-def _markers(answer: str, pieces: list[tuple[int, int]], at: int) -> tuple[int, ...]:
-    start, end = pieces[at]
-    own = _numbers(answer[start:end])
-    for (_, before), (first, last) in zip(pieces[at:], pieces[at + 1 :], strict=False):
-        if own or "\n" in answer[before:first]:
-            break
-        own = _numbers(answer[first:last])
-    return own
+def _markers(answer: str, pieces: Sequence[Strip]) -> list[tuple[int, ...]]:
+    """Of each piece: its own, else those of the next piece in its line."""
+    markers: list[tuple[int, ...]] = []
+    following: Strip | None = None
+    for piece in reversed(pieces):
+        own = _numbers(answer[piece.start : piece.end])
+        if not own and following and "\n" not in answer[piece.end : following.start]:
+            own = markers[-1]
+        markers.append(own)
+        following = piece
+    return markers[::-1]
 
 
 def _numbers(text: str) -> tuple[int, ...]:

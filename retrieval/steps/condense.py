@@ -29,8 +29,8 @@ _HAN = re.compile(f"[{HAN}]")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # "And in 2022?", "那2022年呢？": nothing but another year is asked for.
 _ANOTHER_YEAR = re.compile(
-    r"^\W*(?:(?:and|but|so|what|how|about|in|for|was|is|it)\W+)*(?:那(?:么|麼)?\s*)?((?:19|20)\d\d)"
-    r"\s*年?(?:的话|的話)?(?:\s*呢)?\W*(?:then\W*)?$",
+    r"^\W*+(?:(?:and|but|so|what|how|about|in|for|was|is|it)\W++)*+(?:那(?:么|麼)?\s*+)?((?:19|20)\d\d)"
+    r"\s*+年?+(?:的话|的話)?(?:\s*+呢)?\W*+(?:then\W*+)?$",
     re.IGNORECASE,
 )
 _ASKS = re.compile(

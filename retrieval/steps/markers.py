@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_MARKER = re.compile(r"([ \t]*)[\[【]\s*(\d{1,3}(?:\s*[,，、;；]\s*\d{1,3})*)\s*[\]】]")
-_UNFINISHED = re.compile(r"[ \t]*(?:[\[【][\d\s,，、;；]*)?$")
+_MARKER = re.compile(r"(?<![ \t])([ \t]*)[\[【]\s*+(\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+)\s*+[\]】]")
+_NUMBERS = re.compile(r"[\d\s,，、;；]*")
 _CITED = re.compile(r"\[(\d+)\]")
 
 
@@ -22,8 +22,7 @@ class MarkerFilter:
 
     def feed(self, piece: str) -> str:
         text = self._held + piece
-        cut = _UNFINISHED.search(text)
-        start = cut.start() if cut else len(text)
+        start = _unfinished(text)
         self._held = text[start:]
         return self._clean(text[:start])
 
@@ -39,6 +38,14 @@ class MarkerFilter:
         numbers = [int(number) for number in re.findall(r"\d+", match.group(2))]
         valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= self._passages]
         return match.group(1) + "".join(f"[{number}]" for number in valid) if valid else ""
+
+
+def _unfinished(text: str) -> int:
+    """Where a marker begins that may go on in the next piece, with the blanks before it; or the blanks at the end."""
+    bracket = max(text.rfind("["), text.rfind("【"))
+    is_open = bracket >= 0 and _NUMBERS.fullmatch(text, bracket + 1)
+    end = bracket if is_open else len(text) - text.endswith("\n")
+    return len(text[:end].rstrip(" \t"))
 
 
 def cited_markers(text: str) -> set[int]:

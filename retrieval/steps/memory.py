@@ -25,7 +25,7 @@ from retrieval.values import Answer, Exchange, Question, RememberedFact
 
 NOTHING = "-"
 MEMORY_TOKENS = 600  # of all quoted facts together
-_MARKED = re.compile(r"[ \t]*(?:\[\d{1,3}\])+")
+_MARKED = re.compile(r"(?<![ \t])[ \t]*(?:\[\d{1,3}\])+")
 _LIST_ITEM = re.compile(r"^(?:[-*•+]|\d{1,3}[.)、])\s+")
 _EMPHASIS = re.compile(r"\*\*|__|`|^#{1,6}\s+")
 _INSTRUCTION = re.compile(

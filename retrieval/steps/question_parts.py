@@ -6,7 +6,7 @@ The fallback of `decompose` and `step_back`, and what decides which of the two f
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from retrieval.language import HAN
@@ -18,6 +18,7 @@ Transformation = Literal["decompose", "step_back"]
 
 MIN_PARTS, MAX_PARTS = 2, 4
 LONG_QUESTION = 14  # terms with a meaning of their own; so many seldom stand in one passage
+MAX_COMPARED_CHARS = 100  # of a Chinese question; the pattern for it takes cubic time
 MAX_CONJUNCT = 4  # words of one thing that is compared with another
 _ASKING = (
     r"(?:what|which|when|where|who|whom|whose|why|how|do|does|did|is|are|was|were|can|could|may|must|should|will|would)"
@@ -27,7 +28,7 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(
-    rf"(?:\s*[,;]\s*|\s+)(?:and|or|but)\s+(?:also\s+|then\s+)?(?={_ASKING}\b)|[;?？；]\s*(?=\S)|[，,]\s*(?=.*[{HAN}])",
+    rf"(?: ?[,;] ?| )(?:and|or|but) (?:also |then )?(?={_ASKING}\b)|[;?？；] ?(?=\S)|(?P<comma>[，,] ?)",
     re.IGNORECASE,
 )
 _LEADING_JOIN = re.compile(
@@ -38,9 +39,12 @@ _POINTS_BACK = re.compile(
 )
 _COMPARES = re.compile(
     r"\b(?:compar(?:e|es|ed|ing|ison)|differ(?:s|ent|ence|ences)?|vs\.?|versus|both|respectively)\b"
-    r"|\b(?:is|are|costs?|takes?|lasts?)\b[^?]*\b\w+er\b[^?]*\bor\b"
     r"|比较|比較|对比|對比|区别|區別|不同|差别|差別|差异|差異|分别|分別|相比|还是|還是|哪个更|哪個更",
     re.IGNORECASE,
+)
+# "Is it cheaper to rent or …?": one after the other, within one question.
+_WEIGHS = tuple(
+    re.compile(word, re.IGNORECASE) for word in (r"\b(?:is|are|costs?|takes?|lasts?)\b", r"\b\w+er\b", r"\bor\b")
 )
 _COMPARISON_WORDS = re.compile(
     r"\b(?:please\s+)?(?:compare|(?:what(?:'s| is| are)\s+)?the differences?|how (?:do|does))\s+(?:between\s+)?"
@@ -66,11 +70,11 @@ _TROUBLE = re.compile(
 )
 _SPECIFIC = re.compile(
     r"[\"“「『《][^\"”」』》]{1,80}[\"”」』》]"  # what is quoted
-    r"|(?<![A-Za-z0-9])(?=[A-Za-z0-9_./-]*\d)[A-Za-z0-9][A-Za-z0-9_./:-]*(?:\s*%)?(?:年|月|日|学年|學年)?"
+    r"|(?<![A-Za-z0-9])(?=[A-Za-z0-9_./-]{0,40}\d)[A-Za-z0-9][A-Za-z0-9_./:-]*(?: ?%)?(?:年|月|日|学年|學年)?"
     r"|\b[a-z]+(?:[A-Z][a-z]+)+\b|\b(?:[A-Z][a-z]+){2,}\b"  # camelCase, ImagePullBackOff
-    r"|,?\s*\b(?:when|after|before|while|if|because|although|since|during)\b.*$",  # under which circumstances
+    r"|,? ?\b(?:when|after|before|while|if|because|although|since|during)\b.*",  # under which circumstances
 )
-_SPACE_EDGE = re.compile(r"^[\s,.;:!?，。；：！？、]+|[\s,.;:!?，。；：！？、]+$")
+_EDGES = " ,.;:!?，。；：！？、"
 
 
 def choose_transformation(question: str) -> Transformation | None:
@@ -84,14 +88,24 @@ def choose_transformation(question: str) -> Transformation | None:
 
 def is_comparison(question: str) -> bool:
     """Whether things are held against each other."""
-    return bool(_COMPARES.search(question))
+    return bool(_COMPARES.search(question)) or any(map(_weighs, question.split("?")))
+
+
+def _weighs(text: str) -> bool:
+    at = 0
+    for word in _WEIGHS:
+        match = word.search(text, at)
+        if match is None:
+            return False
+        at = match.end()
+    return True
 
 
 def split_question(question: str) -> list[str]:
     """2–4 questions that stand on their own, or none where the question is not compound."""
     text = _tidy(without_filler(question))
     parts = _clauses(text)
-    if len(parts) < MIN_PARTS and _COMPARES.search(text):
+    if len(parts) < MIN_PARTS and is_comparison(text):
         parts = _compared_han(text) if _HAN.search(text) else _compared(text)
     parts = list(dict.fromkeys(part for part in map(_tidy, parts) if part))
     return parts[:MAX_PARTS] if len(parts) >= MIN_PARTS else []
@@ -101,18 +115,30 @@ def step_back_without_model(question: str) -> str:
     """The question without what makes it special: codes, numbers, quotations, circumstances. Empty when that leaves too
     little to search for, or changes nothing."""
     text = _tidy(without_filler(question))
-    broader = _tidy(re.sub(r"\s+", " ", _SPECIFIC.sub(" ", text)))
+    broader = _tidy(" ".join(_SPECIFIC.sub(" ", text).split()))
     return broader if broader != text and len(strong_terms(broader)) >= 2 else ""
 
 
 # ------------------------------------------------------------------------------------------------ several questions
 def _clauses(text: str) -> list[str]:
     """The questions that stand one after the other, each with the subject of the first where it has none of its own."""
-    parts = [_LEADING_JOIN.sub("", part) for part in map(_tidy, _CLAUSE.split(text)) if part]
+    parts = [_LEADING_JOIN.sub("", part) for part in map(_tidy, _cut(text)) if part]
     if len(parts) < MIN_PARTS or not all(_ASKS.search(part) for part in parts):
         return []
     subject = _subject(parts[0])
     return [parts[0], *(_with_subject(part, subject) for part in parts[1:])]
+
+
+def _cut(text: str) -> Iterator[str]:
+    """At a comma only where Chinese comes after it."""
+    han = max((match.start() for match in _HAN.finditer(text)), default=-1)
+    begin = 0
+    for match in _CLAUSE.finditer(text):
+        if match["comma"] and match.end() > han:
+            continue
+        yield text[begin : match.start()]
+        begin = match.end()
+    yield text[begin:]
 
 
 def _with_subject(part: str, subject: str) -> str:
@@ -160,7 +186,7 @@ def _run_length(words: Sequence[str], *, backwards: bool = False) -> int:
 
 
 def _compared_han(text: str) -> list[str]:
-    match = _HAN_JOIN.search(text)
+    match = _HAN_JOIN.search(text) if len(text) <= MAX_COMPARED_CHARS else None
     if match is None:
         return []
     left = match["left"]
@@ -175,4 +201,4 @@ def _without_comparison(text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    return _SPACE_EDGE.sub("", text)
+    return " ".join(text.split()).strip(_EDGES)

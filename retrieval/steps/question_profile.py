@@ -32,7 +32,7 @@ _TODAY = re.compile(
 )
 _ENTITY = re.compile(
     r"[\"“「『《]([^\"”」』》]{1,60})[\"”」』》]"  # what is quoted
-    r"|(?<![\w-])((?=[A-Za-z0-9_./-]*\d)[A-Za-z0-9][A-Za-z0-9_./-]*\w|\d+)"  # codes, numbers, years
+    r"|(?<![\w-])((?=[A-Za-z0-9_./-]{0,40}\d)[A-Za-z0-9][A-Za-z0-9_./-]*\w|\d+)"  # codes, numbers, years
     r"|(?<=[a-z,;:] )([A-Z][\w-]+(?: [A-Z][\w-]+)*)"  # names inside an English sentence
 )
 

@@ -18,7 +18,7 @@ MESSAGE_CHARS = 1200  # of one earlier message
 NO_HISTORY = "-"
 _OPEN, _CLOSE = r"(?:<|＜|&lt;)", r"(?:>|＞|&gt;)"
 _TAG = re.compile(
-    rf"{_OPEN}\s*(/?)\s*(passages?|statements?|conversation|memories|answer|system|instructions?)\b"
+    rf"{_OPEN}\s*+(/?)\s*+(passages?|statements?|conversation|memories|answer|system|instructions?)\b"
     rf"([^<>＜＞\n]{{0,80}}?){_CLOSE}",
     re.IGNORECASE,
 )

@@ -156,13 +156,24 @@ def is_named(value: str, text: str) -> bool:
         return False
     if _HAN.search(folded):
         return len(folded) >= MIN_HAN_VALUE and folded in text
+    pattern = name_pattern(folded)
+    return bool(pattern and pattern.search(text))
+
+
+def name_pattern(folded: str) -> re.Pattern[str] | None:
+    """Finds a value's words, whatever joins them; None where it has no words."""
     words = [re.escape(word) for word in re.split(r"[\s_-]+", folded) if word]
     if not words:
-        return False
+        return None
     stem = words[-1][:-1] if words[-1].endswith("y") else words[-1].removesuffix("s")
     last = rf"(?:{words[-1]}|{stem}(?:s|es|ies)?)" if len(stem) > 2 else words[-1]
     phrase = r"[\s_-]+".join([*words[:-1], last])
-    return bool(re.search(rf"(?<!\w){phrase}(?!\w)", text))
+    return re.compile(rf"(?<!\w){phrase}(?!\w)")
+
+
+def tag_pattern(folded: str) -> re.Pattern[str]:
+    """Finds a tag that is marked as one."""
+    return re.compile(_EXPLICIT_TAG + re.escape(folded))
 
 
 def _only(values: Iterable[str], text: str) -> str | None:
@@ -180,7 +191,7 @@ def _year(text: str, known: Iterable[int]) -> int | None:
 def _tag_is_named(tag: str, text: str) -> bool:
     """A tag counts when it is marked as one (#exams, "tagged exams"), or is too specific to be there by chance."""
     folded = fold(tag)
-    if folded and re.search(_EXPLICIT_TAG + re.escape(folded), text):
+    if folded and tag_pattern(folded).search(text):
         return True
     specific = len(folded.split()) >= SPECIFIC_TAG_WORDS or len(_HAN.findall(folded)) >= SPECIFIC_TAG_HAN
     return specific and is_named(tag, text)

@@ -13,7 +13,7 @@ from retrieval.steps.answer_language import Language, converted
 
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
 _BOTH = frozenset("后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回")
-_OPEN_CLAUSE = re.compile(rf"[{HAN}]+\Z")
+_OPEN_CLAUSE = re.compile(rf"(?<![{HAN}])[{HAN}]+\Z")
 MAX_HELD = 24  # characters of a clause that is waited for
 
 

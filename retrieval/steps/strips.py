@@ -7,25 +7,24 @@ Source: Yan et al., 2024, arXiv:2401.15884, §4.4 (decompose, filter, recompose)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from retrieval.markdown import Kind, MarkdownBlock, passage_blocks
 from retrieval.sentences import sentence_spans
 
 GAP, LINE_GAP = " … ", "\n…\n"
-_HEADING = re.compile(r"\s*#{1,6}\s")
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_RULE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|?)+\s*\Z")
-_LINE = re.compile(r"[^\n]+")
+MAX_CARRIED = 8  # headings in a row; of more the first ones stand for themselves
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """`source[start:end]`. `carried`: places of the heading and the table head that it stands under."""
+    """`source[start:end]`, of a block of that kind. `carried`: places of the heading and the table head that it stands
+    under."""
 
     start: int
     end: int
+    kind: Kind
     carried: tuple[tuple[int, int], ...] = ()
 
 
@@ -34,26 +33,27 @@ def split_strips(text: str) -> list[Strip]:
     strips: list[Strip] = []
     heading: tuple[tuple[int, int], ...] = ()
     waiting = False  # a heading that nothing stands under yet
-    for kind, start, end in _blocks(text):
-        if kind == "heading":
-            if waiting:
-                heading = (*heading, (start, end))
-            else:
-                heading = ((start, end),)
+    for block in passage_blocks(text):
+        place = (block.start, block.end)
+        if block.kind == "heading":
+            if waiting and len(heading) == MAX_CARRIED:
+                strips.append(Strip(*heading[0], block.kind))
+                heading = heading[1:]
+            heading = (*heading, place) if waiting else (place,)
             waiting = True
             continue
         waiting = False
-        if kind == "table":
-            strips.extend(_rows(text, start, end, heading))
-        elif kind == "code":
-            strips.append(Strip(start, end, heading))
+        if block.kind == "table":
+            strips.extend(_rows(text, block, heading))
+        elif block.kind == "code":
+            strips.append(Strip(*place, block.kind, heading))
         else:
             strips.extend(
-                Strip(start + sentence.start, start + sentence.end, heading)
-                for sentence in sentence_spans(text[start:end])
+                Strip(block.start + sentence.start, block.start + sentence.end, block.kind, heading)
+                for sentence in sentence_spans(text[block.start : block.end])
             )
     if waiting:
-        strips.extend(Strip(start, end) for start, end in heading)
+        strips.extend(Strip(start, end, "heading") for start, end in heading)
     return strips
 
 
@@ -77,41 +77,14 @@ def recompose(text: str, strips: Sequence[Strip]) -> tuple[str, tuple[tuple[int,
     return "".join(parts), tuple(runs)
 
 
-# ------------------------------------------------------------------------------------------------ blocks
-def _blocks(text: str) -> Iterator[tuple[str, int, int]]:
-    """(kind, start, end) of code, headings, tables and running text."""
-    kind, first, last, fenced = "", 0, 0, False
-    for match in _LINE.finditer(text):
-        line = match.group()
-        fence = bool(_FENCE.match(line))
-        own = "code" if fenced or fence else _kind(line)
-        blank_before = "\n\n" in text[last : match.start()]
-        starts_code = fence and not fenced
-        if kind and (own != kind or own == "heading" or starts_code or (blank_before and own != "code")):
-            yield kind, first, last
-            kind = ""
-        if not kind:
-            kind, first = own, match.start()
-        last = match.end()
-        fenced = fenced != fence
-        if fence and not fenced:
-            yield kind, first, last
-            kind = ""
-    if kind:
-        yield kind, first, last
-
-
-def _kind(line: str) -> str:
-    if _HEADING.match(line):
-        return "heading"
-    return "table" if line.lstrip().startswith("|") else "text"
-
-
-def _rows(text: str, start: int, end: int, heading: tuple[tuple[int, int], ...]) -> Iterator[Strip]:
-    lines = [(start + match.start(), start + match.end()) for match in _LINE.finditer(text[start:end])]
-    has_head = len(lines) > 2 and bool(_RULE.match(text[lines[1][0] : lines[1][1]]))
+def _rows(text: str, block: MarkdownBlock, heading: tuple[tuple[int, int], ...]) -> Iterator[Strip]:
+    lines: list[tuple[int, int]] = []
+    start = block.start
+    for line in text[block.start : block.end].split("\n"):
+        lines.append((start, start + len(line)))
+        start += len(line) + 1
     carried = heading
-    if has_head:
+    if block.headed and len(lines) > 2:
         carried = (*heading, (lines[0][0], lines[1][1]))
         lines = lines[2:]
-    yield from (Strip(first, last, carried) for first, last in lines)
+    yield from (Strip(first, last, block.kind, carried) for first, last in lines)
