@@ -27,6 +27,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.api_fields import StrictSerializer, TextField
+from ragsite.api_schema import errors
 from ragsite.errors import InvalidInputError, RateLimitedError
 
 
@@ -62,9 +64,9 @@ class LoginThrottle:
 
 
 # ------------------------------------------------------------------------------------------------ API
-class TokenInput(serializers.Serializer[Any]):
-    username = serializers.CharField(max_length=150)
-    password = serializers.CharField(max_length=1024, trim_whitespace=False)
+class TokenInput(StrictSerializer):
+    username = TextField(max_length=150)
+    password = TextField(max_length=1024, trim_whitespace=False)
 
 
 class TokenOutput(serializers.Serializer[Any]):
@@ -77,7 +79,7 @@ class TokenApi(APIView):
     authentication_classes = ()
     permission_classes = ()
 
-    @extend_schema(request=TokenInput, responses={200: TokenOutput}, operation_id="auth_token", auth=[])
+    @extend_schema(request=TokenInput, responses={200: TokenOutput, **errors(429)}, operation_id="auth_token", auth=[])
     def post(self, request: Request) -> Response:
         given = TokenInput(data=request.data)
         given.is_valid(raise_exception=True)

@@ -5,9 +5,10 @@ from django.contrib.auth import views as auth_views
 from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic.base import RedirectView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite import accounts, health
+from ragsite.schema_view import SchemaView
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -21,7 +22,7 @@ urlpatterns = [
     path("accounts/password/", accounts.ChangePasswordView.as_view(), name="password_change"),
     path("accounts/password/done/", accounts.PasswordChangedView.as_view(), name="password_change_done"),
     path("api/auth/token", accounts.TokenApi.as_view(), name="auth_token"),
-    path("api/schema", SpectacularAPIView.as_view(), name="schema"),
+    path("api/schema", SchemaView.as_view(), name="schema"),
     path("", include("retrieval.urls")),
     path("", include("feedback.urls")),
     path("", include("chat.urls")),
