@@ -11,7 +11,7 @@ TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MIL
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format clean
+.PHONY: help run test schemathesis lint format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
@@ -21,6 +21,9 @@ run: $(VENV)/.installed ## start the site: web, worker, clock and Milvus Lite; C
 
 test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part)
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q $(ARGS)
+
+schemathesis: $(VENV)/.installed-dev ## hold a running site against its own OpenAPI schema (minutes; ARGS="--examples 50")
+	@$(PYTHON) -m tests.api_conformance $(ARGS)
 
 lint: $(VENV)/.installed-dev ## style, types, directions of imports, missing migrations
 	$(PYTHON) -m ruff check $(OURS)

@@ -28,14 +28,17 @@ from chat.models import Message
 from chat.services.ask import ask, session_group
 from chat.services.stop import message_stop
 from chat.ws_auth import TRY_AGAIN_LATER
+from ragsite.api_fields import unknown_fields
 from ragsite.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.errors import AppError, InvalidInputError, TooLargeError
+from ragsite.json_parser import InvalidJsonError, parse_json
 
 logger = logging.getLogger(__name__)
 
 STRANGER, NOT_YOURS = 4401, 4404
 BYTES_PER_CHAR = 12  # a character of JSON may be written as two \uXXXX
 ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
+FIELDS = {"stop": ("message_id",), "resume": ("message_id", "after"), "ping": ()}  # of `ask`: AskSerializer's
 
 
 class UnknownTypeError(InvalidInputError):
@@ -114,17 +117,21 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _handle(self, frame: dict[str, Any]) -> None:
         match frame.get("type"):
             case "ask":
-                await self._ask(frame)
+                await self._ask({name: value for name, value in frame.items() if name != "type"})
             case "stop":
+                _refuse_unknown(frame)
                 await message_stop(user=self.user, message_id=_message_id(frame))
             case "resume":
+                _refuse_unknown(frame)
                 await self._resume(frame)
             case "ping":
+                _refuse_unknown(frame)
                 await self._send({"type": "pong"})
             case _:
                 raise UnknownTypeError
 
     async def _ask(self, frame: dict[str, Any]) -> None:
+        """`frame`: without its type."""
         serializer = AskSerializer(data=frame)
         serializer.is_valid(raise_exception=True)
         question = serializer.ask(session_id=self.session_id)
@@ -196,12 +203,18 @@ def _frame(text: str | None) -> dict[str, Any]:
     if len(text) > settings.RAG.limits.message_chars * BYTES_PER_CHAR + ENVELOPE_BYTES:
         raise TooLargeError
     try:
-        frame = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInputError("This frame is not JSON.") from error
+        frame = parse_json(text)
+    except InvalidJsonError as error:
+        raise InvalidInputError(str(error)) from error
     if not isinstance(frame, dict):
         raise InvalidInputError("Send a JSON object with a type.")
     return frame
+
+
+def _refuse_unknown(frame: dict[str, Any]) -> None:
+    """Raises InvalidInputError."""
+    if unknown := unknown_fields(frame, ("type", *FIELDS[frame["type"]])):
+        raise InvalidInputError(fields=unknown)
 
 
 def _message_id(frame: dict[str, Any]) -> UUID:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,13 +15,14 @@ from feedback import selectors
 from feedback.models import Rating
 from feedback.services.ratings import MAX_COMMENT_CHARS, rating_delete, rating_set
 from feedback.thumbs import thumb_of
-from retrieval.api.strict_fields import TextField
+from ragsite.api_fields import StrictSerializer, TextField, WholeNumberField
+from ragsite.api_schema import errors
 
 
-class RatingInputSerializer(serializers.Serializer[Any]):
+class RatingInputSerializer(StrictSerializer):
     """A score or a thumb; what is left out is empty, since a PUT replaces the whole rating."""
 
-    score = serializers.IntegerField(min_value=1, max_value=5, required=False, allow_null=True)
+    score = WholeNumberField(min_value=1, max_value=5, required=False, allow_null=True)
     thumb = serializers.ChoiceField(choices=["up", "down"], required=False, allow_null=True)
     tags = serializers.ListField(
         child=serializers.ChoiceField(choices=Rating.Tag.choices), required=False, max_length=20
@@ -42,13 +42,6 @@ class RatingSerializer(serializers.Serializer[Rating]):
         return thumb_of(rating.score)
 
 
-ERRORS = {
-    400: OpenApiResponse(description="The rating is not valid; `error.fields` says what is wrong."),
-    404: OpenApiResponse(description="There is no such message or source, or it is not yours."),
-    409: OpenApiResponse(description="The answer is still being written."),
-}
-
-
 def _user(request: Request) -> User:
     assert isinstance(request.user, User)  # IsAuthenticated has let nobody else in
     return request.user
@@ -57,13 +50,13 @@ def _user(request: Request) -> User:
 class MessageRatingApi(APIView):
     """The user's rating of one answer; with `marker` in the address, of one of its sources."""
 
-    @extend_schema(responses={200: RatingSerializer, 404: ERRORS[404]}, tags=["ratings"])
+    @extend_schema(responses={200: RatingSerializer}, tags=["ratings"])
     def get(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Your rating; 404 where you have not rated yet."""
         rating = selectors.rating_get(user=_user(request), message_id=message_id, marker=marker)
         return Response(RatingSerializer(rating).data)
 
-    @extend_schema(request=RatingInputSerializer, responses={200: RatingSerializer, **ERRORS}, tags=["ratings"])
+    @extend_schema(request=RatingInputSerializer, responses={200: RatingSerializer, **errors(409)}, tags=["ratings"])
     def put(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Rate, or change your rating: a score of 1 to 5, or a thumb (up is 5, down is 1)."""
         selectors.message_get(user=_user(request), message_id=message_id)  # a stranger learns nothing from the 400s
@@ -72,7 +65,7 @@ class MessageRatingApi(APIView):
         rating = rating_set(user=_user(request), message_id=message_id, marker=marker, **data.validated_data)
         return Response(RatingSerializer(rating).data)
 
-    @extend_schema(responses={204: None, 404: ERRORS[404]}, tags=["ratings"])
+    @extend_schema(responses={204: None}, tags=["ratings"])
     def delete(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Take your rating back; it's no error when there was none."""
         rating_delete(user=_user(request), message_id=message_id, marker=marker)

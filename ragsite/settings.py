@@ -266,14 +266,11 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": [
-        "ragsite.json_parser.SafeJSONParser",
-        "rest_framework.parsers.FormParser",
-        "rest_framework.parsers.MultiPartParser",
+        "ragsite.json_parser.SafeJSONParser",  # the one reader of bodies; only uploads are forms
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.PageNumberPagination",
-    "PAGE_SIZE": 30,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "ragsite.pagination.Pages",
+    "DEFAULT_SCHEMA_CLASS": "ragsite.api_schema.ApiSchema",
     "EXCEPTION_HANDLER": "ragsite.error_responses.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
@@ -281,6 +278,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Ragsite",
     "DESCRIPTION": "Question answering over your own documents: chat, documents, search, feedback, operations.",
     "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.1",
+    "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -5,10 +5,11 @@ from django.contrib.auth import views as auth_views
 from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic.base import RedirectView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite import health
 from ragsite.accounts import api, pages
+from ragsite.schema_view import SchemaView
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -28,7 +29,7 @@ urlpatterns = [
     path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
     path("api/auth/tokens", api.TokensApi.as_view(), name="auth_tokens"),
     path("api/auth/tokens/<uuid:token_id>", api.TokenRevokeApi.as_view(), name="auth_token_revoke"),
-    path("api/schema", SpectacularAPIView.as_view(), name="schema"),
+    path("api/schema", SchemaView.as_view(), name="schema"),
     path("", include("retrieval.urls")),
     path("", include("feedback.urls")),
     path("", include("chat.urls")),

@@ -8,12 +8,13 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.base import ChatView, errors, user_of
+from chat.api.base import ChatView, user_of
+from chat.api.event_schema import EVENTS
 from chat.api.serializers import AnswerSerializer, AskSerializer, RequestSerializer
 from chat.api.streaming import (
     EVENT_STREAM,
@@ -29,12 +30,10 @@ from chat.services.answers import answers_mark_interrupted
 from chat.services.ask import ask
 from chat.services.regenerate import message_regenerate
 from chat.services.stop import message_stop
+from ragsite.api_fields import NoFieldsSerializer
+from ragsite.api_schema import errors
 
-EVENTS = OpenApiResponse(
-    OpenApiTypes.STR,
-    description="Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at "
-    "the end one `done` or `error`. `id:` is the event's number.",
-)
+LAST_EVENT_ID = "The number of an event, to go on after it; what is none of ours counts as 0."
 ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, EVENT_STREAM): EVENTS}
 
 
@@ -48,7 +47,7 @@ class ChatApi(ChatView):
     @extend_schema(
         operation_id="chat",
         request=AskSerializer,
-        responses={**ANSWERED, **errors(400, 404, 409, 413, 429, 503)},
+        responses={**ANSWERED, **errors(409, 429)},
         tags=["chat"],
     )
     async def post(self, request: Request) -> Response | StreamingHttpResponse:
@@ -60,16 +59,17 @@ class ChatApi(ChatView):
 
 
 class MessageApi(ChatView):
-    @extend_schema(responses={200: AnswerSerializer, **errors(404)}, tags=["messages"])
+    @extend_schema(responses={200: AnswerSerializer}, tags=["messages"])
     async def get(self, request: Request, message_id: UUID) -> Response:
         """One message, with what has been written of it so far."""
         return Response(await sync_to_async(_look)(user_of(request), message_id))
 
 
 class MessageStopApi(ChatView):
-    @extend_schema(request=None, responses={200: AnswerSerializer, **errors(404)}, tags=["messages"])
+    @extend_schema(request=None, responses={200: AnswerSerializer}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response:
         """Stop an answer that is being written; what has been written of it is kept."""
+        NoFieldsSerializer(data=request.data).is_valid(raise_exception=True)
         user = user_of(request)
         await message_stop(user=user, message_id=message_id)
         return Response(await sync_to_async(message_response_data)(user=user, message_id=message_id))
@@ -78,7 +78,7 @@ class MessageStopApi(ChatView):
 class MessageRegenerateApi(ChatView):
     @extend_schema(
         request=RequestSerializer,
-        responses={**ANSWERED, **errors(400, 404, 409, 429, 503)},
+        responses={**ANSWERED, **errors(409, 429)},
         tags=["messages"],
     )
     async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
@@ -93,9 +93,9 @@ class MessageRegenerateApi(ChatView):
 class MessageEventsApi(ChatView):
     @extend_schema(
         parameters=[
-            OpenApiParameter("Last-Event-ID", OpenApiTypes.INT, OpenApiParameter.HEADER, description="Go on after it.")
+            OpenApiParameter("Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=LAST_EVENT_ID)
         ],
-        responses={(200, EVENT_STREAM): EVENTS, **errors(404)},
+        responses={(200, EVENT_STREAM): EVENTS},
         tags=["messages"],
     )
     async def get(self, request: Request, message_id: UUID) -> StreamingHttpResponse:

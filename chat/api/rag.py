@@ -16,26 +16,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.base import ChatView, errors, user_of
+from chat.api.base import ChatView, user_of
+from chat.api.event_schema import RAG_EVENTS
+from chat.api.serializers import QuestionField
 from chat.api.streaming import EVENT_STREAM, KEEP_ALIVE, finished_message
 from chat.errors import MessageNotFoundError
 from chat.models import Message
 from chat.react_events import WORKFLOW, answer_of, seed_events, steps_of
 from chat.runs import Assignment
 from chat.services.ask import Ask, ask
+from ragsite.api_fields import StrictSerializer
+from ragsite.api_schema import errors
 from ragsite.credentials import Credential, SignedOutError, credential_of_request, unless_signed_out, while_signed_in
 from ragsite.errors import AppError, PermissionDeniedError
-from retrieval.api.strict_fields import TextField
 
-EVENTS = OpenApiResponse(
-    OpenApiTypes.STR,
-    description="Server-Sent Events, each `{type, content}`: `reasoning`, `tool_call`, `chunk`, and at the end one "
-    "`done` with `done`, `answer` and `sources` (file names), or one `error` with `done`.",
-)
+NOTHING_LEFT = OpenApiResponse(description="`Last-Event-ID` was the last event; there is nothing to go on with.")
 
 
-class RagQuerySerializer(serializers.Serializer[Any]):
-    query = TextField(trim_whitespace=True, help_text="At most 8,000 characters by default.")
+class RagQuerySerializer(StrictSerializer):
+    query = QuestionField()
 
 
 class RagStepSerializer(serializers.Serializer[Any]):
@@ -53,7 +52,7 @@ class RagQueryApi(ChatView):
     @extend_schema(
         operation_id="rag_query",
         request=RagQuerySerializer,
-        responses={200: RagAnswerSerializer, **errors(400, 413, 429, 503)},
+        responses={200: RagAnswerSerializer, **errors(409, 429)},
         tags=["rag"],
     )
     async def post(self, request: Request) -> Response:
@@ -69,12 +68,12 @@ class RagQueryStreamApi(ChatView):
     @extend_schema(
         operation_id="rag_query_stream",
         parameters=[
-            OpenApiParameter("query", OpenApiTypes.STR, required=True),
+            RagQuerySerializer,
             OpenApiParameter(
                 "Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description="Go on after it; asks nothing."
             ),
         ],
-        responses={(200, EVENT_STREAM): EVENTS, **errors(400, 413, 429, 503)},
+        responses={(200, EVENT_STREAM): RAG_EVENTS, 204: NOTHING_LEFT, **errors(409, 413, 429)},
         tags=["rag"],
     )
     async def get(self, request: Request) -> HttpResponse | StreamingHttpResponse:

@@ -11,32 +11,36 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.api.base import ChatView, errors, user_of
-from chat.api.chat import EVENTS
-from chat.api.serializers import StrictSerializer
+from chat.api.base import ChatView, user_of
+from chat.api.event_schema import EVENTS
+from chat.api.serializers import QuestionField
 from chat.api.streaming import EVENT_STREAM, event_stream, finished_message, wants_events
 from chat.self_corrective import WORKFLOW, response_data
 from chat.services.ask import Ask, ask
+from ragsite.api_fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField
+from ragsite.api_schema import errors
 from ragsite.errors import InvalidInputError
-from retrieval.api.strict_fields import IdField, TextField, WholeNumberField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
 
 
-class ShareField(serializers.FloatField):
+class ShareField(NumberField):
     """A JSON number from 0 to 1."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(min_value=0.0, max_value=1.0, **kwargs)
 
-    def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool) or not isinstance(data, int | float):
-            self.fail("invalid")
-        return super().to_internal_value(data)
+
+def _allowed_addresses() -> list[str]:
+    return [address.strip() for address in settings.RAG.self_corrective.allowed_addresses.split(",") if address.strip()]
+
+
+class AddressField(TextField):
+    schema_rules = {"enum": ["", None, *_allowed_addresses()]}
 
 
 class MilvusConfigSerializer(StrictSerializer):
-    address = TextField(
+    address = AddressField(
         required=False,
         allow_null=True,
         allow_blank=True,
@@ -55,12 +59,16 @@ class MilvusConfigSerializer(StrictSerializer):
     )
 
 
-class SelfCorrectiveSerializer(serializers.Serializer[Any]):
+class SelfCorrectiveSerializer(StrictSerializer):
     """Only `query` is required; the numbers' defaults are settings (RAG_SELF_CORRECTIVE_*)."""
 
-    query = TextField(trim_whitespace=True, help_text="At most 8,000 characters by default.")
+    query = QuestionField()
     topK = WholeNumberField(
-        required=False, allow_null=True, min_value=1, help_text="Documents to grade, to the site's limit; 5 by default."
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=settings.RAG.search.max_top_k,
+        help_text="Documents to grade; 5 by default.",
     )
     similarityThreshold = ShareField(
         required=False,
@@ -68,7 +76,11 @@ class SelfCorrectiveSerializer(serializers.Serializer[Any]):
         help_text="Cosine below which a document that only the vectors found is left out; 0.3 by default.",
     )
     maxRewriteAttempts = WholeNumberField(
-        required=False, allow_null=True, min_value=0, help_text="3 by default, 5 at most."
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=settings.RAG.self_corrective.rewrites_limit,
+        help_text="3 by default.",
     )
     gradePassThreshold = ShareField(
         required=False,
@@ -106,8 +118,7 @@ class SelfCorrectiveSerializer(serializers.Serializer[Any]):
 
 def refuse_address(address: str) -> None:
     """An allowed address is another name for the site's own index: nothing that a request names is connected to."""
-    allowed = {one.strip() for one in settings.RAG.self_corrective.allowed_addresses.split(",")}
-    if address and address not in allowed:
+    if address and address not in _allowed_addresses():
         said = "This site searches its own index only: leave the address out, or have an administrator allow it."
         raise InvalidInputError(said, fields={"milvusConfig": {"address": [said]}})
 
@@ -206,7 +217,7 @@ class SelfCorrectiveApi(ChatView):
         responses={
             (200, "application/json"): SelfCorrectiveAnswerSerializer,
             (200, EVENT_STREAM): EVENTS,
-            **errors(400, 404, 409, 413, 429, 503),
+            **errors(409, 429),
         },
         examples=[
             OpenApiExample(

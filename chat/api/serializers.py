@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from rest_framework import serializers
 
 from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.services.ask import Ask
+from ragsite.api_fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
 from retrieval.api.serializers import ADDRESS
-from retrieval.api.strict_fields import FlagField, IdField, TextField, WholeNumberField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions, SearchFilters
 
@@ -18,15 +19,6 @@ MAX_NAMES = 50
 
 
 # ------------------------------------------------------------------------------------------------ input
-class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses fields that it does not know: a misspelt filter would otherwise silently not filter."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict) and (unknown := sorted(map(str, set(data) - set(self.fields)))):
-            raise serializers.ValidationError({name: [f"Known are: {', '.join(self.fields)}."] for name in unknown})
-        return super().to_internal_value(data)
-
-
 class FiltersSerializer(StrictSerializer):
     department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
     doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
@@ -35,14 +27,14 @@ class FiltersSerializer(StrictSerializer):
 
 
 class OptionsSerializer(StrictSerializer):
-    top_k = WholeNumberField(required=False, allow_null=True, help_text="1 to the site's limit, 50 by default.")
+    top_k = WholeNumberField(required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k)
     rewrite = FlagField(required=False, allow_null=True)
     hyde = FlagField(required=False, allow_null=True)
     rerank = FlagField(required=False, allow_null=True)
     web_search = FlagField(required=False, allow_null=True)
 
 
-class RequestSerializer(serializers.Serializer[Any]):
+class RequestSerializer(StrictSerializer):
     """How to answer; everything has a default."""
 
     workflow = serializers.ChoiceField(choices=available_workflows(), required=False, allow_null=True)
@@ -73,10 +65,16 @@ class RequestSerializer(serializers.Serializer[Any]):
         return changes
 
 
+class QuestionField(TextField):
+    """A question. A longer one than the site takes is not wrong but too large, which `chat.services.ask` says."""
+
+    schema_rules = {"maxLength": settings.RAG.limits.message_chars}
+
+
 class AskSerializer(RequestSerializer):
     """A question. Only `message` is required."""
 
-    message = TextField(trim_whitespace=True, help_text="At most 8,000 characters by default.")
+    message = QuestionField()
     session_id = IdField(required=False, allow_null=True, help_text="None: a new session.")
 
     def ask(self, *, session_id: UUID | None = None) -> Ask:
@@ -131,7 +129,7 @@ class SourceSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     scores = ScoresSerializer()
     cited = serializers.BooleanField()
-    rating = OwnRatingSerializer(allow_null=True)
+    rating = OwnRatingSerializer(required=False, allow_null=True, help_text="Not in events.")
 
 
 class StepSerializer(serializers.Serializer[Any]):
@@ -207,9 +205,3 @@ class SessionSerializer(serializers.Serializer[Any]):
     message_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
-
-
-class ErrorSerializer(serializers.Serializer[Any]):
-    """`{"error": {"code", "message", "fields"}}`; the message is one sentence that says what to do."""
-
-    error = serializers.DictField()

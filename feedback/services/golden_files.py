@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.services.golden import MAX_RELEVANT, MAX_TEXT_CHARS, Relevant, collection_find, relevance_rows
 from ragsite.errors import InvalidInputError, TooLargeError
+from ragsite.json_parser import InvalidJsonError, parse_json
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
@@ -134,9 +135,9 @@ def _read(content: bytes) -> _Reading:
 
 def _read_line(reading: _Reading, number: int, line: str) -> None:
     try:
-        one = _Line.model_validate(json.loads(line))
-    except (json.JSONDecodeError, RecursionError):
-        reading.errors[number] = "This is not a JSON object."
+        one = _Line.model_validate(parse_json(line))
+    except InvalidJsonError as error:
+        reading.errors[number] = f"This is not a JSON object that can be read. {error}"
     except ValidationError as error:
         reading.errors[number] = "; ".join(map(_said, error.errors()[:3]))
     else:

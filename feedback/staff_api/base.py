@@ -7,26 +7,28 @@ from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
-from drf_spectacular.utils import OpenApiResponse, inline_serializer
 from rest_framework import serializers
 from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
-from rest_framework.pagination import PageNumberPagination
 from rest_framework.permissions import IsAdminUser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.api_fields import QuerySerializer, StrictSerializer, TextField
 from ragsite.errors import NotFoundError
-from retrieval.api.strict_fields import TextField
+from ragsite.pagination import Pages, page_parameters
 
 TAG = "feedback for staff"
 Row = TypeVar("Row", bound=Model)
 
 
-class StaffPagination(PageNumberPagination):
+class StaffPagination(Pages):
     page_size = 50
     page_size_query_param = "page_size"
     max_page_size = 500
+
+
+PAGE = page_parameters(StaffPagination)
 
 
 class OneRenderer(BaseContentNegotiation):
@@ -49,38 +51,14 @@ class StaffView(APIView):
         return pages.get_paginated_response(told(pages.paginate_queryset(rows, self.request, view=self) or []))
 
 
-class WhySerializer(serializers.Serializer[Any]):
+class WhySerializer(StrictSerializer):
     """A decision by a person has a reason; it is kept in the log."""
 
     why = TextField(max_length=500)
 
 
-ERRORS = {
-    400: OpenApiResponse(description="Not valid; `error.fields` says what."),
-    401: OpenApiResponse(description="Sign in."),
-    403: OpenApiResponse(description="For staff."),
-    404: OpenApiResponse(description="There is no such thing."),
-    409: OpenApiResponse(description="It cannot be done in its present state."),
-    413: OpenApiResponse(description="The file is too large."),
-}
-
-
-def errors(*statuses: int) -> dict[int, OpenApiResponse]:
-    """What may go wrong; not being staff always may."""
-    return {status: ERRORS[status] for status in (401, 403, *statuses)}
-
-
-def page_of(name: str, child: Any) -> Any:
-    """The schema of a page."""
-    return inline_serializer(
-        name,
-        {
-            "count": serializers.IntegerField(),
-            "next": serializers.URLField(allow_null=True),
-            "previous": serializers.URLField(allow_null=True),
-            "results": child,
-        },
-    )
+class WhyQuerySerializer(QuerySerializer):
+    why = TextField(max_length=500, help_text="The reason, kept in the log; or in the body.")
 
 
 def staff_of(request: Request) -> User:

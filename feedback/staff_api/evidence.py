@@ -20,9 +20,21 @@ from feedback.evidence_selectors import (
 )
 from feedback.models import ManualBoost
 from feedback.services.manual import manual_boost_end, manual_boost_set
-from feedback.staff_api.base import TAG, StaffPagination, StaffView, WhySerializer, errors, one, page_of, read, staff_of
+from feedback.staff_api.base import (
+    PAGE,
+    TAG,
+    StaffPagination,
+    StaffView,
+    WhyQuerySerializer,
+    WhySerializer,
+    one,
+    read,
+    staff_of,
+)
+from ragsite.api_fields import DateTimeField, FlagField, IdField, NumberField, QueryFlagField, QuerySerializer
+from ragsite.api_schema import errors
 from ragsite.errors import ConflictError
-from retrieval.api.strict_fields import IdField
+from ragsite.pagination import page_of
 from retrieval.models import Document
 
 MANUAL = ManualBoost.objects.select_related("document", "created_by", "ended_by")
@@ -47,23 +59,23 @@ class ManualBoostSerializer(serializers.ModelSerializer[ManualBoost]):
 class ManualBoostInputSerializer(WhySerializer):
     document = IdField()
     chunk_id = IdField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
-    multiplier = serializers.FloatField(required=False, min_value=0.5, max_value=2.0)
-    hide = serializers.BooleanField(required=False)
-    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+    multiplier = NumberField(required=False, min_value=0.5, max_value=2.0)
+    hide = FlagField(required=False)
+    expires_at = DateTimeField(required=False, allow_null=True)
 
 
 class ManualBoostChangesSerializer(WhySerializer):
-    multiplier = serializers.FloatField(required=False, min_value=0.5, max_value=2.0)
-    hide = serializers.BooleanField(required=False)
-    expires_at = serializers.DateTimeField(required=False, allow_null=True)
+    multiplier = NumberField(required=False, min_value=0.5, max_value=2.0)
+    hide = FlagField(required=False)
+    expires_at = DateTimeField(required=False, allow_null=True)
 
 
-class ManualBoostListQuerySerializer(serializers.Serializer[Any]):
+class ManualBoostListQuerySerializer(QuerySerializer):
     document = serializers.UUIDField(required=False)
-    in_force = serializers.BooleanField(required=False, default=True, help_text="false: also what has ended.")
+    in_force = QueryFlagField(required=False, default=True, help_text="false: also what has ended.")
 
 
-class EvidenceQuerySerializer(serializers.Serializer[Any]):
+class EvidenceQuerySerializer(QuerySerializer):
     document = serializers.UUIDField()
     chunk = serializers.UUIDField(required=False)
 
@@ -110,8 +122,8 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 class EvidenceApi(StaffView):
     @extend_schema(
         operation_id="feedback_evidence",
-        parameters=[EvidenceQuerySerializer],
-        responses={200: EvidenceSerializer, **errors(400, 404)},
+        parameters=[EvidenceQuerySerializer, *PAGE],
+        responses={200: EvidenceSerializer},
         tags=[TAG],
     )
     def get(self, request: Request) -> Response:
@@ -149,8 +161,8 @@ def _boost(shown: ShownBoost) -> dict[str, Any]:
 class ManualBoostsApi(StaffView):
     @extend_schema(
         operation_id="feedback_manual_boosts_list",
-        parameters=[ManualBoostListQuerySerializer],
-        responses={200: page_of("ManualBoostPage", ManualBoostSerializer(many=True)), **errors(400)},
+        parameters=[ManualBoostListQuerySerializer, *PAGE],
+        responses={200: page_of("ManualBoostPage", ManualBoostSerializer(many=True))},
         tags=[TAG],
     )
     def get(self, request: Request) -> Response:
@@ -163,7 +175,7 @@ class ManualBoostsApi(StaffView):
     @extend_schema(
         operation_id="feedback_manual_boosts_create",
         request=ManualBoostInputSerializer,
-        responses={201: ManualBoostSerializer, **errors(400, 404)},
+        responses={201: ManualBoostSerializer},
         tags=[TAG],
     )
     def post(self, request: Request) -> Response:
@@ -175,16 +187,14 @@ class ManualBoostsApi(StaffView):
 
 
 class ManualBoostApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_manual_boost", responses={200: ManualBoostSerializer, **errors(404)}, tags=[TAG]
-    )
+    @extend_schema(operation_id="feedback_manual_boost", responses={200: ManualBoostSerializer}, tags=[TAG])
     def get(self, request: Request, boost_id: UUID) -> Response:
         return Response(ManualBoostSerializer(one(MANUAL.all(), pk=boost_id)).data)
 
     @extend_schema(
         operation_id="feedback_manual_boost_change",
         request=ManualBoostChangesSerializer,
-        responses={200: ManualBoostSerializer, **errors(400, 404, 409)},
+        responses={200: ManualBoostSerializer, **errors(409)},
         tags=[TAG],
     )
     def patch(self, request: Request, boost_id: UUID) -> Response:
@@ -198,15 +208,17 @@ class ManualBoostApi(StaffView):
 
     @extend_schema(
         operation_id="feedback_manual_boost_end",
-        parameters=[WhySerializer],
-        responses={200: ManualBoostSerializer, **errors(400, 404, 409)},
+        parameters=[WhyQuerySerializer],
+        responses={200: ManualBoostSerializer, **errors(409)},
         tags=[TAG],
     )
     def delete(self, request: Request, boost_id: UUID) -> Response:
         """End it now. `why` stands in the address or in the body; the row stays, so that what was in force is known."""
         boost = one(MANUAL.all(), pk=boost_id)
-        given = request.data if isinstance(request.data, dict) and request.data else request.query_params
-        why = read(WhySerializer, given)["why"]
+        if request.data:
+            why = read(WhySerializer, request.data)["why"]
+        else:
+            why = read(WhyQuerySerializer, request.query_params)["why"]
         return Response(ManualBoostSerializer(manual_boost_end(boost=boost, by=staff_of(request), why=why)).data)
 
 

@@ -19,9 +19,19 @@ from feedback.downloads import JSONL, golden_file
 from feedback.models import GoldenQuestion, GoldenRelevance
 from feedback.services.golden import Relevant, collection_find, golden_delete, golden_save
 from feedback.services.golden_files import golden_import
-from feedback.staff_api.base import TAG, StaffView, errors, one, page_of, read, staff_of
+from feedback.staff_api.base import PAGE, TAG, StaffView, one, read, staff_of
+from ragsite.api_fields import (
+    FlagField,
+    IdField,
+    QueryFlagField,
+    QuerySerializer,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+    unknown_fields,
+)
 from ragsite.errors import InvalidInputError
-from retrieval.api.strict_fields import IdField, TextField
+from ragsite.pagination import page_of
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Collection
 
@@ -51,22 +61,22 @@ class GoldenQuestionSerializer(serializers.ModelSerializer[GoldenQuestion]):
         read_only_fields = fields
 
 
-class RelevanceInputSerializer(serializers.Serializer[Any]):
+class RelevanceInputSerializer(StrictSerializer):
     document = IdField()
     chunk_id = IdField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
-    grade = serializers.IntegerField(min_value=1, max_value=3, default=1, help_text="1 partly … 3 fully.")
+    grade = WholeNumberField(min_value=1, max_value=3, default=1, help_text="1 partly … 3 fully.")
 
 
-class GoldenInputSerializer(serializers.Serializer[Any]):
+class GoldenInputSerializer(StrictSerializer):
     text = TextField(max_length=4000)
     collection = TextField(max_length=MAX_ADDRESS_CHARS, help_text="Its name, owner/name, or id.")
-    relevant = RelevanceInputSerializer(many=True)
-    enabled = serializers.BooleanField(default=True)
+    relevant = RelevanceInputSerializer(many=True, allow_empty=False)
+    enabled = FlagField(default=True)
 
 
-class GoldenListQuerySerializer(serializers.Serializer[Any]):
+class GoldenListQuerySerializer(QuerySerializer):
     collection = serializers.CharField(required=False, max_length=MAX_ADDRESS_CHARS)
-    enabled = serializers.BooleanField(required=False, allow_null=True, default=None)
+    enabled = QueryFlagField(required=False)
     search = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
 
 
@@ -77,15 +87,15 @@ class ImportedSerializer(serializers.Serializer[Any]):
     updated = serializers.IntegerField()
 
 
-class GoldenFileSerializer(serializers.Serializer[Any]):
+class GoldenFileSerializer(StrictSerializer):
     file = serializers.FileField(help_text="JSONL, UTF-8.")
 
 
 class GoldenQuestionsApi(StaffView):
     @extend_schema(
         operation_id="feedback_golden_list",
-        parameters=[GoldenListQuerySerializer],
-        responses={200: page_of("GoldenQuestionPage", GoldenQuestionSerializer(many=True)), **errors(400)},
+        parameters=[GoldenListQuerySerializer, *PAGE],
+        responses={200: page_of("GoldenQuestionPage", GoldenQuestionSerializer(many=True))},
         tags=[TAG],
     )
     def get(self, request: Request) -> Response:
@@ -93,14 +103,14 @@ class GoldenQuestionsApi(StaffView):
         rows = GOLDEN.all().filter(text__icontains=wanted["search"])
         if "collection" in wanted:
             rows = rows.filter(collection=collection_find(wanted["collection"]))
-        if wanted["enabled"] is not None:
+        if "enabled" in wanted:
             rows = rows.filter(enabled=wanted["enabled"])
         return self.paged(rows, lambda page: GoldenQuestionSerializer(page, many=True).data)
 
     @extend_schema(
         operation_id="feedback_golden_create",
         request=GoldenInputSerializer,
-        responses={201: GoldenQuestionSerializer, **errors(400)},
+        responses={201: GoldenQuestionSerializer},
         tags=[TAG],
     )
     def post(self, request: Request) -> Response:
@@ -110,14 +120,14 @@ class GoldenQuestionsApi(StaffView):
 
 
 class GoldenQuestionApi(StaffView):
-    @extend_schema(operation_id="feedback_golden", responses={200: GoldenQuestionSerializer, **errors(404)}, tags=[TAG])
+    @extend_schema(operation_id="feedback_golden", responses={200: GoldenQuestionSerializer}, tags=[TAG])
     def get(self, request: Request, question_id: UUID) -> Response:
         return Response(_told(question_id))
 
     @extend_schema(
         operation_id="feedback_golden_change",
         request=GoldenInputSerializer(partial=True),
-        responses={200: GoldenQuestionSerializer, **errors(400, 404)},
+        responses={200: GoldenQuestionSerializer},
         tags=[TAG],
     )
     def patch(self, request: Request, question_id: UUID) -> Response:
@@ -136,7 +146,7 @@ class GoldenQuestionApi(StaffView):
         golden_save(by=staff_of(request), question=question, **{**kept, **changes})
         return Response(_told(question_id))
 
-    @extend_schema(operation_id="feedback_golden_delete", responses={204: None, **errors(404)}, tags=[TAG])
+    @extend_schema(operation_id="feedback_golden_delete", responses={204: None}, tags=[TAG])
     def delete(self, request: Request, question_id: UUID) -> Response:
         golden_delete(question=one(GOLDEN.all(), pk=question_id), by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -177,7 +187,7 @@ class GoldenImportApi(StaffView):
     @extend_schema(
         operation_id="feedback_golden_import",
         request={"multipart/form-data": GoldenFileSerializer, JSONL: OpenApiTypes.STR},
-        responses={200: ImportedSerializer, **errors(400, 413)},
+        responses={200: ImportedSerializer},
         tags=[TAG],
     )
     def post(self, request: Request) -> Response:
@@ -189,6 +199,8 @@ class GoldenImportApi(StaffView):
 def _content(request: Request) -> bytes:
     if isinstance(request.data, bytes):
         return request.data
+    if unknown := unknown_fields(request.data, ["file"]):
+        raise InvalidInputError(fields=unknown)
     file = request.FILES.get("file")
     if file is None:
         raise InvalidInputError(fields={"file": ["Send a file."]})
@@ -199,7 +211,7 @@ class GoldenExportApi(StaffView):
     @extend_schema(
         operation_id="feedback_golden_export",
         parameters=[GoldenListQuerySerializer],
-        responses={(200, JSONL): OpenApiTypes.STR, **errors(400)},
+        responses={(200, JSONL): OpenApiTypes.STR},
         tags=[TAG],
     )
     def get(self, request: Request) -> HttpResponse:
@@ -209,6 +221,6 @@ class GoldenExportApi(StaffView):
         if "collection" in wanted:
             collection: Collection = collection_find(wanted["collection"])
             rows = rows.filter(collection=collection)
-        if wanted["enabled"] is not None:
+        if "enabled" in wanted:
             rows = rows.filter(enabled=wanted["enabled"])
         return golden_file(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -17,7 +16,10 @@ from feedback.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.gaps import Gap
 from feedback.models import Burst
 from feedback.services.bursts import burst_decide
-from feedback.staff_api.base import TAG, StaffView, WhySerializer, errors, one, page_of, read, staff_of
+from feedback.staff_api.base import PAGE, TAG, StaffView, WhySerializer, one, read, staff_of
+from ragsite.api_fields import FlagField, QuerySerializer
+from ragsite.api_schema import errors
+from ragsite.pagination import page_of
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 BURSTS = Burst.objects.select_related("document", "decided_by")
@@ -39,19 +41,19 @@ class BurstSerializer(serializers.ModelSerializer[Burst]):
         read_only_fields = fields
 
 
-class BurstListQuerySerializer(serializers.Serializer[Any]):
+class BurstListQuerySerializer(QuerySerializer):
     status = serializers.ChoiceField(choices=Burst.Status.choices, required=False)
 
 
 class BurstDecisionSerializer(WhySerializer):
-    accept = serializers.BooleanField(help_text="true: its votes count from the next round on; false: never.")
+    accept = FlagField(help_text="true: its votes count from the next round on; false: never.")
 
 
 class BurstsApi(StaffView):
     @extend_schema(
         operation_id="feedback_bursts_list",
-        parameters=[BurstListQuerySerializer],
-        responses={200: page_of("BurstPage", BurstSerializer(many=True)), **errors(400)},
+        parameters=[BurstListQuerySerializer, *PAGE],
+        responses={200: page_of("BurstPage", BurstSerializer(many=True))},
         tags=[TAG],
     )
     def get(self, request: Request) -> Response:
@@ -60,7 +62,7 @@ class BurstsApi(StaffView):
 
 
 class BurstApi(StaffView):
-    @extend_schema(operation_id="feedback_burst", responses={200: BurstSerializer, **errors(404)}, tags=[TAG])
+    @extend_schema(operation_id="feedback_burst", responses={200: BurstSerializer}, tags=[TAG])
     def get(self, request: Request, burst_id: UUID) -> Response:
         return Response(BurstSerializer(one(BURSTS.all(), pk=burst_id)).data)
 
@@ -69,7 +71,7 @@ class BurstDecisionApi(StaffView):
     @extend_schema(
         operation_id="feedback_burst_decide",
         request=BurstDecisionSerializer,
-        responses={200: BurstSerializer, **errors(400, 404, 409)},
+        responses={200: BurstSerializer, **errors(409)},
         tags=[TAG],
     )
     def post(self, request: Request, burst_id: UUID) -> Response:
@@ -98,7 +100,7 @@ class GapSerializer(serializers.Serializer[Gap]):
     last_seen = serializers.DateTimeField()
 
 
-class GapQuerySerializer(serializers.Serializer[Any]):
+class GapQuerySerializer(QuerySerializer):
     collection = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -109,14 +111,14 @@ class GapQuerySerializer(serializers.Serializer[Any]):
 
 
 class GapExportQuerySerializer(GapQuerySerializer):
-    format = serializers.ChoiceField(choices=GAP_FORMATS, required=False)
+    format = serializers.ChoiceField(choices=GAP_FORMATS, required=False, default=GAP_FORMATS[0])
 
 
 class GapsApi(StaffView):
     @extend_schema(
         operation_id="feedback_gaps_list",
-        parameters=[GapQuerySerializer],
-        responses={200: page_of("GapPage", GapSerializer(many=True)), **errors(400)},
+        parameters=[GapQuerySerializer, *PAGE],
+        responses={200: page_of("GapPage", GapSerializer(many=True))},
         tags=[TAG],
     )
     def get(self, request: Request) -> Response:
@@ -129,10 +131,11 @@ class GapsExportApi(StaffView):
     @extend_schema(
         operation_id="feedback_gaps_export",
         parameters=[GapExportQuerySerializer],
-        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT, **errors(400)},
+        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT},
         tags=[TAG],
     )
     def get(self, request: Request) -> HttpResponse:
         """All of them as a file."""
-        wanted = read(GapQuerySerializer, request.query_params)
-        return gaps_file(wanted, request.query_params.get("format", GAP_FORMATS[0]))
+        wanted = read(GapExportQuerySerializer, request.query_params)
+        format_ = wanted.pop("format")
+        return gaps_file(wanted, format_)

@@ -16,8 +16,11 @@ from feedback.models import Boost, Revision, RevisionEvent
 from feedback.services.live import feedback_state
 from feedback.services.resets import reset_document, reset_rater
 from feedback.services.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
-from feedback.staff_api.base import TAG, StaffView, WhySerializer, errors, one, page_of, read, staff_of
+from feedback.staff_api.base import PAGE, TAG, StaffView, WhySerializer, one, read, staff_of
+from ragsite.api_fields import FlagField, IdField, QuerySerializer, TextField
+from ragsite.api_schema import errors
 from ragsite.errors import ConflictError
+from ragsite.pagination import page_of
 from retrieval.models import Document
 
 REVISIONS = Revision.objects.select_related("parent", "made_by", "live_by").defer("content", "parent__content")
@@ -71,7 +74,7 @@ class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
         read_only_fields = fields
 
 
-class RevisionListQuerySerializer(serializers.Serializer[Any]):
+class RevisionListQuerySerializer(QuerySerializer):
     status = serializers.ChoiceField(choices=Revision.Status.choices, required=False)
 
 
@@ -90,19 +93,21 @@ class RollBackSerializer(WhySerializer):
     """to: an earlier revision that was live; by default the one before. freeze: rounds, for the next one would draw
     the same from the same ratings."""
 
-    to = serializers.UUIDField(required=False, allow_null=True)
-    freeze = serializers.BooleanField(default=True)
+    to = IdField(required=False, allow_null=True)
+    freeze = FlagField(default=True)
 
 
 class FreezeSerializer(WhySerializer):
-    frozen = serializers.BooleanField(default=True, help_text="false: let rounds propose again.")
+    frozen = FlagField(default=True, help_text="false: let rounds propose again.")
 
 
 class ResetSerializer(WhySerializer):
     """What was said of a document, or by a rater, counts no more. Give one of them."""
 
-    document = serializers.UUIDField(required=False)
-    rater = serializers.CharField(required=False, max_length=150, help_text="A user name.")
+    schema_rules = {"oneOf": [{"required": ["document"]}, {"required": ["rater"]}]}
+
+    document = IdField(required=False)
+    rater = TextField(required=False, max_length=150, help_text="A user name.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("document" in attrs) == ("rater" in attrs):
@@ -113,8 +118,8 @@ class ResetSerializer(WhySerializer):
 class RevisionsApi(StaffView):
     @extend_schema(
         operation_id="feedback_revisions_list",
-        parameters=[RevisionListQuerySerializer],
-        responses={200: page_of("RevisionPage", RevisionSerializer(many=True)), **errors(400)},
+        parameters=[RevisionListQuerySerializer, *PAGE],
+        responses={200: page_of("RevisionPage", RevisionSerializer(many=True))},
         tags=[TAG],
     )
     def get(self, request: Request) -> Response:
@@ -124,7 +129,7 @@ class RevisionsApi(StaffView):
 
 
 class RevisionApi(StaffView):
-    @extend_schema(operation_id="feedback_revision", responses={200: RevisionSerializer, **errors(404)}, tags=[TAG])
+    @extend_schema(operation_id="feedback_revision", responses={200: RevisionSerializer}, tags=[TAG])
     def get(self, request: Request, revision_id: UUID) -> Response:
         """One revision; `…/boosts` and `…/events` tell the rest of it."""
         return Response(RevisionSerializer(one(REVISIONS.all(), pk=revision_id)).data)
@@ -133,7 +138,8 @@ class RevisionApi(StaffView):
 class RevisionBoostsApi(StaffView):
     @extend_schema(
         operation_id="feedback_revision_boosts",
-        responses={200: page_of("BoostPage", BoostSerializer(many=True)), **errors(404)},
+        parameters=PAGE,
+        responses={200: page_of("BoostPage", BoostSerializer(many=True))},
         tags=[TAG],
     )
     def get(self, request: Request, revision_id: UUID) -> Response:
@@ -144,7 +150,7 @@ class RevisionBoostsApi(StaffView):
 
 
 class RevisionReleaseApi(StaffView):
-    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(400, 404, 409)}, tags=[TAG])
+    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)}, tags=[TAG])
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Make one that waits live, in spite of the guard."""
         revision, why = one(REVISIONS.all(), pk=revision_id), read(WhySerializer, request.data)["why"]
@@ -152,7 +158,7 @@ class RevisionReleaseApi(StaffView):
 
 
 class RevisionHoldApi(StaffView):
-    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(400, 404, 409)}, tags=[TAG])
+    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)}, tags=[TAG])
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Keep a proposed one from going live."""
         revision, why = one(REVISIONS.all(), pk=revision_id), read(WhySerializer, request.data)["why"]
@@ -160,7 +166,7 @@ class RevisionHoldApi(StaffView):
 
 
 class RevisionRollBackApi(StaffView):
-    @extend_schema(request=RollBackSerializer, responses={200: StateSerializer, **errors(400, 404, 409)}, tags=[TAG])
+    @extend_schema(request=RollBackSerializer, responses={200: StateSerializer, **errors(409)}, tags=[TAG])
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Take the live revision back. It has to be the one that is named: 409 when another went live meanwhile."""
         revision, wanted = one(REVISIONS.all(), pk=revision_id), read(RollBackSerializer, request.data)
@@ -172,14 +178,14 @@ class RevisionRollBackApi(StaffView):
 
 
 class FeedbackStateApi(StaffView):
-    @extend_schema(operation_id="feedback_state", responses={200: StateSerializer, **errors()}, tags=[TAG])
+    @extend_schema(operation_id="feedback_state", responses={200: StateSerializer}, tags=[TAG])
     def get(self, request: Request) -> Response:
         """What is live, whether rounds are frozen, and what the last round did."""
         return Response(StateSerializer(feedback_state()).data)
 
 
 class FreezeApi(StaffView):
-    @extend_schema(request=FreezeSerializer, responses={200: StateSerializer, **errors(400)}, tags=[TAG])
+    @extend_schema(request=FreezeSerializer, responses={200: StateSerializer}, tags=[TAG])
     def post(self, request: Request) -> Response:
         """Stop rounds from proposing anything, or let them again. Said twice it is no error."""
         wanted = read(FreezeSerializer, request.data)
@@ -188,7 +194,7 @@ class FreezeApi(StaffView):
 
 
 class ResetApi(StaffView):
-    @extend_schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(400, 404, 409)}, tags=[TAG])
+    @extend_schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(409)}, tags=[TAG])
     def post(self, request: Request) -> Response:
         """Discard the evidence on a document or by a rater, and run a round; answers with its outcome."""
         wanted, by = read(ResetSerializer, request.data), staff_of(request)
@@ -201,7 +207,7 @@ class ResetApi(StaffView):
         return Response(outcome.as_dict())
 
 
-class EventsQuerySerializer(serializers.Serializer[Any]):
+class EventsQuerySerializer(QuerySerializer):
     revision = serializers.UUIDField(required=False)
     document = serializers.UUIDField(required=False)
     action = serializers.ChoiceField(choices=RevisionEvent.Action.choices, required=False)
@@ -210,8 +216,8 @@ class EventsQuerySerializer(serializers.Serializer[Any]):
 class EventsApi(StaffView):
     @extend_schema(
         operation_id="feedback_events_list",
-        parameters=[EventsQuerySerializer],
-        responses={200: page_of("FeedbackEventPage", EventSerializer(many=True)), **errors(400)},
+        parameters=[EventsQuerySerializer, *PAGE],
+        responses={200: page_of("FeedbackEventPage", EventSerializer(many=True))},
         tags=[TAG],
     )
     def get(self, request: Request) -> Response:

@@ -15,8 +15,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from chat.api.base import user_of
-from chat.api.serializers import ErrorSerializer, StrictSerializer, TextField
 from ragsite.accounts.tokens import token_create, token_list, token_revoke
+from ragsite.api_fields import StrictSerializer, TextField
+from ragsite.api_schema import errors
 from ragsite.errors import InvalidInputError
 from ragsite.models import ApiToken
 
@@ -56,11 +57,7 @@ class TokenApi(APIView):
     @extend_schema(
         operation_id="auth_token",
         request=TokenInput,
-        responses={
-            200: TokenOutput,
-            400: OpenApiResponse(ErrorSerializer, description="Not valid, or the password is wrong (bad_credentials)."),
-            429: OpenApiResponse(ErrorSerializer, description="Too many wrong passwords; see `Retry-After`."),
-        },
+        responses={200: TokenOutput, **errors(429)},
         auth=[],
         tags=["auth"],
     )
@@ -89,10 +86,7 @@ class TokensApi(GenericAPIView[ApiToken]):
 class TokenRevokeApi(APIView):
     @extend_schema(
         operation_id="auth_token_revoke",
-        responses={
-            204: OpenApiResponse(description="Revoked."),
-            404: OpenApiResponse(ErrorSerializer, description="Not there, or not yours."),
-        },
+        responses={204: OpenApiResponse(description="Revoked.")},
         tags=["auth"],
     )
     def delete(self, request: Request, token_id: UUID) -> Response:

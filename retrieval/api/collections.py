@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.api_schema import errors
 from retrieval.api.asking_user import asking_user
 from retrieval.api.serializers import CollectionInputSerializer, CollectionSerializer
 from retrieval.models import Collection
@@ -35,7 +36,7 @@ class CollectionsApi(GenericAPIView[Collection]):
     @extend_schema(
         operation_id="collections_create",
         request=CollectionInputSerializer,
-        responses={201: CollectionSerializer},
+        responses={201: CollectionSerializer, **errors(409)},
     )
     def post(self, request: Request) -> Response:
         values = CollectionInputSerializer(data=request.data)
@@ -54,7 +55,7 @@ class CollectionApi(APIView):
     @extend_schema(
         operation_id="collections_change",
         request=CollectionInputSerializer(partial=True),
-        responses=CollectionSerializer,
+        responses={200: CollectionSerializer, **errors(409)},
     )
     def patch(self, request: Request, name: str) -> Response:
         collection = _writable(request, name)

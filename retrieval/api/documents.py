@@ -10,25 +10,29 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, QueryDict
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import status
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers, status
 from rest_framework.generics import GenericAPIView
-from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.api_fields import unknown_fields
+from ragsite.api_schema import errors
 from ragsite.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
 from retrieval.api.asking_user import asking_user
 from retrieval.api.serializers import (
     ChunkSerializer,
     DocumentChangesSerializer,
+    DocumentFileQuerySerializer,
     DocumentListQuerySerializer,
     DocumentSerializer,
     UploadResultSerializer,
     UploadSerializer,
     UsageSerializer,
 )
+from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
 from retrieval.services.collections import (
@@ -64,10 +68,11 @@ class DocumentsApi(GenericAPIView[Document]):
     @extend_schema(
         operation_id="documents_upload",
         request={"multipart/form-data": UploadSerializer},
-        responses={202: UploadResultSerializer},
+        responses={202: UploadResultSerializer, **errors(429, 507)},
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
+        refuse_unknown_fields(request, UploadSerializer)
         files = uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
         collection = _collection_named_in(request)
@@ -90,8 +95,6 @@ class DocumentsUsageApi(APIView):
 
 class DocumentApi(APIView):
     """One document."""
-
-    parser_classes = [JSONParser, MultiPartParser]
 
     @extend_schema(operation_id="documents_read", responses=DocumentSerializer)
     def get(self, request: Request, document_id: UUID) -> Response:
@@ -131,16 +134,18 @@ class DocumentFileApi(APIView):
 
     @extend_schema(
         operation_id="documents_file",
-        parameters=[OpenApiParameter("inline", bool, description="Show it in the browser (PDF only).")],
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        parameters=[DocumentFileQuerySerializer],
+        responses={(200, *sorted(set(MEDIA_TYPES.values()))): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, document_id: UUID) -> FileResponse:
+        query = DocumentFileQuerySerializer(data=request.query_params)
+        query.is_valid(raise_exception=True)
         document = document_get(user=request.user, document_id=document_id)
         try:
             file = document.file.open("rb")
         except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
             raise NotFoundError("The file of this document is gone.") from error
-        inline = request.query_params.get("inline") in ("1", "true") and document.media_type in INLINE_TYPES
+        inline = query.validated_data["inline"] and document.media_type in INLINE_TYPES
         response = FileResponse(
             file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
         )
@@ -171,6 +176,13 @@ def _form_values(data: QueryDict) -> dict[str, Any]:
     if "tags" in data:
         values["tags"] = ",".join(str(value) for value in data.getlist("tags"))
     return values
+
+
+def refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
+    """Raises InvalidInputError; also where a file was sent under the name of a text field."""
+    known = list(form().fields)
+    if unknown := {**unknown_fields(request.POST, known), **unknown_fields(request.FILES, ["file"])}:
+        raise InvalidInputError(fields=unknown)
 
 
 def uploaded_files(request: Request) -> list[UploadedFile]:

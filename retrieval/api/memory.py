@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.api_fields import FlagField, QuerySerializer, StrictSerializer
 from retrieval.api.asking_user import asking_user
 from retrieval.memory_selectors import memory_enabled, memory_get, memory_list
 from retrieval.models import Memory
@@ -30,7 +31,7 @@ class MemorySerializer(serializers.ModelSerializer[Memory]):
         read_only_fields = fields
 
 
-class MemoryListQuerySerializer(serializers.Serializer[Any]):
+class MemoryListQuerySerializer(QuerySerializer):
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="Words of the fact or its question."
     )
@@ -44,8 +45,8 @@ class MemorySettingsSerializer(serializers.Serializer[Any]):
     limit = serializers.IntegerField(read_only=True)
 
 
-class MemorySwitchSerializer(serializers.Serializer[Any]):
-    enabled = serializers.BooleanField()
+class MemorySwitchSerializer(StrictSerializer):
+    enabled = FlagField()
 
 
 class MemoriesApi(GenericAPIView[Memory]):

@@ -10,14 +10,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.api_fields import StrictSerializer
+from ragsite.api_schema import errors
 from retrieval.api.asking_user import asking_user
-from retrieval.api.documents import documents_from, uploaded_files
+from retrieval.api.documents import documents_from, refuse_unknown_fields, uploaded_files
 from retrieval.api.serializers import UploadResultSerializer
 from retrieval.services.collections import collection_of_ones_own
 from retrieval.services.metadata import metadata_from
 
 
-class RagUploadSerializer(serializers.Serializer[None]):
+class RagUploadSerializer(StrictSerializer):
     file = serializers.ListField(child=serializers.FileField(), help_text="One file, or several fields of this name.")
 
 
@@ -27,12 +29,13 @@ class RagUploadApi(APIView):
     @extend_schema(
         operation_id="rag_upload",
         request={"multipart/form-data": RagUploadSerializer},
-        responses={202: UploadResultSerializer},
+        responses={202: UploadResultSerializer, **errors(429, 507)},
         tags=["rag"],
     )
     def post(self, request: Request) -> Response:
         """Store files in your own private collection, and queue their ingest; `GET /api/documents/{id}` tells how far
         it is. Nobody else's questions find them."""
+        refuse_unknown_fields(request, RagUploadSerializer)
         files = uploaded_files(request)
         collection = collection_of_ones_own(user=asking_user(request), name=settings.RAG.ingest.personal_collection)
         entries = documents_from(files, collection, request, metadata_from({}))

@@ -12,9 +12,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from ragsite.api_fields import StrictSerializer, TextField, WholeNumberField
 from retrieval.api.asking_user import asking_user
 from retrieval.api.serializers import ADDRESS
-from retrieval.api.strict_fields import TextField
 from retrieval.candidate_data import search_data
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
@@ -25,27 +25,22 @@ from retrieval.values import Query, SearchFilters
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
 
 
-class SearchFiltersSerializer(serializers.Serializer[Any]):
-    """Unknown names are refused: a filter that is silently ignored would show what it was meant to hide."""
+class SearchFiltersSerializer(StrictSerializer):
+    """A filter that is silently ignored would show what it was meant to hide."""
 
     department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
     doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    policy_year = serializers.IntegerField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
     tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if isinstance(data, dict) and (unknown := sorted(set(map(str, data)) - set(self.fields))):
-            raise serializers.ValidationError({name: ["There is no such filter."] for name in unknown})
-        return super().to_internal_value(data)
 
-
-class SearchInputSerializer(serializers.Serializer[Any]):
+class SearchInputSerializer(StrictSerializer):
     query = TextField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
     collections = serializers.ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS), required=False, max_length=100
     )
     filters = SearchFiltersSerializer(required=False)
-    top_k = serializers.IntegerField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
+    top_k = WholeNumberField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
     stages = serializers.ListField(
         child=serializers.ChoiceField(choices=STAGES), required=False, allow_empty=False, help_text="Default: both."
     )

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
-from retrieval.api.strict_fields import TextField
+from ragsite.api_fields import QueryFlagField, QuerySerializer, StrictSerializer, TextField, WholeNumberField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import is_approved
@@ -40,17 +40,17 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         return _may_edit(document.collection, self.context["request"].user)
 
 
-class DocumentChangesSerializer(serializers.Serializer[Any]):
+class DocumentChangesSerializer(StrictSerializer):
     """What can be changed of a document; the values are checked by `services.metadata`."""
 
     title = TextField(required=False, max_length=300)
     department = TextField(required=False, allow_blank=True, max_length=100)
     doc_type = TextField(required=False, allow_blank=True, max_length=100)
-    policy_year = serializers.IntegerField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
     tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
 
 
-class DocumentListQuerySerializer(serializers.Serializer[Any]):
+class DocumentListQuerySerializer(QuerySerializer):
     collection = serializers.CharField(
         required=False, allow_blank=True, max_length=MAX_ADDRESS_CHARS, default="", help_text=ADDRESS
     )
@@ -62,7 +62,11 @@ class DocumentListQuerySerializer(serializers.Serializer[Any]):
     )
 
 
-class UploadSerializer(serializers.Serializer[Any]):
+class DocumentFileQuerySerializer(QuerySerializer):
+    inline = QueryFlagField(required=False, default=False, help_text="Show it in the browser (PDF only).")
+
+
+class UploadSerializer(StrictSerializer):
     """A multipart upload; `file` may come many times."""
 
     file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
@@ -151,7 +155,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         return _may_edit(collection, self.context["request"].user)
 
 
-class CollectionInputSerializer(serializers.Serializer[Any]):
+class CollectionInputSerializer(StrictSerializer):
     """`groups`: names of groups that the user is in; needed when the visibility is `shared`. `public` needs the
     permission `retrieval.publish_collection`, which staff have."""
 

@@ -141,6 +141,7 @@ BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"message": 5}, "message"),
     ({"message": ["a"]}, "message"),
     ({"message": "\ud800"}, "message"),
+    ({"message": "a", "colour": "red"}, "colour"),
     ({"message": "a", "session_id": "nonsense"}, "session_id"),
     ({"message": "a", "session_id": 5}, "session_id"),
     ({"message": "a", "workflow": "magic"}, "workflow"),

@@ -1,0 +1,133 @@
+"""Input of the API: serializers that refuse what they do not know, and fields that take their own JSON type alone.
+
+5 is no text, "5" no number, and a number no id. Query parameters are text by nature: their fields are REST framework's
+own, and parameters that are not known are ignored.
+
+`schema_rules` of a serializer or field is added to its JSON Schema: rules that its Python code checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import QueryDict
+from rest_framework import serializers
+from rest_framework.fields import empty
+
+
+def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
+    """The names in `given` that are not in `known`, each with a sentence about it; empty where there are none."""
+    said = f"There is no such field. Known are: {', '.join(known)}." if known else "No fields are known here."
+    return {name: [said] for name in sorted(set(map(str, given)) - set(known))}
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """The base of every request body. Refuses fields that it does not know, with their names.
+
+    A misspelt filter would otherwise silently not filter. A change may leave fields out (`partial`), but an object
+    inside of it is replaced as a whole and has to be complete.
+    """
+
+    schema_rules: Mapping[str, Any] = {}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return super().to_internal_value(data)
+        writable = {name: field for name, field in self.fields.items() if not field.read_only}
+        if unknown := unknown_fields(data, list(writable)):
+            raise serializers.ValidationError(unknown)
+        if self.root is self or not getattr(self.root, "partial", False):
+            return super().to_internal_value(data)
+        absent = {name: field for name, field in writable.items() if name not in data}
+        if missing := [name for name, field in absent.items() if field.required]:
+            raise serializers.ValidationError({name: [absent[name].error_messages["required"]] for name in missing})
+        defaults = {name: field.default for name, field in absent.items() if field.default is not empty}
+        return {**defaults, **super().to_internal_value(data)}
+
+
+class QuerySerializer(serializers.Serializer[Any]):
+    """The base of query parameters. An empty value is a value, and each parameter may be given once."""
+
+    def __init__(self, *, data: QueryDict | None = None, **kwargs: Any) -> None:
+        given = QueryDict() if data is None else data
+        super().__init__(data=given.dict(), **kwargs)
+        self._repeated = {name for name, values in given.lists() if len(values) > 1}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if repeated := sorted(self._repeated & set(self.fields)):
+            raise serializers.ValidationError({name: ["Give it once."] for name in repeated})
+        return super().to_internal_value(data)
+
+
+class QueryFlagField(serializers.ChoiceField):
+    """`true` or `1`, `false` or `0`."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(choices=["true", "false", "1", "0"], **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        return super().to_internal_value(data) in ("true", "1")
+
+    def to_representation(self, value: Any) -> str:
+        return "true" if value else "false"
+
+
+class NoFieldsSerializer(StrictSerializer):
+    """The body of a call that takes none: empty, or an empty object."""
+
+
+class TextField(serializers.CharField):
+    """A string and nothing that could be turned into one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class WholeNumberField(serializers.IntegerField):
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, float) and data.is_integer():  # JSON has one kind of number: 5.0 is 5
+            data = int(data)
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class NumberField(serializers.FloatField):
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        try:
+            return super().to_internal_value(data)
+        except OverflowError:  # an integer beyond every double
+            self.fail("invalid")
+
+
+class FlagField(serializers.BooleanField):
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class IdField(serializers.UUIDField):
+    """A UUID as text. DRF would read a whole number as one, which then is an id of nothing."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        value: UUID = super().to_internal_value(data)
+        return value
+
+
+class DateTimeField(serializers.DateTimeField):
+    """A date and time as ISO 8601 text."""
+
+    def to_internal_value(self, value: Any) -> datetime:
+        if not isinstance(value, str):
+            self.fail("invalid", format="YYYY-MM-DDThh:mm[:ss][+HH:MM|-HH:MM|Z]")
+        return super().to_internal_value(value)

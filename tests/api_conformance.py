@@ -1,0 +1,189 @@
+"""Schemathesis over the whole API of a running site: `python -m tests.api_conformance`, or `make schemathesis`.
+
+Brings the site up in a folder of its own, offline and with the sample documents, makes accounts and data, and lets
+schemathesis call every operation of `/api/schema` with all its checks. Ends with 1 on any deviation of the site from
+its schema, on fewer cases than `--at-least`, and where an operation was not called. What is left out stands in
+`LEFT_OUT`, each with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.processes import wait_until
+from tests.test_up import PASSWORD, Site, environment, free_port
+
+ROOT = Path(__file__).resolve().parent.parent
+START_S, READY_S = 120, 180
+PHASES = "examples,coverage,fuzzing,stateful"
+LEFT_OUT: dict[str, str] = {}  # operationId: why schemathesis does not call it
+REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it keeps to the schema, which can't say it
+    "auth_token": "a name and password that belong to nobody",
+    "collections_change": "groups that the user is not in, or none for a shared collection",
+    "collections_create": "groups that the user is not in, or none for a shared collection",
+    "documents_upload": "a file whose content no reader takes",
+    "feedback_golden_change": "documents and collections that are not there",
+    "feedback_golden_create": "documents and collections that are not there",
+    "feedback_golden_import": "a file that is not JSONL with questions",
+    "feedback_golden_list": "a collection that is not there",
+    "feedback_golden_export": "a collection that is not there",
+    "feedback_manual_boosts_create": "a chunk of another document, or a boost that changes nothing",
+    "feedback_manual_boost_change": "a boost that changes nothing, or a time that has passed",
+    "messages_rating_update": "neither score nor thumb, or both and different",
+    "messages_sources_rating_update": "neither score nor thumb, or both and different",
+    "rag_upload": "a file whose content no reader takes",
+    "search": "a query of control characters alone",
+}
+REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
+NO_LIMITS = {  # thousands of calls by one user are the point here
+    "RAG_LIMIT_QUESTIONS_PER_MINUTE": "1000000",
+    "RAG_LIMIT_ANSWERS_AT_ONCE": "1000",
+    "RAG_LIMIT_LOGIN_FAILURES": "1000000",
+}
+
+
+@contextmanager
+def running_site(folder: Path) -> Iterator[Site]:
+    port = free_port()
+    settings = environment(folder / "var", port) | NO_LIMITS | {"RAGSITE_SAMPLE_DATA": "1"}
+    with (folder / "site.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up"],
+            cwd=ROOT,
+            env=settings,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+    site = Site(process, folder / "var", port)
+    try:
+        if not wait_until(lambda: site.is_ready() or process.poll() is not None, within_s=START_S):
+            raise SystemExit("The site does not become ready.")
+        yield site
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
+    """The administrator's token and ids by parameter name, once there is something of every kind to read and change."""
+    credentials = {"username": "admin", "password": PASSWORD}
+    with httpx.Client(base_url=base, timeout=60) as client:
+        token = str(_json(client.post("/api/auth/token", json=credentials))["token"])
+        client.headers["Authorization"] = f"Token {token}"
+        _json(client.post("/api/collections", json={"name": "conformance"}))
+        file = ("library.md", b"# Library\n\nUndergraduates may borrow up to 12 books at once.\n", "text/markdown")
+        uploaded = _json(client.post("/api/documents", files={"file": file}, data={"collection": "conformance"}))
+        document = uploaded["documents"][0]["id"]
+
+        def ready() -> bool:
+            return _json(client.get(f"/api/documents/{document}"))["status"] == "ready"
+
+        if not wait_until(ready, within_s=READY_S):
+            raise SystemExit("The document is not read.")
+        answer = _json(client.post("/api/chat", json={"message": "How many books may an undergraduate borrow?"}))
+        _json(client.put(f"/api/messages/{answer['message_id']}/rating", json={"score": 5}))
+        boost = {"document": document, "multiplier": 1.5, "why": "For the check."}
+        manual = _json(client.post("/api/feedback/manual-boosts", json=boost))
+        golden = {"text": "How many books?", "collection": "conformance", "relevant": [{"document": document}]}
+        question = _json(client.post("/api/feedback/golden-questions", json=golden))
+        chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
+        return token, {
+            "document_id": [document],
+            "document": [document],
+            "chunk": [chunk["id"]],
+            "session_id": [answer["session_id"]],
+            "message_id": [answer["message_id"]],
+            "boost_id": [manual["id"]],
+            "question_id": [question["id"]],
+            "name": ["conformance"],
+            "collection": ["conformance"],
+            "marker": [1],
+        }
+
+
+def configuration(ids: dict[str, list[Any]]) -> str:
+    """schemathesis.toml: half of the ids that it makes up are ids of things that are there."""
+    lines = [f"checks.negative_data_rejection.expected-statuses = {json.dumps(REJECTED)}"]
+    for name, values in ids.items():
+        lines.append(f"dictionaries.{name}.values = {json.dumps(values)}")
+        lines.append(f'parameters.{name} = {{ dictionary = "{name}", probability = 0.5 }}')
+    for operation in REFUSED_BY_DATA:
+        expected = json.dumps(["2xx", "400", "401", "403", "404", "409", "415", "429"])
+        lines.append(f'[[operations]]\ninclude-operation-id = "{operation}"')
+        lines.append(f"checks.positive_data_acceptance.expected-statuses = {expected}")
+    return "\n".join(lines) + "\n"
+
+
+def _json(response: httpx.Response) -> Any:
+    response.raise_for_status()
+    return response.json()
+
+
+def schemathesis(base: str, folder: Path, arguments: argparse.Namespace) -> tuple[int, dict[str, Any]]:
+    """The exit status, and the report."""
+    token, ids = prepared(base)
+    report, settings = folder / "report.json", folder / "schemathesis.toml"
+    settings.write_text(configuration(ids))
+    command = [
+        str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(settings),
+        "run", f"{base}/api/schema", "--url", base,
+        "--header", f"Authorization:Token {token}", "--checks", "all", "--phases", arguments.phases,
+        "--max-examples", str(arguments.examples), "--seed", str(arguments.seed), "--generation-database", "none",
+        "--request-timeout", "60", "--suppress-health-check", "all", "--continue-on-failure", "--no-color",
+        "--report", "json", "--report-json-path", str(report), *arguments.more,
+    ]  # fmt: skip
+    for operation in LEFT_OUT:
+        command += ["--exclude-operation-id", operation]
+    status = subprocess.run(command, cwd=folder, timeout=arguments.minutes * 60, check=False).returncode
+    return status, json.loads(report.read_text())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--examples", type=int, default=10, help="random cases per operation and kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--phases", default=PHASES)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--at-least", type=int, default=1000, help="cases")
+    arguments, arguments.more = parser.parse_known_args()
+    with tempfile.TemporaryDirectory() as name, running_site(Path(name)) as site:
+        base = f"http://127.0.0.1:{site.port}"
+        began = time.monotonic()
+        status, report = schemathesis(base, Path(name), arguments)
+        return verdict(status, report, at_least=arguments.at_least, took_s=time.monotonic() - began)
+
+
+def verdict(status: int, report: dict[str, Any], *, at_least: int, took_s: float) -> int:
+    """Prints what was done, and gives the exit status."""
+    cases, operations = report["test_cases"], report["operations"]
+    print(
+        f"{cases['generated']} cases on {operations['tested']} of {operations['total']} operations in {took_s:.0f} s: "
+        f"{cases['unique_failures']} deviations, {cases['errored']} errors."
+    )
+    for operation, reason in LEFT_OUT.items():
+        print(f"Left out: {operation}: {reason}")
+    complete = operations["tested"] == operations["total"] - len(LEFT_OUT) and cases["generated"] >= at_least
+    if not complete:
+        print(f"Too little was called: every operation, and {at_least} cases, are needed.")
+    return status or int(cases["unique_failures"] + cases["errored"] > 0 or not complete)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""What every call refuses alike: JSON that is none, and fields that it does not know."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from ragsite.api_fields import NumberField, StrictSerializer, TextField, WholeNumberField
+from ragsite.json_parser import InvalidJsonError, parse_json
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory
+
+BAD_JSON = {
+    "not JSON": '{"a": tru}',
+    "nested too deeply": "[" * 100_000,
+    "too large": '{"a": 1e400}',
+    "not a JSON value": '{"a": NaN}',
+    "Infinity is not": "[-Infinity]",
+    "too long": "9" * 5000,
+    "the same name twice": '{"a": {"b": 1, "b": 2}}',
+}
+
+
+@pytest.mark.parametrize(("said", "text"), BAD_JSON.items(), ids=list(BAD_JSON))
+def test_bad_json_is_refused_with_a_sentence(said: str, text: str) -> None:
+    with pytest.raises(InvalidJsonError, match=said):
+        parse_json(text)
+
+
+def test_good_json_is_read() -> None:
+    value = {"text": "a\x00\ud800", "whole": 10**30, "share": -0.5, "list": [None, True]}
+    assert parse_json(json.dumps(value)) == value
+
+
+@pytest.fixture
+def client(db: None) -> APIClient:
+    api = APIClient()
+    api.force_authenticate(UserFactory(is_staff=True))
+    return api
+
+
+@pytest.mark.parametrize("text", BAD_JSON.values(), ids=list(BAD_JSON))
+def test_a_change_of_a_document_with_bad_json_is_bad_input(client: APIClient, text: str) -> None:
+    document = DocumentFactory(collection=CollectionFactory(owner=client.handler._force_user))
+    response = client.patch(f"/api/documents/{document.pk}", text, content_type="application/json")
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "invalid"
+
+
+def test_a_body_over_the_limit_is_too_large_for_every_view(client: APIClient, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
+    response = client.post("/api/collections", {"name": "x" * 200}, format="json")
+    assert response.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "format_"),
+    [
+        ("post", "/api/auth/token", "json"),
+        ("post", "/api/collections", "json"),
+        ("post", "/api/search", "json"),
+        ("patch", "/api/memory/settings", "json"),
+        ("post", "/api/documents", "multipart"),
+        ("post", "/api/rag/upload", "multipart"),
+        ("post", "/api/feedback/freeze", "json"),
+        ("post", "/api/feedback/golden-questions/import", "multipart"),
+    ],
+)
+def test_an_unknown_field_is_named(client: APIClient, call: str, path: str, format_: str) -> None:
+    response = getattr(client, call)(path, {"colour": "red"}, format=format_)
+    assert response.status_code == 400
+    assert list(response.json()["error"]["fields"]) == ["colour"]
+
+
+class Place(StrictSerializer):
+    page = WholeNumberField()
+    grade = WholeNumberField(default=1)
+
+
+class Change(StrictSerializer):
+    title = TextField()
+    share = NumberField()
+    places = Place(many=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"places": [{"grade": 2}]}, {"places": [{"page": 1, "line": 2}]}, {"share": 10**400}, {"share": "1"}],
+)
+def test_a_change_is_refused(value: dict[str, Any]) -> None:
+    assert not Change(data=value, partial=True).is_valid()
+
+
+def test_objects_inside_a_change_are_whole() -> None:
+    change = Change(data={"places": [{"page": 7.0}]}, partial=True)
+    change.is_valid(raise_exception=True)
+    assert change.validated_data == {"places": [{"page": 7, "grade": 1}]}
