@@ -44,7 +44,7 @@ class TokenOrCookieAuth:
         return await self._inner({**scope, "user": user, "token": token}, receive, send)
 
 
-class _CookieAuth(AuthMiddleware):  # type: ignore[misc]
+class _CookieAuth(AuthMiddleware):
     """Channels' own, but for a database that is away."""
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from channels_redis.core import RedisChannelLayer
+from channels_redis.utils import create_pool
 from redis.exceptions import RedisError
 
 from ragsite.redis_connection import lasting_connection
@@ -28,7 +29,7 @@ RECEIVE_AGAIN_S = 1.0
 REDIS_AWAY = (RedisError, OSError)
 
 
-class LastingRedisChannelLayer(RedisChannelLayer):  # type: ignore[misc]
+class LastingRedisChannelLayer(RedisChannelLayer):
     """`channels_redis`'s layer. A channel whose groups were put back gets `{"type": "groups.restored", "since"}`.
 
     `since`: seconds since the epoch when the groups were last seen whole; what was sent to them after that may be lost.
@@ -36,9 +37,11 @@ class LastingRedisChannelLayer(RedisChannelLayer):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.hosts = [{**lasting_connection(), **host} for host in self.hosts]
         self._members: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], None]] = WeakKeyDictionary()
         self._watchers: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
+
+    def create_pool(self, index: int) -> Any:
+        return create_pool({**lasting_connection(), **self.hosts[index]})
 
     async def group_add(self, group: str, channel: str) -> None:
         """Where Redis is away, the channel is added as soon as it is back."""
