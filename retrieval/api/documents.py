@@ -28,9 +28,9 @@ from retrieval.api.serializers import (
     DocumentFileQuerySerializer,
     DocumentListQuerySerializer,
     DocumentSerializer,
+    DocumentsUsageSerializer,
     UploadResultSerializer,
     UploadSerializer,
-    UsageSerializer,
 )
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Collection, Document
@@ -83,14 +83,14 @@ class DocumentsApi(GenericAPIView[Document]):
 class DocumentsUsageApi(APIView):
     """How much of the site your documents take up."""
 
-    @extend_schema(operation_id="documents_usage", responses=UsageSerializer)
+    @extend_schema(operation_id="documents_usage", responses=DocumentsUsageSerializer)
     def get(self, request: Request) -> Response:
         usage = usage_of(asking_user(request))
         body = {
             "documents": {"used": usage.documents, "allowed": usage.documents_allowed},
             "storage_bytes": {"used": usage.storage_bytes, "allowed": usage.storage_bytes_allowed},
         }
-        return Response(UsageSerializer(body).data)
+        return Response(DocumentsUsageSerializer(body).data)
 
 
 class DocumentApi(APIView):

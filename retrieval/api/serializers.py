@@ -100,16 +100,16 @@ class UploadResultSerializer(serializers.Serializer[Any]):
     documents = UploadedDocumentSerializer(many=True)
 
 
-class BoundSerializer(serializers.Serializer[Any]):
+class UsedAndAllowedSerializer(serializers.Serializer[Any]):
     used = serializers.IntegerField()
     allowed = serializers.IntegerField(allow_null=True, help_text="null: as much as there is room for.")
 
 
-class UsageSerializer(serializers.Serializer[Any]):
+class DocumentsUsageSerializer(serializers.Serializer[Any]):
     """What your own collections hold."""
 
-    documents = BoundSerializer()
-    storage_bytes = BoundSerializer()
+    documents = UsedAndAllowedSerializer()
+    storage_bytes = UsedAndAllowedSerializer()
 
 
 class ChunkSerializer(serializers.ModelSerializer[Chunk]):
