@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from ragsite.api_fields import StrictSerializer, TextField, WholeNumberField
 from retrieval.api.asking_user import asking_user
+from retrieval.api.question_field import QuestionField
 from retrieval.candidate_data import search_data
 from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest
@@ -33,7 +34,7 @@ class SearchFiltersSerializer(StrictSerializer):
 
 
 class SearchInputSerializer(StrictSerializer):
-    query = TextField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
+    query = QuestionField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
     collections = serializers.ListField(child=TextField(max_length=100), required=False, max_length=100)
     filters = SearchFiltersSerializer(required=False)
     top_k = WholeNumberField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
