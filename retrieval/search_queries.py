@@ -88,13 +88,18 @@ def group_variants(variants: Sequence[Variant]) -> list[VariantGroup]:
     return [VariantGroup(alike), *parts] if alike else parts
 
 
+def query_text(text: str) -> str:
+    """The text as it is searched for: control characters and runs of white space are one space, the ends are cut."""
+    return _SPACE.sub(" ", _CONTROL.sub(" ", text)).strip()[:MAX_QUERY_CHARS]
+
+
 def make_variants(queries: Iterable[Query]) -> list[Variant]:
     """The queries that say something, each once. Raises InvalidQueryError when none does."""
     variants: list[Variant] = []
     seen: set[tuple[str, bool]] = set()
     counts: dict[str, int] = {}
     for query in queries:
-        text = _SPACE.sub(" ", _CONTROL.sub(" ", query.text)).strip()[:MAX_QUERY_CHARS]
+        text = query_text(query.text)
         if not text or (text, query.vector_only) in seen:
             continue
         seen.add((text, query.vector_only))

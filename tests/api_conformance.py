@@ -43,7 +43,6 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "messages_rating_update": "neither score nor thumb, or both and different",
     "messages_sources_rating_update": "neither score nor thumb, or both and different",
     "rag_upload": "a file whose content no reader takes",
-    "search": "a query of control characters alone",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
 NO_LIMITS = {  # thousands of calls by one user are the point here

@@ -18,7 +18,6 @@ from rest_framework.response import Response
 from chat import selectors
 from chat.api.base import ChatView, user_of
 from chat.api.event_schema import RAG_EVENTS
-from chat.api.serializers import QuestionField
 from chat.api.streaming import EVENT_STREAM, KEEP_ALIVE, finished_message
 from chat.errors import MessageNotFoundError
 from chat.models import Message
@@ -29,6 +28,7 @@ from ragsite.api_fields import StrictSerializer
 from ragsite.api_schema import errors
 from ragsite.credentials import Credential, SignedOutError, credential_of_request, unless_signed_out, while_signed_in
 from ragsite.errors import AppError, PermissionDeniedError
+from retrieval.api.question_field import QuestionField
 
 NOTHING_LEFT = OpenApiResponse(description="`Last-Event-ID` was the last event; there is nothing to go on with.")
 

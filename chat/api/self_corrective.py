@@ -13,13 +13,13 @@ from rest_framework.response import Response
 
 from chat.api.base import ChatView, user_of
 from chat.api.event_schema import EVENTS
-from chat.api.serializers import QuestionField
 from chat.api.streaming import EVENT_STREAM, event_stream, finished_message, wants_events
 from chat.self_corrective import WORKFLOW, response_data
 from chat.services.ask import Ask, ask
 from ragsite.api_fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField
 from ragsite.api_schema import errors
 from ragsite.errors import InvalidInputError
+from retrieval.api.question_field import QuestionField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
 

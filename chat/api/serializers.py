@@ -11,6 +11,7 @@ from rest_framework import serializers
 from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.services.ask import Ask
 from ragsite.api_fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
+from retrieval.api.question_field import QuestionField
 from retrieval.api.serializers import ADDRESS
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions, SearchFilters
@@ -63,12 +64,6 @@ class RequestSerializer(StrictSerializer):
         if "options" in given:
             changes["options"] = AnswerOptions(**given["options"])
         return changes
-
-
-class QuestionField(TextField):
-    """A question. A longer one than the site takes is not wrong but too large, which `chat.services.ask` says."""
-
-    schema_rules = {"maxLength": settings.RAG.limits.message_chars}
 
 
 class AskSerializer(RequestSerializer):

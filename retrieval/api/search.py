@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from ragsite.api_fields import StrictSerializer, TextField, WholeNumberField
 from retrieval.api.asking_user import asking_user
+from retrieval.api.question_field import QuestionField
 from retrieval.api.serializers import ADDRESS
 from retrieval.candidate_data import search_data
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
@@ -35,7 +36,7 @@ class SearchFiltersSerializer(StrictSerializer):
 
 
 class SearchInputSerializer(StrictSerializer):
-    query = TextField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
+    query = QuestionField(max_length=settings.RAG.limits.message_chars, trim_whitespace=False)
     collections = serializers.ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS), required=False, max_length=100
     )

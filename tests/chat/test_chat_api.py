@@ -138,6 +138,7 @@ BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({}, "message"),
     ({"message": ""}, "message"),
     ({"message": "   "}, "message"),
+    ({"message": "\u0090"}, "message"),
     ({"message": 5}, "message"),
     ({"message": ["a"]}, "message"),
     ({"message": "\ud800"}, "message"),
