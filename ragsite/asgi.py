@@ -8,16 +8,18 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django_application = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.conf import settings  # noqa: E402
 
 from chat.lifespan import lifespan  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
 from chat.ws_auth import TokenOrCookieAuth  # noqa: E402
 from ragsite.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
+from ragsite.watchdog import watched  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
         "http": LengthOfChunkedBodies(django_application),
         "websocket": TokenOrCookieAuth(URLRouter(websocket_urlpatterns)),
-        "lifespan": lifespan,
+        "lifespan": watched(lifespan, ends_hung_process=not settings.DEBUG),  # a debugger holds the loop up, too
     }
 )
