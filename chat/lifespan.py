@@ -18,11 +18,14 @@ from django.db import DatabaseError
 from chat.events import close_event_log
 from chat.runs import runs_interrupt, runs_shut_down
 from chat.services.answers import answers_mark_interrupted
+from ragsite.watchdog import bring_exit_forward, exit_within
 from retrieval.engine import close_engine, warm_up
 
 logger = logging.getLogger(__name__)
 
-CLOSE_TIMEOUT_S = 5.0
+STOP_S = 4.0  # from the signal to the end of the process, whatever a step, a socket or a thread does
+CLOSE_TIMEOUT_S = 1.0
+REST_S = 0.5  # that the interpreter gets to end when everything is stored and closed
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -35,6 +38,7 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await send({"type": "lifespan.startup.complete"})
         await receive()  # lifespan.shutdown
         await _stop()
+    bring_exit_forward(REST_S)
     await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -42,7 +46,8 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
 def _runs_end_at_signal() -> Iterator[None]:
     """The server waits for open streams before it says that it stops; so the answers end at the signal itself.
 
-    Their readers get a proper end that way. The server's own handler is called next.
+    Their readers get a proper end that way. The server's own handler is called next. The time to stop begins here, too:
+    threads that hang would keep the process for ever, as the interpreter waits for them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -51,6 +56,7 @@ def _runs_end_at_signal() -> Iterator[None]:
     theirs = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
 
     def end_runs(number: int, frame: FrameType | None) -> None:
+        exit_within(STOP_S)
         loop.call_soon_threadsafe(runs_interrupt)
         theirs[signal.Signals(number)](number, frame)
 

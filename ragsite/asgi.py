@@ -17,12 +17,13 @@ from chat.ws_auth import TokenOrCookieAuth  # noqa: E402
 from ragsite.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
 from ragsite.full_disk import FullDiskAnswers  # noqa: E402
 from ragsite.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
+from ragsite.watchdog import watched  # noqa: E402
 
 routes = ProtocolTypeRouter(
     {
         "http": FullDiskAnswers(LengthOfChunkedBodies(django_application)),
         "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
-        "lifespan": lifespan,
+        "lifespan": watched(lifespan, ends_hung_process=not settings.DEBUG),  # a debugger holds the loop up, too
     }
 )
 # Here, not by the server's own options: however it is started, nobody else may say where a request comes from.

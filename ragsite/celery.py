@@ -1,17 +1,25 @@
 """The Celery application: ingest and periodic rounds."""
 
+import _thread
+import atexit
 import os
+import time
 from typing import Any
 
+from billiard.process import active_children
 from celery import Celery
-from celery.signals import worker_process_init
+from celery.signals import beat_init, worker_process_init, worker_shutting_down
 
 from ragsite import file_broker
+from ragsite.watchdog import exit_within
 from retrieval.die_with_parent import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 
 file_broker.register()
+STOP_S = 3.0  # from the signal to the end of the worker, whatever its tasks do
+EMPTY_S = 0.7  # for which its pool has been empty when it ends; Celery may wait seconds more for threads of its own
+
 app = Celery("ragsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -21,3 +29,30 @@ app.autodiscover_tasks()
 def _never_outlive_the_worker(**_: Any) -> None:
     """A pool process whose worker was killed would go on with its task beside the one that takes the job over."""
     die_with_parent(os.getppid())
+
+
+@worker_shutting_down.connect
+def _stop_in_time(how: str, **_: Any) -> None:
+    """Bound Celery's cold shutdown (SIGQUIT), which has just put back what it had not begun, and ended what runs.
+
+    That end is a SystemExit in a pool process, so that its task gives back what it holds. What hangs all the same is
+    killed with the worker, see above.
+    """
+    if how == "Cold":
+        exit_within(STOP_S)
+        _thread.start_new_thread(_exit_with_pool, ())  # threading's locks may be held by whom the signal interrupted
+
+
+def _exit_with_pool() -> None:
+    empty_since = time.monotonic()
+    while time.monotonic() < empty_since + EMPTY_S:
+        time.sleep(0.05)
+        if active_children():
+            empty_since = time.monotonic()
+    os._exit(0)
+
+
+@beat_init.connect
+def _leave_memory_to_the_system(**_: Any) -> None:
+    """When beat has written its schedule nothing is left to do; freeing every object would take seconds more."""
+    atexit.register(os._exit, 0)

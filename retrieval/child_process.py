@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 LOG_MAX_BYTES = 5 * 1024 * 1024
+GROUPS_GONE_S = 1.0  # that killed grandchildren get to disappear
 _LAUNCHER = Path(__file__).with_name("die_with_parent.py")
 
 
@@ -57,14 +58,21 @@ def stop(process: subprocess.Popen[bytes], *, with_signal: signal.Signals, timeo
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill the child's whole process group: also the children that a dead child has left behind."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: macOS, for a group of zombies
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    _wait_group_gone(process.pid, timeout_s=1.0)
+    kill_groups([process])
 
 
-def _wait_group_gone(group: int, *, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
+def kill_groups(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """The same for several children at once."""
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: macOS, a group of zombies
+            os.killpg(process.pid, signal.SIGKILL)
+    deadline = time.monotonic() + GROUPS_GONE_S
+    for process in processes:
+        process.wait()
+        _wait_group_gone(process.pid, deadline=deadline)
+
+
+def _wait_group_gone(group: int, *, deadline: float) -> None:
     while time.monotonic() < deadline:
         try:
             os.killpg(group, 0)

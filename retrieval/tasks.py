@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from celery import shared_task
+from celery import current_task, shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 from django.db import close_old_connections
+from kombu.exceptions import OperationalError
 
 from retrieval.engine import close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
@@ -127,13 +128,29 @@ def _resume_at_start(**_: Any) -> None:
 
 
 def _run(work: Callable[[], Awaitable[Result]]) -> Result:
-    """In an event loop of its own, with the loop's clients and database connection closed after it."""
+    """In an event loop of its own, with the loop's clients and database connection closed after it.
+
+    A worker that stops cancels it; then it is queued again, as its message is gone.
+    """
 
     async def main() -> Result:
         try:
             return await work()
+        except asyncio.CancelledError:
+            _queue_again()
+            raise
         finally:
             await close_engine()
             await sync_to_async(close_old_connections)()
 
     return asyncio.run(main())
+
+
+def _queue_again() -> None:
+    """The running task, if there is one; what it has done already it will find done."""
+    if current_task and not current_task.request.called_directly:
+        request = current_task.request
+        try:
+            current_task.apply_async(args=request.args, kwargs=request.kwargs, retry=False)
+        except (OperationalError, OSError) as error:
+            logger.warning("%s was not queued again: the broker is away (%s)", current_task.name, error)

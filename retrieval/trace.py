@@ -261,6 +261,12 @@ def begin_model_call(call: ModelCall) -> ModelCall:
     return call
 
 
+def note_models(reason: str) -> None:
+    """Providers say what they go by where they can't be sure of it; it is told in the running step's detail."""
+    if current := _current.get():
+        current[1].detail["models"] = reason
+
+
 def mark_first_token(call: ModelCall) -> None:
     """Stamp the first piece of a streamed answer."""
     if call.first_token_ms is None and (current := _current.get()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from ragsite import probes
 from ragsite import supervisor as supervisor_module
+from ragsite.probes import Probe
 from ragsite.start_checks import StartError
 from ragsite.supervisor import Program, Supervisor
 from tests.processes import alive, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 NOBODY = "http://127.0.0.1:9/"
+SERVER = "from http.server import *; HTTPServer(('127.0.0.1', {port}), SimpleHTTPRequestHandler).serve_forever()"
 
 
 @pytest.fixture
@@ -107,3 +111,54 @@ def test_a_delayed_part_does_not_start_at_once(supervisor: Supervisor, program: 
     part = program("pass")
     supervisor.add(part, delay_s=60)
     assert part.process is None
+
+
+def test_a_part_that_hangs_is_killed_and_started_again(
+    supervisor: Supervisor, program: Callable[[str], Program], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "HEALTH_POLL_S", 0.05)
+    monkeypatch.setattr(supervisor_module, "HANG_S", 0.2)
+    monkeypatch.setattr(probes, "ASK_TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    part = program(SERVER.format(port=port))
+    supervisor.add(part, health_url=f"http://127.0.0.1:{port}/")
+    health, process = supervisor._watched[0].health, part.process
+    assert health is not None
+    assert process is not None
+    run_until(supervisor, lambda: health.succeeded)
+    os.kill(process.pid, signal.SIGSTOP)  # its port goes on taking connections
+    run_until(supervisor, lambda: part.process is not process)
+    assert said[0].startswith("part has not answered for ")
+    run_until(supervisor, lambda: health.succeeded)
+
+
+def test_a_part_that_has_just_started_gets_its_time(
+    supervisor: Supervisor, program: Callable[[str], Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "HEALTH_POLL_S", 0.01)
+    monkeypatch.setattr(supervisor_module, "HANG_S", 0.0)
+    part = program("import time; time.sleep(60)")
+    supervisor.add(part, health_url=NOBODY)
+    first, health = part.process, supervisor._watched[0].health
+    assert health is not None
+    run_until(supervisor, lambda: health.failing_s > 0.05)
+    assert part.process is first
+
+
+def test_time_in_which_the_supervisor_was_held_up_is_nobodys_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = iter((0.0, 3600.0))
+    monkeypatch.setattr(time, "monotonic", lambda: next(hours))
+    probe = Probe(lambda: False, every_s=1.0)
+    probe._look()
+    assert probe.failing_s == probes.ASK_TIMEOUT_S + 1.0
+
+
+def test_an_answer_from_before_the_restart_does_not_count() -> None:
+    def ask() -> bool:
+        probe.reset()
+        return True
+
+    probe = Probe(ask, every_s=1.0)
+    probe._look()
+    assert not probe.succeeded

@@ -30,7 +30,8 @@ class OllamaSettings:
     stream_timeout_s: float = 240.0  # the whole of one streamed answer
     embed_timeout_s: float = 30.0  # one batch of texts
     discovery_ttl_s: float = 15.0  # how long the list of models is believed
-    discovery_timeout_s: float = 2.0  # asking for the list of models
+    discovery_timeout_s: float = 10.0  # asking for the list of models; questions wait for the first one only
+    discovery_believed_s: float = 300.0  # how long a server that is silent goes on being taken for one that serves
     max_concurrency: int = 4  # calls at once from this process; the server queues without limit
     embed_batch_size: int = 32  # texts in one call
     max_answer_tokens: int = 1024  # an answer ends here

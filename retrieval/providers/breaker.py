@@ -37,6 +37,7 @@ class CircuitBreaker:
         self._opened_at: float | None = None
         self._probing = False
         self._reason = ""
+        self.succeeded_at = float("-inf")  # by the clock
 
     @property
     def state(self) -> Literal["closed", "open", "half-open"]:
@@ -56,6 +57,7 @@ class CircuitBreaker:
 
     def succeeded(self) -> None:
         self._failed, self._opened_at, self._probing = 0, None, False
+        self.succeeded_at = self._clock()
 
     def failed(self, reason: str) -> None:
         self._failed += 1

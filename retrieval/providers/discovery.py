@@ -1,17 +1,24 @@
-"""Which models an Ollama server has, and what they can do."""
+"""Which models an Ollama server has, and what they can do.
+
+A server that is busy answers late: that is not an absence. What it said last is believed while it is silent, and asked
+for again in the background; only who can't be reached at all, or is no Ollama, is away.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 
 from retrieval.providers.server import OllamaServer
 
+FRESHER_WAIT_S = 0.25  # that a caller gives a better list than the one that is there
+RETRY_WAIT_S = 2.0  # that a caller waits for a server which has been silent so far
+DETAILS_WAIT_S = 1.0  # that a caller waits for the description of a model
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError)  # JSON, but not of the shape that Ollama sends
 SHOWN_AT_ONCE = 4
 
@@ -48,12 +55,17 @@ class InstalledModel:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The server at one moment. `reason`: why it was not reachable."""
+    """What is known of the server at one moment.
+
+    reachable: there is a list of models, which may be an older one. silent: it did not answer in time, so that the list
+    is older than it should be, or there is none; it may well serve. reason: why it is not reachable, or was not asked.
+    """
 
     reachable: bool
     models: tuple[InstalledModel, ...] = ()
     reason: str = ""
-    taken_at: float = 0.0
+    silent: bool = False
+    listed_at: float = 0.0  # by the clock of `Discovery`
 
     def find(self, name: str) -> InstalledModel | None:
         wanted = canonical(name)
@@ -66,48 +78,114 @@ def canonical(name: str) -> str:
 
 
 class Discovery:
-    """Asks the server at most every `discovery_ttl_s`; callers at the same time share one request. Never raises."""
+    """Asks the server at most every `discovery_ttl_s`, in the background; callers share the request. Never raises."""
 
     def __init__(self, server: OllamaServer, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._server = server
         self._clock = clock
         self._latest: Snapshot | None = None
+        self._asked_at = 0.0  # when `_latest` was asked for
+        self._asking: asyncio.Task[None] | None = None
         self._details: dict[tuple[str, str], ModelDetails] = {}
-        self._asking = asyncio.Lock()
+        self._describing: dict[tuple[str, str], tuple[float, asyncio.Task[ModelDetails]]] = {}  # since when
 
-    async def snapshot(self, *, refresh: bool = False) -> Snapshot:
-        """refresh: as of now, not of up to a few seconds ago."""
-        wanted_since = self._clock() - (0.0 if refresh else self._server.settings.discovery_ttl_s)
-        async with self._asking:
-            if self._latest is None or self._latest.taken_at < wanted_since:
-                self._latest = await self._ask()
-            return self._latest
+    async def snapshot(self, *, refresh: bool = False, wait_s: float | None = None) -> Snapshot:
+        """refresh: as of now, not of up to a few seconds ago; waits for it as long as the server may take.
 
-    async def details(self, model: InstalledModel) -> ModelDetails:
-        """From /api/show, once per version of a model; empty when the server can't be asked."""
+        wait_s: at most, for the first list; else as long as a server that was not heard yet may take.
+        """
+        settings = self._server.settings
+        wanted_since = self._clock() - (0.0 if refresh else settings.discovery_ttl_s)
+        if self._latest is None or self._asked_at < wanted_since:
+            latest = self._latest
+            if refresh or (latest is None and wait_s is None):
+                limit_s = settings.discovery_timeout_s + settings.connect_timeout_s
+            elif latest is None:
+                limit_s = wait_s or 0.0
+            else:
+                limit_s = FRESHER_WAIT_S if latest.reachable and settings.discovery_ttl_s else RETRY_WAIT_S
+            # Not awaited itself: a caller that gives up must not break off what others wait for.
+            await asyncio.wait({self._refreshing()}, timeout=limit_s)
+        return self._believed()
+
+    async def details(self, model: InstalledModel, *, wait_s: float = DETAILS_WAIT_S) -> ModelDetails:
+        """From /api/show, once per version of a model; empty when there is no answer in time.
+
+        wait_s: from the moment that it was asked, so that the calls of one question do not wait one after the other.
+        """
         key = (model.name, model.digest)
-        if key not in self._details:
-            try:
-                self._details[key] = parse_details(await self._json("POST", "/api/show", {"model": model.name}))
-            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, *MALFORMED):
-                return ModelDetails()  # not kept: the next caller asks again
+        if key in self._details:
+            return self._details[key]
+        if key not in self._describing:
+            self._describing[key] = self._clock(), asyncio.create_task(self._describe(key))
+        since, task = self._describing[key]
+        done, _ = await asyncio.wait({task}, timeout=max(0.0, since + wait_s - self._clock()))
+        return task.result() if done and not task.cancelled() else ModelDetails()
+
+    async def close(self) -> None:
+        for task in [self._asking, *(task for _, task in self._describing.values())]:
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+    def _refreshing(self) -> asyncio.Task[None]:
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._refresh())
+        return self._asking
+
+    async def _refresh(self) -> None:
+        asked_at = self._clock()
+        answer, latest = await self._ask(), self._latest
+        if answer.silent and latest is not None and latest.reachable and self._heard_lately(latest):
+            answer = replace(latest, silent=True, reason=answer.reason)
+        self._latest, self._asked_at = answer, asked_at
+
+    def _heard_lately(self, latest: Snapshot) -> bool:
+        """A list, or any call of a model that went well, is a sign of life."""
+        heard_at = max(latest.listed_at, *self._server.served_at())
+        return self._clock() < heard_at + self._server.settings.discovery_believed_s
+
+    def _believed(self) -> Snapshot:
+        """What is known, with a word about it where that is older than it should be."""
+        if self._latest is None:
+            reason = f"Ollama at {self._server.address} has not answered yet"
+            return Snapshot(reachable=False, silent=True, reason=reason)
+        if not (self._latest.silent and self._latest.reachable):
+            return self._latest
+        age_s = self._clock() - self._latest.listed_at
+        return replace(self._latest, reason=f"{self._latest.reason}; its list of {age_s:.0f} s ago is believed")
+
+    async def _describe(self, key: tuple[str, str]) -> ModelDetails:
+        try:
+            self._details[key] = parse_details(await self._json("POST", "/api/show", {"model": key[0]}))
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, *MALFORMED):
+            return ModelDetails()  # not kept: the next caller asks again
+        finally:
+            del self._describing[key]
         return self._details[key]
 
     async def _ask(self) -> Snapshot:
-        server = self._server
+        server, silent = self._server, False
         try:
             listed = (await self._json("GET", "/api/tags"))["models"]
             models = await self._with_capabilities([_listed(entry) for entry in listed])
-            return Snapshot(reachable=True, models=models, taken_at=self._clock())
+            return Snapshot(reachable=True, models=models, listed_at=self._clock())
         except (TimeoutError, httpx.TimeoutException):
-            reason = f"Ollama at {server.address} did not answer within {server.settings.discovery_timeout_s:g} s"
+            silent, reason = True, f"Ollama at {server.address} did not answer within {self._limit_s:g} s"
         except httpx.HTTPStatusError as error:
-            reason = f"Ollama at {server.address} answered HTTP {error.response.status_code}"
+            status = error.response.status_code
+            silent, reason = status == 429 or status >= 500, f"Ollama at {server.address} answered HTTP {status}"
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+            silent, reason = True, f"Ollama is not reachable at {server.address}: it closed the connection"
         except (httpx.HTTPError, httpx.InvalidURL):
             reason = f"Ollama is not reachable at {server.address}"
         except MALFORMED:
             reason = f"the server at {server.address} does not speak Ollama's protocol"
-        return Snapshot(reachable=False, reason=reason, taken_at=self._clock())
+        return Snapshot(reachable=False, silent=silent, reason=reason)
+
+    @property
+    def _limit_s(self) -> float:
+        return self._server.settings.discovery_timeout_s
 
     async def _with_capabilities(self, models: list[InstalledModel]) -> tuple[InstalledModel, ...]:
         """Older servers do not list them: each model is shown, once."""
@@ -117,13 +195,13 @@ class Discovery:
             if model.capabilities:
                 return model
             async with slots:
-                details = await self.details(model)
+                details = await self.details(model, wait_s=self._limit_s)
             return InstalledModel(model.name, model.digest, details.capabilities or guessed(model.name))
 
         return tuple(await asyncio.gather(*map(completed, models)))
 
     async def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        async with asyncio.timeout(self._server.settings.discovery_timeout_s):
+        async with asyncio.timeout(self._limit_s):
             response = await self._server.http.request(method, path, json=body)
         response.raise_for_status()
         return response.json()

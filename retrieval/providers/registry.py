@@ -5,6 +5,9 @@
 | `auto` | no chat model; new collections get the lexical embedder | its models |
 | `0` | errors, also for new collections | its models |
 | `1` | as `auto` without a server: it is never called | as `auto` without a server |
+
+A server that is there but silent, as it is busy, goes on with the models that it listed last; before it has listed any,
+models that the settings name are called all the same, and new collections wait for it.
 """
 
 from __future__ import annotations
@@ -15,18 +18,30 @@ from ragsite.rag_settings import OllamaSettings
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
 from retrieval.ports import ChatModel, Embedder, ModelStatus
 from retrieval.providers.breaker import ModelMissingError
-from retrieval.providers.discovery import Discovery, InstalledModel, Snapshot
+from retrieval.providers.discovery import (
+    FRESHER_WAIT_S,
+    RETRY_WAIT_S,
+    Discovery,
+    InstalledModel,
+    Snapshot,
+    canonical,
+)
 from retrieval.providers.failures import not_installed
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.providers.lexical import LexicalEmbedder
 from retrieval.providers.ollama import OllamaChatModel, OllamaEmbedder
 from retrieval.providers.server import OllamaServer
 from retrieval.providers.vectors import VectorCache
+from retrieval.trace import note_models
 from retrieval.values import EmbeddingSpace
 
 FORCED_OFFLINE = "offline mode is switched on (RAG_OFFLINE=1)"
 NO_CHAT_MODEL = "Ollama has no chat model: ollama pull one, e.g. qwen3:4b"
 NO_EMBED_MODEL = "Ollama has no embedding model: ollama pull one, e.g. bge-m3"
+
+
+class ModelSilentError(ModelUnavailableError):
+    """The server is there, but has not told yet which models it has."""
 
 
 class ModelRegistry:
@@ -46,7 +61,7 @@ class ModelRegistry:
         """Never raises. `reason` also tells which of the configured models is missing."""
         if self._settings.offline == "1":
             return ModelStatus(reachable=False, offline_forced=True, reason=FORCED_OFFLINE)
-        snapshot = await self._discovery.snapshot(refresh=refresh)
+        snapshot = await self._discovery.snapshot(refresh=refresh, wait_s=RETRY_WAIT_S)
         names: dict[str, str] = {}
         problems: list[str] = [snapshot.reason] if snapshot.reason else []
         for role in ("answer", "fast", "embed"):
@@ -65,7 +80,7 @@ class ModelRegistry:
 
     async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
         """Raises ModelUnavailableError with the reason."""
-        model = self._choose(await self._snapshot(), role, name)
+        model = self._choose(await self._snapshot(role, name), role, name)
         known = self._chat_models.get(model)
         if known is None:
             details = await self._discovery.details(model)
@@ -81,19 +96,21 @@ class ModelRegistry:
         if space == LEXICAL_SPACE:
             return self._lexical
         try:
-            if (await self._snapshot()).find(space.model) is None:
+            snapshot = await self._snapshot("embed", space.model)
+            if snapshot.reachable and snapshot.find(space.model) is None:
                 raise EmbeddingUnavailableError(not_installed(space.model))
         except ModelUnavailableError as error:
             raise EmbeddingUnavailableError(error.reason) from error
         return self._embedder(space)
 
     async def default_embedder(self) -> Embedder:
-        """Raises EmbeddingUnavailableError with RAG_OFFLINE=0, or for a named model that a reachable server lacks."""
+        """Raises EmbeddingUnavailableError with RAG_OFFLINE=0, for a named model that a reachable server lacks, and
+        while the server is silent: what a new collection begins with, it keeps."""
         try:
-            model = self._choose(await self._snapshot(), "embed")
+            model = self._choose(await self._snapshot("embed"), "embed")
         except ModelUnavailableError as error:
             wrongly_named = isinstance(error, ModelMissingError) and bool(self._settings.embed_model)
-            if self._settings.offline == "0" or wrongly_named:
+            if self._settings.offline == "0" or wrongly_named or isinstance(error, ModelSilentError):
                 raise EmbeddingUnavailableError(error.reason) from error
             return self._lexical
         return self._embedder(EmbeddingSpace(model=model.name, dim=await self._dimension(model)))
@@ -103,34 +120,51 @@ class ModelRegistry:
         if space == LEXICAL_SPACE:
             return None
         try:
-            model = (await self._snapshot()).find(space.model)
+            model = (await self._snapshot("embed", space.model)).find(space.model)
         except ModelUnavailableError:
             return None
-        return (await self._discovery.details(model)).context_length if model else None
+        if model is None:
+            return None
+        return (await self._discovery.details(model, wait_s=self._settings.discovery_timeout_s)).context_length
 
     async def close(self) -> None:
         self._chat_models.clear()
         self._embedders.clear()
+        await self._discovery.close()
         await self._server.close()
 
-    async def _snapshot(self) -> Snapshot:
-        """Raises ModelUnavailableError when there is no server to call."""
+    async def _snapshot(self, role: str, name: str = "") -> Snapshot:
+        """What is known of the server. Raises ModelUnavailableError when there is none to call.
+
+        Not reachable, but silent: only for a model with a name, which need not be looked up to be tried.
+        """
         if self._settings.offline == "1":
             raise ModelUnavailableError(FORCED_OFFLINE)
-        snapshot = await self._discovery.snapshot()
-        if not snapshot.reachable:
-            raise ModelUnavailableError(snapshot.reason)
+        named = bool(self._wanted(role, name))
+        snapshot = await self._discovery.snapshot(wait_s=FRESHER_WAIT_S if named else None)
+        if snapshot.silent:
+            note_models(snapshot.reason)
+        if not snapshot.reachable and not (snapshot.silent and named):
+            kind = ModelSilentError if snapshot.silent else ModelUnavailableError
+            raise kind(snapshot.reason)
         return snapshot
 
-    def _choose(self, snapshot: Snapshot, role: str, name: str = "") -> InstalledModel:
-        """The named model, else the role's configured one, else the first that can do it. Raises ModelMissingError."""
+    def _wanted(self, role: str, name: str) -> str:
+        """The model's name, if the caller or the settings say one."""
         settings = self._settings
         by_role = {
             "answer": settings.chat_model,
             "fast": settings.fast_model or settings.chat_model,
             "embed": settings.embed_model,
         }
-        wanted = name or by_role[role]
+        return name or by_role[role]
+
+    def _choose(self, snapshot: Snapshot, role: str, name: str = "") -> InstalledModel:
+        """The named model, else the role's configured one, else the first that can do it. Raises ModelMissingError."""
+        wanted = self._wanted(role, name)
+        can = "embedding" if role == "embed" else "completion"
+        if wanted and not snapshot.reachable and snapshot.silent:
+            return InstalledModel(canonical(wanted), digest="", capabilities=frozenset({can}))
         fitting = [model for model in snapshot.models if (model.can_embed if role == "embed" else model.can_chat)]
         if not wanted:
             if not fitting:

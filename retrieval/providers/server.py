@@ -29,7 +29,7 @@ class OllamaServer:
         self.http = httpx.AsyncClient(
             base_url=settings.base_url,
             transport=self.transport,
-            timeout=httpx.Timeout(settings.discovery_timeout_s),
+            timeout=httpx.Timeout(settings.discovery_timeout_s, connect=settings.connect_timeout_s),
             verify=self.ssl_context,
         )
         self.chat_gate, self.embed_gate = self._gate(), self._gate()
@@ -38,6 +38,10 @@ class OllamaServer:
         """For langchain-ollama's clients. The read timeout is the second line: the calls themselves watch the time."""
         timeout = httpx.Timeout(read_timeout_s, connect=self.settings.connect_timeout_s)
         return {"timeout": timeout, "verify": self.ssl_context}
+
+    def served_at(self) -> tuple[float, float]:
+        """When a call of a chat model and one of an embedding model last went well, by time.monotonic."""
+        return self.chat_gate.breaker.succeeded_at, self.embed_gate.breaker.succeeded_at
 
     async def close(self) -> None:
         await self.http.aclose()

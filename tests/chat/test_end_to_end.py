@@ -66,6 +66,18 @@ async def test_answer_cites_the_document_and_streams_as_the_model_writes(
     assert {"retrieve", "generate"} <= {step["name"] for step in message["decision_path"]}
 
 
+async def test_busy_model_server_still_writes_the_answer(
+    api: Api, online: OllamaServer, library: Chunk, rag_settings: Callable[..., None]
+) -> None:
+    rag_settings(ollama={"discovery_ttl_s": 0.01})
+    await get_engine().models.status()
+    online.reply(endpoint="tags", delay_s=600)
+    _answer_with(online)
+    message = (await api.ask("How many books may undergraduates borrow from the library?")).json()
+    assert (message["decision"], message["degraded"]) == ("ANSWER", [])
+    assert online.chats[-1].finished
+
+
 async def test_stop_closes_the_models_connection(api: Api, online: OllamaServer, library: Chunk) -> None:
     _answer_with(online, stall_after=2)
     response = await api.ask("How many books may undergraduates borrow from the library?", stream=True)

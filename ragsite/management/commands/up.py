@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ class Command(BaseCommand):
         except StartError as error:
             self.stderr.write(str(error))
             sys.exit(1)
+        self.stdout.flush()
+        os._exit(0)  # all is done; freeing every object of the interpreter would take seconds more
 
     def _serve(self, data_dir: Path) -> None:
         url = _url(settings.HOST, settings.PORT)
@@ -55,7 +58,11 @@ class Command(BaseCommand):
                 workers=settings.RAG.ingest.workers,
                 environ=settings.ENVIRON,
             ):
-                supervisor.add(program, delay_s=BEAT_DELAY_S if program.name == "beat" else 0.0)
+                supervisor.add(
+                    program,
+                    delay_s=BEAT_DELAY_S if program.name == "beat" else 0.0,
+                    health_url=f"{url}healthz" if program.name == "web" else "",
+                )
             self._queue_first_tasks()
             supervisor.run(when_ready=lambda: self._say(f"Ragsite is ready at {url} (Ctrl-C stops it)."))
             self._say("Stopping …")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from importlib import import_module
@@ -72,3 +73,15 @@ def test_migration_makes_the_periodic_task() -> None:
     migration.add(apps, None)
     periodic = PeriodicTask.objects.get(task=tasks.ingest_resume.name)
     assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (30, "seconds", True)
+
+
+def test_task_that_a_stopping_worker_breaks_off_is_queued_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken_off() -> list[Any]:
+        raise asyncio.CancelledError
+
+    sent: list[Any] = []
+    monkeypatch.setattr(tasks, "index_repair", broken_off)
+    monkeypatch.setattr(tasks.index_check, "apply_async", lambda **what: sent.append(what))
+    with pytest.raises(asyncio.CancelledError):
+        tasks.index_check.apply(throw=True)
+    assert sent == [{"args": [], "kwargs": {}, "retry": False}]

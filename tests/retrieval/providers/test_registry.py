@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
-from retrieval.providers.discovery import canonical, parse_details
+from retrieval.providers.discovery import FRESHER_WAIT_S, canonical, parse_details
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
+from retrieval.providers.registry import ModelRegistry
+from retrieval.trace import Trace
 from retrieval.values import EmbeddingSpace
 from tests.ollama_server import CHAT_MODEL, EMBED_DIM, EMBED_MODEL, OllamaServer
-from tests.retrieval.providers.conftest import RegistryMaker
+from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 
 OLLAMA_SPACE = EmbeddingSpace(EMBED_MODEL, EMBED_DIM)
 
@@ -109,13 +112,92 @@ async def test_list_is_believed_for_a_while_and_asked_for_once(ollama: OllamaSer
 async def test_caller_that_gives_up_does_not_spoil_the_shared_request(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
-    ollama.reply(endpoint="tags", delay_s=30, times=1)
+    ollama.reply(endpoint="tags", delay_s=0.2, times=1)
     models = registry()
     first, second = asyncio.create_task(models.status()), asyncio.create_task(models.status())
     while not ollama.count("tags"):
         await asyncio.sleep(0.005)
     first.cancel()
     assert (await second).reachable
+    assert ollama.count("tags") == 1
+
+
+@pytest.fixture
+async def busy(ollama: OllamaServer, registry: RegistryMaker) -> ModelRegistry:
+    """Knows the server's models; the server has become slow to list them."""
+    models = registry(discovery_ttl_s=0.01, discovery_timeout_s=0.05)
+    assert (await models.status()).reachable
+    ollama.reply(endpoint="tags", delay_s=30)
+    await asyncio.sleep(0.02)
+    return models
+
+
+async def test_busy_server_goes_on_with_the_models_that_it_listed_last(busy: ModelRegistry) -> None:
+    await busy.status()
+    status = await busy.status()
+    assert (status.reachable, status.chat_model) == (True, CHAT_MODEL)
+    assert re.search(r"did not answer within 0.05 s; its list of \d+ s ago is believed", status.reason)
+
+
+async def test_what_is_believed_stands_in_the_decision_path(busy: ModelRegistry) -> None:
+    await busy.status()
+    trace = Trace()
+    async with trace.step("rewrite") as step:
+        await busy.chat("fast")
+    assert "is believed" in step.detail["models"]
+    assert step.status == "ok"
+
+
+async def test_slow_list_does_not_open_the_circuit(busy: ModelRegistry) -> None:
+    for _ in range(5):
+        await busy.status(refresh=True)
+    model = await busy.chat("answer")
+    assert "".join([piece async for piece in model.stream(make_prompt())])
+
+
+async def test_question_does_not_wait_for_a_list_that_is_only_old(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    models = registry(discovery_ttl_s=0.01)
+    await models.status()
+    asked = ollama.reply(endpoint="tags", delay_s=30)
+    await asyncio.sleep(0.02)
+    async with asyncio.timeout(asked.delay_s / 3):
+        assert (await models.chat("answer")).name == CHAT_MODEL
+
+
+async def test_busy_server_that_is_gone_meanwhile_is_away(ollama: OllamaServer, busy: ModelRegistry) -> None:
+    await busy.status()
+    ollama.stop()
+    assert not (await busy.status(refresh=True)).reachable
+
+
+async def test_silent_server_is_not_believed_for_ever(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    models = registry(discovery_ttl_s=0, discovery_timeout_s=0.05, discovery_believed_s=0)
+    await models.status()
+    ollama.reply(endpoint="tags", delay_s=30)
+    assert not (await models.status()).reachable
+
+
+async def test_first_list_is_waited_for(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endpoint="tags", delay_s=FRESHER_WAIT_S + 0.1)
+    assert (await registry().chat("answer")).name == CHAT_MODEL
+
+
+async def test_named_model_is_tried_without_a_list(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(endpoint="tags", delay_s=30)
+    models = registry(chat_model="test-chat", embed_model="test-embed")
+    model = await models.chat("answer")
+    assert "".join([piece async for piece in model.stream(make_prompt())])
+    assert (await models.default_embedder()).space == OLLAMA_SPACE
+
+
+async def test_new_collection_waits_for_a_server_that_has_not_listed_its_models(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    ollama.reply(endpoint="tags", delay_s=30)
+    with pytest.raises(EmbeddingUnavailableError, match=r"did not answer within 0\.05 s"):
+        await registry(discovery_timeout_s=0.05).default_embedder()
 
 
 @pytest.mark.parametrize(
