@@ -19,7 +19,7 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.db import Error, connection
+from django.db import Error, connection, connections
 from django.utils import timezone
 
 from ragsite.errors import AppError
@@ -159,7 +159,7 @@ class _Checker:
                     await asyncio.sleep(CHECK_EVERY_S)
                     await self._check()
             finally:
-                await sync_to_async(connection.close)()
+                await sync_to_async(connections.close_all)()
 
     async def _check(self) -> None:
         held = tuple(self._open)

@@ -103,7 +103,10 @@ def test_metrics_are_for_this_machine(client: Client) -> None:
     assert b"django_http_requests" in answer.content
 
 
-@pytest.mark.parametrize("extra", [{"REMOTE_ADDR": "192.0.2.7"}, {"HTTP_X_FORWARDED_HOST": "rag.example"}])
+@pytest.mark.parametrize(
+    "extra",
+    [{"REMOTE_ADDR": "192.0.2.7"}, {"HTTP_X_FORWARDED_HOST": "rag.example"}, {"HTTP_X_FORWARDED_FOR": "127.0.0.1"}],
+)
 @pytest.mark.django_db
 def test_metrics_are_refused_to_strangers(client: Client, extra: dict[str, Any]) -> None:
     assert client.get("/metrics", **extra).status_code == 403

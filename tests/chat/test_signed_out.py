@@ -33,6 +33,13 @@ def _checked_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(credentials, "CHECK_EVERY_S", 0.02)
 
 
+@pytest.fixture(autouse=True)
+async def _checks_end_cleanly() -> AsyncIterator[None]:
+    yield
+    ends = await asyncio.gather(*credentials._tasks, return_exceptions=True)
+    assert [end for end in ends if not isinstance(end, asyncio.CancelledError)] == []
+
+
 async def revoke_tokens(user: User) -> None:
     await ApiToken.objects.filter(user=user).adelete()
 
