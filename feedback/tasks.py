@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from feedback.services.rounds import feedback_round
+from feedback.services.rounds import feedback_round, rare_collections
 
 
 @shared_task
 def reindex_feedback() -> str:
     """One round, as `manage.py reindex_feedback` runs it. A message that comes twice finds nothing left to do."""
-    return feedback_round().status
+    with rare_collections():
+        return feedback_round().status

@@ -30,6 +30,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from retrieval import child_process
+from retrieval.milvus_lite_server import HISTORY
 
 HOST = "127.0.0.1"
 FIRST_PORT = 19530
@@ -48,6 +49,14 @@ def current_uri(data_dir: str | Path) -> str:
     """Where the folder's server listens (or will in a moment, while it starts); "" when nobody runs one."""
     state = _read_state(Path(data_dir))
     return str(state["uri"]) if state else ""
+
+
+def history_id(data_dir: str | Path) -> str:
+    """Stays the same as long as the folder's server was closed in order each time; "" where none ever ran."""
+    try:
+        return str(json.loads((Path(data_dir) / "milvus" / HISTORY).read_text())["id"])
+    except (OSError, ValueError, KeyError):
+        return ""
 
 
 def answers(uri: str, *, timeout_s: float = 1.0) -> bool:

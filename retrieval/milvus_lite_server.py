@@ -10,6 +10,9 @@ Lite's own source notes as its plan ("aggregate global statistics", engine/colle
 otherwise, so the data stays plain Milvus Lite's. Where a later version has other insides, its own server runs
 unchanged and its log says so.
 
+Beside the data it keeps `ragsite-history.json`: {"id", "closed"}. The id stays the same as long as the server was
+closed in order each time; after a kill, which may have cost rows that were acknowledged, it is another.
+
 Runs as a program of its own: no Django, nothing of Ragsite.
 """
 
@@ -18,11 +21,16 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import json
 import sys
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+HISTORY = "ragsite-history.json"  # read by milvus_lite.py too
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,32 @@ def _indexes(collection: Any, field: str) -> list[Any]:
     return indexes
 
 
+class History:
+    """Whether anything can have happened to the data that its server did not do."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._path = data_dir / HISTORY
+        self._id = ""
+
+    def begin(self) -> None:
+        try:
+            before = json.loads(self._path.read_text())
+            self._id = str(before["id"]) if before["closed"] is True else ""
+        except (OSError, ValueError, KeyError, TypeError):
+            self._id = ""
+        self._id = self._id or uuid.uuid4().hex
+        self._write(closed=False)
+
+    def close(self) -> None:
+        self._write(closed=True)
+
+    def _write(self, *, closed: bool) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps({"id": self._id, "closed": closed}))
+        fresh.replace(self._path)
+
+
 def main() -> int:
     from milvus_lite.cmdline import main as milvus_lite
 
@@ -126,7 +160,13 @@ def main() -> int:
         count_over_collections()
     except (AttributeError, ImportError) as error:
         sys.stderr.write(f"This version of Milvus Lite weighs words within each segment: {error}\n")
-    return int(milvus_lite())
+    if "--data-dir" not in sys.argv:
+        return int(milvus_lite())
+    history = History(Path(sys.argv[sys.argv.index("--data-dir") + 1]))
+    history.begin()
+    code = int(milvus_lite())  # comes back once the data is closed
+    history.close()
+    return code
 
 
 if __name__ == "__main__":

@@ -231,6 +231,17 @@ class WriteLease(Leased):
         return f"{self.space} held by {self.holder}"
 
 
+class IndexCheck(models.Model):
+    """When an embedding space's index was last compared with the database and found, or put, in order."""
+
+    space = models.CharField(max_length=255, primary_key=True, help_text="Its name in Milvus.")
+    history = models.CharField(max_length=255, help_text="Of Milvus' data: another one after what may have cost rows.")
+    checked_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.space} compared at {self.checked_at}"
+
+
 class Memory(models.Model):
     """A fact that an earlier answer gave a user, with the question it answered. Only that user sees it."""
 

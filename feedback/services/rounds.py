@@ -90,7 +90,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
     begun = time.monotonic()
     if dry_run:
         return _dry_run(by, begun)
-    with _lease() as lease, _rare_collections():
+    with _lease() as lease:
         if lease is None:
             return BUSY
         with _failure_told():
@@ -104,7 +104,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
 def _dry_run(by: User | None, begun: float) -> RoundOutcome:
     if lease_is_held(LEASE):
         return replace(BUSY, dry_run=True)
-    with _rare_collections(), private_copy():
+    with private_copy():
         outcome = _round(_nothing, by)
     if not Revision.objects.filter(pk=outcome.revision).exists():
         outcome = replace(outcome, revision=None, number=None)
@@ -240,8 +240,11 @@ class _Laps:
 
 
 @contextmanager
-def _rare_collections() -> Iterator[None]:
-    """A round makes millions of rows and no cycles: looking for those after every 700 objects takes a third of it."""
+def rare_collections() -> Iterator[None]:
+    """A round makes millions of rows and no cycles: looking for those after every 700 objects takes a third of it.
+
+    For a process that does nothing else meanwhile: it holds for all threads.
+    """
     before = gc.get_threshold()
     gc.set_threshold(50_000, 20, 20)
     try:

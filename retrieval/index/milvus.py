@@ -36,7 +36,6 @@ class WriteRight(Protocol):
 
 WriterLock = Callable[[str], AbstractAsyncContextManager[WriteRight]]
 DELETE_BATCH = 1_000
-CHARACTERS_OF_IDS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.:-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +135,13 @@ class MilvusIndex:
         return int(rows[0]["count(*)"]) if rows else 0
 
     async def chunk_ids(self, space: EmbeddingSpace, *, document_id: str | None = None) -> set[str]:
-        """All ids of a space, or those of a document; any number of them."""
+        """All ids of a space, or those of a document; any number of them, so that `id_pages` is for the former."""
         clause = f"document_id == {identifier(document_id)}" if document_id else ""
-        return await self._ids(self.alias(space), clause, "")
+        return await self._ids(self.alias(space), clause)
+
+    def id_pages(self, space: EmbeddingSpace, *, after: str = "", up_to: str = "") -> AsyncIterator[set[str]]:
+        """The ids in `(after, up_to]` by their text, "": no bound; each once, at most MAX_RESULTS in a page."""
+        return self._id_pages(self.alias(space), "", after, up_to)
 
     async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The stored vectors of those chunks that are there."""
@@ -214,16 +217,26 @@ class MilvusIndex:
         except MissingCollectionError:
             return []
 
-    async def _ids(self, name: str, clause: str, prefix: str) -> set[str]:
-        """Ids that start with `prefix`; where there are more than one answer may hold, by the next character."""
-        parts = [part for part in (clause, f'chunk_id like "{prefix}%"') if part]
-        rows = await self._query(name, " and ".join(parts), ["chunk_id"], limit=MAX_RESULTS)
-        ids = {row["chunk_id"] for row in rows}
-        if len(rows) < MAX_RESULTS:
-            return ids
-        for character in CHARACTERS_OF_IDS:
-            ids |= await self._ids(name, clause, prefix + character)
+    async def _ids(self, name: str, clause: str = "") -> set[str]:
+        ids: set[str] = set()
+        async for page in self._id_pages(name, clause, "", ""):
+            ids |= page
         return ids
+
+    async def _id_pages(self, name: str, clause: str, after: str, up_to: str) -> AsyncIterator[set[str]]:
+        """A range that holds more than one answer may is halved at the middle of what came."""
+        lower = f"chunk_id > {identifier(after)}" if after else 'chunk_id > ""'
+        upper = f"chunk_id <= {identifier(up_to)}" if up_to else ""
+        expression = " and ".join(part for part in (clause, lower, upper) if part)
+        rows = await self._query(name, expression, ["chunk_id"], limit=MAX_RESULTS)
+        ids = {str(row["chunk_id"]) for row in rows}
+        if len(rows) < MAX_RESULTS:
+            yield ids
+            return
+        middle = sorted(ids)[(len(ids) - 1) // 2]
+        for first, last in ((after, middle), (middle, up_to)):
+            async for page in self._id_pages(name, clause, first, last):
+                yield page
 
     # -------------------------------------------------------------------------------------------- generations
     async def build_generation(self, space: EmbeddingSpace) -> Generation:
@@ -241,7 +254,7 @@ class MilvusIndex:
                 await self._write(right, generation.name, rows)
 
     async def generation_ids(self, generation: Generation) -> set[str]:
-        return await self._ids(generation.name, "", "")
+        return await self._ids(generation.name)
 
     async def trim_generation(self, generation: Generation, chunk_ids: Sequence[str]) -> None:
         """Delete rows whose chunks have gone while the generation was being filled."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
+from uuid import UUID
 
 import numpy as np
 from django.conf import settings
@@ -20,6 +22,15 @@ from retrieval.engine import Engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Chunk, Collection, Document
 from retrieval.ports import Embedder, Vectors
+from retrieval.services.index_compare import (
+    PIECE,
+    Piece,
+    differences,
+    existing_in,
+    history,
+    is_known_in_order,
+    note_in_order,
+)
 from retrieval.services.index_rows import embedding_text, index_rows, summary_chunk, with_summary
 from retrieval.services.write_lease import write_lease
 from retrieval.values import EmbeddingSpace, IndexRow
@@ -28,6 +39,7 @@ logger = logging.getLogger(__name__)
 MAINTENANCE = "index maintenance"  # the lease of whoever repairs, rebuilds or re-embeds
 MAINTENANCE_WAIT_S = 30.0
 WRITE_BATCH = 256  # chunks per write: every write ends with a flush, and every flush makes a segment
+IN_COLLECTION = "document__collection__embedding"
 SHOULD_BE_INDEXED = Q(indexed=True) | Q(document__status=Document.Status.READY)
 EVERY = Q()
 NEXT_VERSION = F("version") + 1
@@ -51,42 +63,79 @@ class SpaceRepair:
 
 
 async def index_repair() -> list[SpaceRepair]:
-    """Compare every embedding space with its Milvus collection, and repair it.
+    """Compare every embedding space with its Milvus collection, and repair it; where nothing can differ, count only.
 
     Raises IndexUnavailableError, also while another process repairs or rebuilds.
     """
     engine = get_engine()
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        repairs = [await space_repair(engine, space) for space in await spaces_in_use()]
+        repairs = [await _repair_if_needed(engine, space) for space in await spaces_in_use()]
     for repair in repairs:
         if not repair.in_order:
             logger.warning("Index repaired: %s", repair)
     return repairs
 
 
+async def _repair_if_needed(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
+    ready = Q(status=Document.Status.READY)
+    needed = await chunks_of(space).filter(SHOULD_BE_INDEXED).acount() + await _summaries(space, ready).acount()
+    if await is_known_in_order(engine.index, space, needed=needed):
+        return SpaceRepair(space=space, chunks=needed, missing=0, surplus=0)
+    return await space_repair(engine, space)
+
+
 async def space_repair(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
     """For holders of the maintenance lease. Raises IndexUnavailableError."""
-    # Read in this order, what an ingest writes or deletes meanwhile looks neither missing nor surplus.
-    ready = Q(status=Document.Status.READY)
-    expected = await ids_of(chunks_of(space).filter(SHOULD_BE_INDEXED)) | await summary_ids(space, ready)
-    found = await engine.index.chunk_ids(space)
-    known = await ids_of(chunks_of(space)) | await summary_ids(space)
-    missing, surplus = sorted((expected & known) - found), sorted(found - known)
-    await engine.index.delete_chunks(space, surplus)
-    written, problem = 0, ""
-    if missing:
-        # Should embedding fail now, the next round still knows what is missing.
-        try:
-            written = await _index_missing(engine, space, missing)
-        except EmbeddingUnavailableError as error:
-            problem = error.reason
-        # Results that were cached while rows were missing are not to be found any more.
+    begun_with = history()
+    known = missing = surplus = written = 0
+    problem = ""
+    read, existing = partial(_piece, space), partial(_existing, space)
+    async for piece in differences(engine.index, space, read=read, existing=existing):
+        known, missing, surplus = known + piece.known, missing + len(piece.missing), surplus + len(piece.surplus)
+        await engine.index.delete_chunks(space, piece.surplus)
+        if piece.missing and not problem:
+            # Should embedding fail now, the next round still knows what is missing.
+            try:
+                written += await _index_missing(engine, space, piece.missing)
+            except EmbeddingUnavailableError as error:
+                problem = error.reason
+    if missing:  # results that were cached while rows were missing are not to be found any more
         collections = Collection.objects.filter(embedding_model=space.model, embedding_dim=space.dim)
         await collections.aupdate(version=NEXT_VERSION)
-    await _flag(sorted(expected & found & known))
-    return SpaceRepair(
-        space=space, chunks=len(known), missing=len(missing), surplus=len(surplus), written=written, problem=problem
-    )
+    if not problem:
+        await _flag_ready(space)
+        await note_in_order(engine.index, space, begun_with=begun_with)
+    return SpaceRepair(space=space, chunks=known, missing=missing, surplus=surplus, written=written, problem=problem)
+
+
+async def _piece(space: EmbeddingSpace, after: str) -> Piece:
+    """Read along the primary key, other spaces' chunks too: a filter on them could make each piece sort all chunks."""
+    beyond = Q(pk__gt=UUID(after)) if after else Q()
+    columns = ("pk", "indexed", "document__status", f"{IN_COLLECTION}_model", f"{IN_COLLECTION}_dim")
+    chunks = Chunk.objects.filter(beyond).order_by("pk").values_list(*columns)[:PIECE]
+    needed: set[str] = set()
+    others: set[str] = set()
+    last, seen = "", 0
+    async for pk, indexed, status, model, dim in chunks:
+        last, seen = str(pk), seen + 1
+        if (model, dim) == (space.model, space.dim):
+            (needed if indexed or status == Document.Status.READY else others).add(last)
+    up_to = last if seen == PIECE else ""
+    within = beyond & Q(pk__lte=UUID(up_to)) if up_to else beyond
+    async for pk, status in _summaries(space, within).values_list("pk", "status"):
+        (needed if status == Document.Status.READY else others).add(str(pk))
+    return Piece(needed=needed, others=others, up_to=up_to)
+
+
+async def _existing(space: EmbeddingSpace, ids: Set[str]) -> Set[str]:
+    return await existing_in(chunks_of(space), ids) | await existing_in(_summaries(space), ids)
+
+
+async def _flag_ready(space: EmbeddingSpace) -> None:
+    """Chunks of documents that are ready are in the index; only where the flag does not say so already."""
+    behind = chunks_of(space).filter(indexed=False, document__status=Document.Status.READY)
+    if await behind.aexists():  # the usual case costs no write lock
+        await behind.aupdate(indexed=True)
 
 
 async def _index_missing(engine: Engine, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> int:
@@ -152,10 +201,15 @@ async def changed_since(space: EmbeddingSpace, moment: object) -> set[str]:
 
 async def summary_ids(space: EmbeddingSpace, condition: Q = EVERY) -> set[str]:
     """Row ids of the summaries, which are their documents' ids."""
-    documents = with_summary(Document.objects.filter(condition)).filter(
+    pks = _summaries(space, condition).order_by().values_list("pk", flat=True)
+    return {str(pk) async for pk in pks.aiterator(chunk_size=5000)}
+
+
+def _summaries(space: EmbeddingSpace, condition: Q = EVERY) -> QuerySet[Document]:
+    """Documents of the space that have a row of their own."""
+    return with_summary(Document.objects.filter(condition)).filter(
         collection__embedding_model=space.model, collection__embedding_dim=space.dim
     )
-    return {str(pk) async for pk in documents.order_by().values_list("pk", flat=True).aiterator(chunk_size=5000)}
 
 
 async def ids_of(chunks: QuerySet[Chunk]) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence, Set
 from datetime import timedelta
 
 from asgiref.sync import sync_to_async
@@ -23,6 +23,16 @@ from retrieval.memory_selectors import memory_enabled, spaces_of
 from retrieval.models import Memory
 from retrieval.ports import ChunkIndex, Embedder, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL
+from retrieval.services.index_compare import (
+    PIECE,
+    Difference,
+    Piece,
+    differences,
+    existing_in,
+    history,
+    is_known_in_order,
+    note_in_order,
+)
 from retrieval.services.memory import (
     memory_merge,
     memory_rewrite,
@@ -96,9 +106,8 @@ async def memory_rebuild() -> int:
                 logger.warning("The memory's index of %s was not rebuilt: %s", space.model, error.reason)
                 continue
             written += await _index_all(engine, embedder, await _ids(space))
-            there = await _index(engine).chunk_ids(space)
-            known = set(map(str, await _ids(space)))  # read last: what is written from now on is not in `there`
-            await _index(engine).delete_chunks(space, sorted(there - known))
+            async for piece in _differences(engine, space):
+                await _index(engine).delete_chunks(space, piece.surplus)
     return written
 
 
@@ -184,18 +193,34 @@ async def _index_all_in(engine: Engine, embedder: Embedder | None) -> int:
 
 
 async def _compare(engine: Engine, space: EmbeddingSpace) -> int:
-    """What is missing in a space's index is written, what is surplus deleted."""
-    found = await _index(engine).chunk_ids(space)
-    known = set(map(str, await _ids(space)))
-    await _index(engine).delete_chunks(space, sorted(found - known))
-    if not (missing := sorted(known - found)):
+    """What is missing in a space's index is written, what is surplus deleted; where nothing can differ, it counts."""
+    begun_with, embedder, written = history(), None, 0
+    if await is_known_in_order(_index(engine), space, needed=await _in(space).acount()):
         return 0
-    try:
-        embedder = await engine.models.embedder(space)
-        return await _index_all(engine, embedder, [uuid.UUID(one) for one in missing])
-    except EmbeddingUnavailableError as error:
-        logger.warning("%d memories are not in the index: %s", len(missing), error.reason)
-        return 0
+    async for piece in _differences(engine, space):
+        await _index(engine).delete_chunks(space, piece.surplus)
+        if not piece.missing:
+            continue
+        try:
+            embedder = embedder or await engine.models.embedder(space)
+            written += await _index_all(engine, embedder, [uuid.UUID(one) for one in piece.missing])
+        except EmbeddingUnavailableError as error:
+            logger.warning("Memories are not in the index, %d and perhaps more: %s", len(piece.missing), error.reason)
+            return written
+    await note_in_order(_index(engine), space, begun_with=begun_with)
+    return written
+
+
+def _differences(engine: Engine, space: EmbeddingSpace) -> AsyncIterator[Difference]:
+    async def read(after: str) -> Piece:
+        rows = _in(space).filter(pk__gt=uuid.UUID(after)) if after else _in(space)
+        ids = [str(pk) async for pk in rows.order_by("pk").values_list("pk", flat=True)[:PIECE]]
+        return Piece(needed=set(ids), others=set(), up_to=ids[-1] if len(ids) == PIECE else "")
+
+    async def existing(ids: Set[str]) -> Set[str]:
+        return await existing_in(_in(space), ids)
+
+    return differences(_index(engine), space, read=read, existing=existing)
 
 
 async def _index_all(engine: Engine, embedder: Embedder, memory_ids: Sequence[uuid.UUID]) -> int:
@@ -215,8 +240,11 @@ def _index(engine: Engine) -> ChunkIndex:
 
 
 async def _ids(space: EmbeddingSpace) -> list[uuid.UUID]:
-    rows = Memory.objects.filter(embedding_model=space.model, embedding_dim=space.dim)
-    return [pk async for pk in rows.values_list("pk", flat=True)]
+    return [pk async for pk in _in(space).values_list("pk", flat=True)]
+
+
+def _in(space: EmbeddingSpace) -> QuerySet[Memory]:
+    return Memory.objects.filter(embedding_model=space.model, embedding_dim=space.dim)
 
 
 def _text_of(memory: Memory) -> str:

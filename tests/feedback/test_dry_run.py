@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from io import StringIO
@@ -15,6 +16,7 @@ from django.db import OperationalError, connection
 from feedback.models import Evidence, QuestionVector, Rating, Revision
 from feedback.services.private_copy import private_copy
 from feedback.services.rounds import RoundOutcome, feedback_round
+from feedback.tasks import reindex_feedback
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory
 from tests.feedback.rated import answered, liked, passage, rate
@@ -125,3 +127,15 @@ def test_a_dry_run_whose_connection_is_lost_does_not_go_on_with_the_real_tables(
         connection.close()
         Rating.objects.all().delete()
     assert Rating.objects.count() == 2
+
+
+def test_a_round_in_a_web_process_leaves_its_garbage_collection_as_it_is(
+    chunk: Chunk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    liked(QUESTION, chunk, by=2)
+    changed: list[Any] = []
+    monkeypatch.setattr(gc, "set_threshold", lambda *numbers: changed.append(numbers))
+    feedback_round()
+    assert changed == []
+    reindex_feedback()
+    assert len(changed) == 2

@@ -189,6 +189,17 @@ async def test_a_killed_server_that_comes_back_elsewhere_is_found(tmp_path_facto
         server.stop()
 
 
+async def test_ids_come_in_pages_of_a_range_each_once(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.index.milvus.MAX_RESULTS", 3)
+    rows = sorted((row("x") for _ in range(10)), key=lambda one: one.chunk_id)
+    written = [one.chunk_id for one in rows]
+    await index.upsert(SPACE, rows)
+    pages = [page async for page in index.id_pages(SPACE, after=written[1], up_to=written[8])]
+    assert max(map(len, pages)) < 3
+    assert sorted(chunk_id for page in pages for chunk_id in page) == written[2:9]
+    assert await index.chunk_ids(SPACE) == set(written)
+
+
 async def test_a_writer_asks_before_every_write_whether_it_still_may(milvus_settings: MilvusSettings) -> None:
     class Right:
         asked = 0

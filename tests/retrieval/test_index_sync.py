@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from retrieval.engine import Engine, close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
-from retrieval.models import Chunk, Collection, Document
+from retrieval.models import Chunk, Collection, Document, IndexCheck
 from retrieval.ports import SearchRequest
 from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.selectors import scope_for_all
 from retrieval.services import index_rebuild as rebuild_module
+from retrieval.services import index_sync
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
 from retrieval.services.index_sync import MAINTENANCE, SpaceRepair, index_repair
 from retrieval.services.write_lease import write_lease
@@ -93,6 +97,49 @@ async def test_an_index_in_order_is_left_alone(engine: Engine) -> None:
     await library()
     await index_repair()
     assert await index_repair() == [SpaceRepair(space=LEXICAL, chunks=3, missing=0, surplus=0)]
+
+
+async def test_pieces_find_what_is_lost_and_what_strayed_in_also_at_the_ends(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("retrieval.services.index_sync.PIECE", 2)
+    await library(chunks=7)
+    [repair] = await index_repair()
+    assert (repair.chunks, repair.written) == (7, 7)
+    lost = sorted(await chunk_ids())
+    await engine.index.delete_chunks(LEXICAL, [lost[0], lost[3], lost[6]])
+    strays = ["0" * 36, "no-uuid", str(uuid.UUID(lost[3])).upper() + "X", "f" * 36]
+    await engine.index.upsert(LEXICAL, [row("stray", chunk_id=one, dim_of=LEXICAL) for one in strays])
+    [repair] = await index_repair()
+    assert (repair.chunks, repair.missing, repair.surplus, repair.written) == (7, 3, 4, 3)
+    assert await engine.index.chunk_ids(LEXICAL) == set(lost)
+
+
+async def test_only_counts_are_compared_where_nothing_can_have_been_lost(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await library()
+    await index_repair()
+    read: list[str] = []
+    monkeypatch.setattr("retrieval.services.index_sync._piece", noting(read))
+    assert (await index_repair())[0].in_order and read == []
+    await engine.index.delete_chunks(LEXICAL, sorted(await chunk_ids())[:1])  # the counts differ
+    assert (await index_repair())[0].missing == 1
+    assert len(read) == 1
+    await IndexCheck.objects.aupdate(history="of a server that was killed since")
+    assert (await index_repair())[0].in_order
+    await IndexCheck.objects.aupdate(checked_at=timezone.now() - timedelta(days=8))
+    await index_repair()
+    assert len(read) == 3
+
+
+def noting(read: list[str]) -> Any:
+    async def piece(space: EmbeddingSpace, after: str) -> Any:
+        read.append(after)
+        return await original(space, after)
+
+    original = index_sync._piece
+    return piece
 
 
 async def test_a_flag_that_promises_too_much_is_kept_by_writing_the_chunk(engine: Engine) -> None:

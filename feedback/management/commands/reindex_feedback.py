@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from feedback.services.rounds import RoundOutcome, feedback_round
+from feedback.services.rounds import RoundOutcome, feedback_round, rare_collections
 from ragsite.errors import AppError
 
 SAID = {
@@ -31,7 +31,8 @@ class Command(BaseCommand):
         if options["json"]:
             logging.disable(logging.WARNING)
         try:
-            outcome = feedback_round(dry_run=options["dry_run"])
+            with rare_collections():
+                outcome = feedback_round(dry_run=options["dry_run"])
         except AppError as error:
             raise CommandError(str(error)) from error
         if options["json"]:

@@ -154,7 +154,7 @@ async def test_worker_whose_job_was_taken_over_stops_where_it_is(
 ) -> None:
     document = await add()
     get_engine()  # keeps its settings
-    rag_settings(ingest={"lease_s": 0.15})
+    rag_settings(ingest={"lease_s": 1.0})
 
     async def taken_over(call: int) -> None:
         await IngestJob.objects.aupdate(lease_token=uuid.uuid4(), holder="other")

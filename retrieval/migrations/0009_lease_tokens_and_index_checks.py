@@ -16,6 +16,24 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.CreateModel(
+            name="IndexCheck",
+            fields=[
+                (
+                    "space",
+                    models.CharField(
+                        help_text="Its name in Milvus.", max_length=255, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "history",
+                    models.CharField(
+                        help_text="Of Milvus' data: another one after what may have cost rows.", max_length=255
+                    ),
+                ),
+                ("checked_at", models.DateTimeField()),
+            ],
+        ),
         migrations.AddField(model_name="ingestjob", **TOKEN),
         migrations.AddField(model_name="writelease", **TOKEN),
         migrations.RenameField(model_name="writelease", old_name="expires_at", new_name="lease_expires_at"),
