@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from retrieval.markdown import is_row, row_cells
+
 _MARKER = re.compile(r"\[\d{1,3}\]")
 _TEXT = ("text", "code_inline")
 _MIN_CELL = 3  # letters of a table cell that is looked for
@@ -22,8 +24,8 @@ def needles(sentences: Iterable[str]) -> list[tuple[str, bool]]:
     found = []
     for sentence in sentences:
         plain = _MARKER.sub("", sentence)
-        if plain.lstrip().startswith("|"):
-            found += [(cell, True) for cell in map(_squeezed, plain.split("|")) if len(cell) >= _MIN_CELL]
+        if is_row(plain):
+            found += [(cell, True) for cell in map(_squeezed, row_cells(plain)) if len(cell) >= _MIN_CELL]
         elif squeezed := _squeezed(plain):
             found.append((squeezed, False))
     return found

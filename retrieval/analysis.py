@@ -27,6 +27,7 @@ from retrieval.stop_words import BY_LANGUAGE, CHINESE, ENGLISH
 
 MAX_TERM_CHARS = 64
 MAX_CODE_PARTS = 12
+MAX_HAN_RUN = 400  # characters without a mark between them that are segmented at once
 CACHED_CHARS, CACHED_TEXTS = 600, 4096  # sentences, not documents
 CACHED_WORDS = 30_000
 PASSAGE_CHARS, CACHED_PASSAGES = 8_000, 128  # chunks: a few MiB in all
@@ -113,14 +114,20 @@ def warm_up() -> None:
 
 # ------------------------------------------------------------------------------------------------ East Asian
 def _chinese_words(run: str) -> list[str]:
-    return [word for word in _segmenter().lcut(run) if word not in CHINESE]
+    return [word for part in _parts(run) for word in _segmenter().lcut(part) if word not in CHINESE]
 
 
 def _chinese_index_terms(run: str) -> Iterator[str]:
     """Words, the words within long words, and bigrams: a query's word is met however the text was cut."""
-    yield from (word for word in _segmenter().lcut_for_search(run) if word not in CHINESE)
+    for part in _parts(run):
+        yield from (word for word in _segmenter().lcut_for_search(part) if word not in CHINESE)
     if len(run) > 1:
         yield from (pair for pair in _bigrams(run) if pair[0] not in CHINESE and pair[1] not in CHINESE)
+
+
+def _parts(run: str) -> Iterator[str]:
+    """The segmenter takes quadratic time; Chinese that means something has punctuation long before."""
+    return (run[start : start + MAX_HAN_RUN] for start in range(0, len(run), MAX_HAN_RUN))
 
 
 def _bigram_terms(run: str, *, whole: bool) -> Iterator[str]:

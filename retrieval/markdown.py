@@ -33,7 +33,7 @@ _ANCHOR = re.compile(r"\{#[^{}\s]*\}\Z")
 _CELL_END = re.compile(r"(?<!\\)\|")
 # Wider than Markdown's own: "•" and "3、" are what people and models write.
 _LIST_SIGN = re.compile(r"(?:[-*•+]|\d{1,3}[.)、])\s+")
-_SIGNS = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)]|>|#{1,6})\s+)+")
+_SIGNS = re.compile(r"\s*(?:(?:[-*•+]|\d{1,3}[.)、]|>|#{1,6})\s+)+")
 _MARKUP = frozenset("\\`*_[]<>&!{}")
 _EMPHASIS = re.compile(r"\*\*|__|`")
 

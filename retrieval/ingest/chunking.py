@@ -158,9 +158,11 @@ class Chunker:
             if held is None:
                 held = section
             elif held.bare:
-                held = _Section(section.path, held.spans + section.spans, section.bare)
+                held.spans.extend(section.spans)  # in place: a file may hold nothing but headings
+                held = _Section(section.path, held.spans, section.bare)
             elif min(held.tokens, section.tokens) < small and held.tokens + section.tokens <= self._limit:
-                held = _Section(_common(held.path, section.path), held.spans + section.spans, bare=False)
+                held.spans.extend(section.spans)
+                held = _Section(_common(held.path, section.path), held.spans, bare=False)
             else:
                 yield held
                 held = section

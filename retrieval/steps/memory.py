@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsite.errors import AppError
+from retrieval.markdown import leading_signs, without_emphasis
 from retrieval.sentences import split_sentences
 from retrieval.steps.answer_language import NAMES, Language
 from retrieval.steps.no_answer import reads_as_refusal
@@ -26,8 +27,6 @@ from retrieval.values import Answer, Exchange, Question, RememberedFact
 NOTHING = "-"
 MEMORY_TOKENS = 600  # of all quoted facts together
 _MARKED = re.compile(r"(?<![ \t])[ \t]*(?:\[\d{1,3}\])+")
-_LIST_ITEM = re.compile(r"^(?:[-*•+]|\d{1,3}[.)、])\s+")
-_EMPHASIS = re.compile(r"\*\*|__|`|^#{1,6}\s+")
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instructions?|rules?|prompts?|messages?|above|previous)\b"
     r"|\bsystem prompt\b|\byou are now\b|\bfrom now on\b|\b(?:always|never) (?:answer|reply|respond)\b"
@@ -136,7 +135,8 @@ def cited_statement(text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    return " ".join(_EMPHASIS.sub("", _LIST_ITEM.sub("", _MARKED.sub("", line).strip())).split())
+    text = _MARKED.sub("", line)
+    return " ".join(without_emphasis(text[leading_signs(text) :]).split())
 
 
 def quote_memories(facts: Sequence[RememberedFact], *, tokens: int = MEMORY_TOKENS) -> str:

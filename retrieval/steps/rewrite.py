@@ -26,7 +26,7 @@ _FILLER = re.compile(
     r"|(?:麻烦|麻煩)(?:你|您)?|告诉我|告訴我|谢谢|謝謝|一下)",
     re.IGNORECASE,
 )
-_EDGE = re.compile(r"^[\s,.!?;:，。！？；：、]+|[\s,.!?;:，。！？；：、]+$")
+_EDGES = " ,.!?;:，。！？；：、"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Hyde:
 
 def without_filler(text: str) -> str:
     """The question without politeness and lead-in words; the question itself when nothing would be left."""
-    kept = _EDGE.sub("", " ".join(_FILLER.sub(" ", text).split()))
+    kept = " ".join(_FILLER.sub(" ", text).split()).strip(_EDGES)
     return kept or text.strip()
 
 
@@ -120,7 +120,7 @@ def distinct(texts: list[str], *, other_than: str) -> list[str]:
 
 
 def _key(text: str) -> str:
-    return _EDGE.sub("", " ".join(text.split())).casefold()
+    return " ".join(text.split()).strip(_EDGES).casefold()
 
 
 def _enabled(asked: bool | None, default: bool) -> bool:

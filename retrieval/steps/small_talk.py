@@ -25,7 +25,7 @@ _BESIDE = re.compile(
     r"|好[的啊]?|嗯|明白了?|知道了|了解了?|收到|各位|老师",
     re.IGNORECASE,
 )
-_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_EDGES = re.compile(r"^[\W_]+|(?<![\W_])[\W_]+$")
 MAX_CHARS = 60
 
 Kind = Literal["small_talk", "thanks"]

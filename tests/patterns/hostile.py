@@ -14,6 +14,7 @@ FIXED = (
     "\n\n", "\u3000", "1", "1.", "1,", "a", "A", "Aa ", "a.", "a-", "a'", ", ", '"', "'", "`", "*", "_a", "#", "# ",
     "> ", "- ", "\\", "&", "中", "。", "《", "中a1 ", "第一", "é", "```",
 )  # fmt: skip
+LEAD = "z\x01"  # so that what is anchored at the beginning does not take the whole text
 TAILS = ("", "\x01", "\nz!")
 _ALPHABET = (*"a1 -A_z0.,:;|<>[](){}#*`'\"\n\t!?/\\&=~+@%$^", *"中。《é\u3000ÿ", "\x02")
 _CATEGORIES = {
@@ -34,7 +35,7 @@ def seeds(pattern: str | bytes, flags: int) -> Iterator[tuple[str, str]]:
     found = dict.fromkeys(("", fixed) for fixed in FIXED)
     own = list(dict.fromkeys(_repeats(tree, "")))
     for prefix, pump in own:
-        found |= dict.fromkeys([("", pump), (prefix, pump), ("", prefix + pump), ("", prefix)])
+        found |= dict.fromkeys([("", pump), (LEAD, pump), (prefix, pump), ("", prefix + pump), ("", prefix)])
     return (seed for seed in found if seed[1])
 
 

@@ -20,9 +20,9 @@ LENGTHS = (10_000, 20_000)
 FIRST_LOOK = 1_200
 LOOK_CLOSER_S = 0.0004  # at the first look, by the wall clock
 TOO_LITTLE_S = 0.03  # for 20 kB: not judged
-STOP_S = 1.5  # for all first looks at a pattern together, and for each closer one
+STOP_S = 1.0  # for all first looks at a pattern together, and for each closer one
 MOST = 3.0  # 2 is linear, 4 quadratic
-REPEATS = 3
+REPEATS = 2
 BOUNDED_MOST_S = 0.05  # for a text as long as the pattern ever meets
 
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.steps.claims import claims_of
@@ -38,6 +38,7 @@ def test_what_states_nothing_is_no_claim(text: str) -> None:
     assert read(text) == []
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab. 。[1]2\n-|#*`", max_size=60))
 def test_places_are_in_order_and_inside_the_answer(answer: str) -> None:
     claims = claims_of(answer)

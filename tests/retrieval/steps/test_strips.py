@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.steps.strips import recompose, split_strips
@@ -52,6 +52,7 @@ def test_headings_alone_are_kept() -> None:
     assert strips("# Rules\n\n## Loans") == ["# Rules", "## Loans"]
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab.。 #|-`\n1", max_size=80))
 def test_all_strips_together_hold_all_but_white_space(text: str) -> None:
     whole, places = recompose(text, split_strips(text))
