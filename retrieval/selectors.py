@@ -68,9 +68,10 @@ def collection_list(*, user: User) -> QuerySet[Collection]:
 def collection_get(*, user: User, name: str) -> Collection:
     """The visible collection of this address, as `collection_list` gives it. Raises CollectionNotFoundError."""
     found = collection_find(user=user, name=name)
-    if found is None:
+    collection = collection_list(user=user).filter(pk=found.pk).first() if found else None
+    if collection is None:
         raise CollectionNotFoundError(fields={"collection": [name]})
-    return collection_list(user=user).get(pk=found.pk)
+    return collection
 
 
 def collection_find(*, user: User, name: str) -> Collection | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
+from django.db import Error
 
 from ragsite.leases import Lease, LeaseLostError, hold, run_out
 from retrieval.errors import IndexUnavailableError
@@ -17,6 +19,7 @@ from retrieval.models import WriteLease
 LEASE_S = 30.0
 WAIT_S = 180.0  # longer than the longest write, shorter than anybody's patience
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
+logger = logging.getLogger(__name__)
 
 
 @contextlib.asynccontextmanager
@@ -33,7 +36,10 @@ async def write_lease(space_key: str, *, lease_s: float = LEASE_S, wait_s: float
     except LeaseLostError as error:
         raise IndexUnavailableError("Another process writes to the search index by now; try again shortly.") from error
     finally:
-        await asyncio.shield(sync_to_async(lease_release)(lease))
+        try:
+            await asyncio.shield(sync_to_async(lease_release)(lease))
+        except Error as error:  # what was written is written; the next writer waits until it has run out
+            logger.warning("%r could not be given back: %s", lease, error)
 
 
 async def _acquire(lease: Lease, *, wait_s: float) -> None:
