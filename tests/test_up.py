@@ -120,7 +120,7 @@ def test_every_dependency_is_told(site: Site) -> None:
     states = {name: told["state"] for name, told in json.loads(body)["dependencies"].items()}
     assert (status, states) == (
         200,
-        {"database": "ok", "milvus": "ok", "ollama": "offline", "broker": "ok", "channel_layer": "ok"},
+        {"database": "ok", "milvus": "ok", "ollama": "offline", "broker": "ok", "storage": "ok", "channel_layer": "ok"},
     )
 
 

@@ -19,7 +19,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 
 # A temporary table can't refer to one that is not; the rows are copies, so that all they refer to is there.
-REFERENCE = re.compile(r'\s+REFERENCES\s+"\w+"\s*\("\w+"\)(\s+DEFERRABLE\s+INITIALLY\s+DEFERRED)?', re.IGNORECASE)
+REFERENCE = re.compile(r'\bREFERENCES "\w+" ?\("\w+"\)( DEFERRABLE INITIALLY DEFERRED)?', re.IGNORECASE)
 
 
 @contextmanager
@@ -96,11 +96,12 @@ def _only_on(session: Any) -> Callable[..., Any]:
 @contextmanager
 def _no_write_lock() -> Iterator[None]:
     """SQLite's transactions take the lock of the one writer at their begin (BEGIN IMMEDIATE); these write nothing."""
-    mode = getattr(connection, "transaction_mode", None)
-    if connection.vendor == "sqlite":
-        connection.transaction_mode = None
+    if connection.vendor != "sqlite":
+        yield
+        return
+    sqlite: Any = connection
+    mode, sqlite.transaction_mode = sqlite.transaction_mode, None
     try:
         yield
     finally:
-        if connection.vendor == "sqlite":
-            connection.transaction_mode = mode
+        sqlite.transaction_mode = mode

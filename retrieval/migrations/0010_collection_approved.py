@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0009_leases_with_a_token'),
+        ('retrieval', '0009_lease_tokens_and_index_checks'),
     ]
 
     operations = [

@@ -48,7 +48,7 @@ def test_json_is_the_chat_response_object(scripted: ScriptedWorkflow) -> None:
 
 
 def test_unknown_collection_is_one_sentence(scripted: ScriptedWorkflow) -> None:
-    with pytest.raises(CommandError, match="no such collection"):
+    with pytest.raises(CommandError, match="There is no collection nowhere"):
         _ask("How many books?", "--collection", "nowhere")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import transaction
 from django.utils import timezone
 
 from chat.models import Message
@@ -23,6 +24,13 @@ def _silent_runs(limits: Any) -> None:
     limits(save_every_s=3600)
 
 
+def _mark_silent(message_id: str) -> int:
+    """In one transaction, so that no sign of life comes between."""
+    with transaction.atomic():
+        Message.objects.filter(pk=message_id).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+        return answers_mark_interrupted(pk=message_id)
+
+
 async def _silence(message_id: str, *, for_s: float = 1) -> None:
     """As if its process had been stopped for so long, counted from the moment its lease ran out."""
     silent_since = timezone.now() - timedelta(seconds=for_s)
@@ -30,8 +38,7 @@ async def _silence(message_id: str, *, for_s: float = 1) -> None:
 
 
 async def _taken_for_dead(message_id: str) -> None:
-    await _silence(message_id)
-    assert await sync_to_async(answers_mark_interrupted)(pk=message_id) == 1
+    assert await sync_to_async(_mark_silent)(message_id) == 1
 
 
 def _is(message_id: str, status: str) -> Any:

@@ -360,7 +360,7 @@ def test_golden_questions_are_imported_and_exported(staff: Client) -> None:
 def test_a_wrong_import_names_its_lines(staff: Client) -> None:
     response = staff.post(url("feedback_golden_import"), {"file": SimpleUploadedFile("a.jsonl", b"{}\nx")})
     assert response.status_code == 400
-    assert "line 2: This is not a JSON object." in response.content.decode()
+    assert "line 2: This is not a JSON object that can be read." in response.content.decode()
 
 
 def test_a_reviewed_answer_becomes_a_golden_question(staff: Client, admin_user: User) -> None:
