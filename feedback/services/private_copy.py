@@ -96,11 +96,12 @@ def _only_on(session: Any) -> Callable[..., Any]:
 @contextmanager
 def _no_write_lock() -> Iterator[None]:
     """SQLite's transactions take the lock of the one writer at their begin (BEGIN IMMEDIATE); these write nothing."""
-    mode = getattr(connection, "transaction_mode", None)
-    if connection.vendor == "sqlite":
-        connection.transaction_mode = None
+    if connection.vendor != "sqlite":
+        yield
+        return
+    sqlite: Any = connection
+    mode, sqlite.transaction_mode = sqlite.transaction_mode, None
     try:
         yield
     finally:
-        if connection.vendor == "sqlite":
-            connection.transaction_mode = mode
+        sqlite.transaction_mode = mode

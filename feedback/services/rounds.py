@@ -106,7 +106,7 @@ def _dry_run(by: User | None, begun: float) -> RoundOutcome:
         return replace(BUSY, dry_run=True)
     with private_copy():
         outcome = _round(_nothing, by)
-    if not Revision.objects.filter(pk=outcome.revision).exists():
+    if outcome.revision and not Revision.objects.filter(pk=outcome.revision).exists():
         outcome = replace(outcome, revision=None, number=None)
     return replace(outcome, dry_run=True, duration_ms=_ms_since(begun))
 
