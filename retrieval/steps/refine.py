@@ -6,6 +6,7 @@ as the corrective action).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -57,8 +58,8 @@ class Refine:
         async with run.trace.step("refine") as step:
             step.summary = f"round {number}: {PURPOSE[stage]}"
             step.detail |= {"stage": stage, "missing": missing}
-            queries = with_missing(queries, missing)
-            if stage == "wide" and (added := self._broader(question, queries)):
+            queries = await asyncio.to_thread(with_missing, queries, missing)
+            if stage == "wide" and (added := await asyncio.to_thread(self._broader, question, queries)):
                 queries = (*queries, *added)
                 step.detail["broader"] = [query.text for query in added]
         if stage == "web":
