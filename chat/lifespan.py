@@ -23,7 +23,7 @@ from retrieval.engine import close_engine, warm_up
 
 logger = logging.getLogger(__name__)
 
-STOP_S = 4.0  # from the signal to the end of the process, whatever a step, a socket or a thread does
+STOP_S = 3.3  # from the signal to the end of the process, whatever a step, a socket or a thread does
 CLOSE_TIMEOUT_S = 1.0
 REST_S = 0.5  # that the interpreter gets to end when everything is stored and closed
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)

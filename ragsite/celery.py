@@ -17,7 +17,7 @@ from retrieval.die_with_parent import die_with_parent
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 
 file_broker.register()
-STOP_S = 3.0  # from the signal to the end of the worker, whatever its tasks do
+STOP_S = 2.8  # from the signal to the end of the worker, whatever its tasks do
 EMPTY_S = 0.7  # for which its pool has been empty when it ends; Celery may wait seconds more for threads of its own
 
 app = Celery("ragsite")

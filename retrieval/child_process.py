@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 LOG_MAX_BYTES = 5 * 1024 * 1024
-GROUPS_GONE_S = 1.0  # that killed grandchildren get to disappear
+GROUPS_GONE_S = 0.3  # that killed grandchildren get to disappear
 _LAUNCHER = Path(__file__).with_name("die_with_parent.py")
 
 

@@ -5,6 +5,7 @@ Source: seed 001, `grade_relevance`. Without a model, an answer passes that cite
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from retrieval.steps.answer_language import Language
@@ -57,9 +58,11 @@ class GradeAnswer:
         settings = self.tools.settings
         length = settings.rerank.snippet_length
         cited = [source for source in answer.sources if source.cited]
-        passages = "\n\n".join(
-            quote_passage(source.marker, source.chunk, best_window(source.chunk.text, standalone, length), language)
-            for source in cited
+        passages = await asyncio.to_thread(
+            lambda: "\n\n".join(
+                quote_passage(source.marker, source.chunk, best_window(source.chunk.text, standalone, length), language)
+                for source in cited
+            )
         )
         grade = await self.tools.complete(
             "fast",

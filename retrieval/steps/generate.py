@@ -151,7 +151,10 @@ class Generate:
             step.degrade(failure)
         if not writer.text:
             most = self.tools.settings.corrective.extractive_sentences
-            for piece in extractive_answer(standalone, sources, language=language, sentences=most):
+            pieces = await asyncio.to_thread(
+                lambda: list(extractive_answer(standalone, sources, language=language, sentences=most))
+            )
+            for piece in pieces:
                 await writer.write(piece)
             await writer.finish()
             model, failure = None, ""

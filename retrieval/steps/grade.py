@@ -17,10 +17,9 @@ from retrieval.errors import ModelError
 from retrieval.grader import Grading
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grading import grade_passages
-from retrieval.steps.judge import rerank
-from retrieval.steps.quoting import one_line, quote_passage
+from retrieval.steps.judge import quote_pool, rerank
+from retrieval.steps.quoting import one_line
 from retrieval.steps.schemas import DocumentVerdict
-from retrieval.steps.snippet import best_window
 from retrieval.steps.step import Deadline
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import StepRecord, queue_model_call
@@ -146,13 +145,15 @@ class Grade:
 
     async def _verdict(self, question: str, document: ScoredChunk, language: Language) -> DocumentGrade:
         numbers = self.tools.settings.grade
-        text = best_window(document.chunk.text, question, numbers.snippet_length)
+        passages = await asyncio.to_thread(
+            quote_pool, question, [document], length=numbers.snippet_length, language=language
+        )
         verdict = await self.tools.complete(
             "fast",
             numbers.prompt,
             DocumentVerdict,
             language=language,
-            passages=quote_passage(1, document.chunk, text, language),
+            passages=passages,
             question=one_line(question),
         )
         return DocumentGrade(

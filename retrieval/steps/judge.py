@@ -132,9 +132,9 @@ class Judge:
         if reranker is None:
             return None
         length = self.tools.settings.rerank.snippet_length
-        texts = [
-            f"{label(candidate.chunk)}\n{best_window(candidate.chunk.text, question, length)}" for candidate in pool
-        ]
+        texts = await asyncio.to_thread(
+            lambda: [f"{label(one.chunk)}\n{best_window(one.chunk.text, question, length)}" for one in pool]
+        )
         work: Coroutine[Any, Any, list[float] | None] = reranker.rerank(question, texts)
         limit_s = run.deadline.limit(self.tools.settings.rerank.timeout_s)
         scores = await attempt(step, work, fallback=lambda: None, timeout_s=limit_s)

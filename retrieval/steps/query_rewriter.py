@@ -5,6 +5,7 @@ Source: seed 004, tool 1 (key concepts, no chat, the same language) and node 1 (
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ class QueryRewriter:
             if query and is_among(query, tried):
                 step.degrade("the model gave a query that was tried before")
                 query = ""
-            query = query or without_chat(draft, tried)
+            query = query or await asyncio.to_thread(without_chat, draft, tried)
             step.detail |= {"queries": [query] if query else [], "tried": list(tried), "missing": missing}
             step.summary = f"“{draft}” → “{query}”" if query else "no other words are left to try"
             await run.trace.sink.tool_called("query_rewriter", step.summary, step)

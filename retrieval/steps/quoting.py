@@ -100,7 +100,7 @@ def quote_history(history: Sequence[HistoryMessage], *, messages: int, tokens: i
     left = tokens
     for message in reversed(history[-messages:] if messages else ()):
         speaker = "User" if message.role == "user" else "Assistant"
-        line = f"{speaker}: {one_line(message.text)[:MESSAGE_CHARS]}"
+        line = f"{speaker}: {one_line(message.text[: 4 * MESSAGE_CHARS])[:MESSAGE_CHARS]}"
         left -= estimate_tokens(line)
         if left < 0:
             break

@@ -6,6 +6,7 @@ as the corrective action).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -57,14 +58,14 @@ class Refine:
         async with run.trace.step("refine") as step:
             step.summary = f"round {number}: {PURPOSE[stage]}"
             step.detail |= {"stage": stage, "missing": missing}
-            queries = with_missing(queries, missing)
-            if stage == "wide" and (added := self._broader(question, queries)):
-                queries = (*queries, *added)
+            asked = await asyncio.to_thread(with_missing, queries, missing)
+            if stage == "wide" and (added := await asyncio.to_thread(self._broader, question, asked)):
+                asked = (*asked, *added)
                 step.detail["broader"] = [query.text for query in added]
         if stage == "web":
             web = WebSearch(self.tools)
-            return await web.search(question, queries[0].text, run=run, language=language, use_model=use_model)
-        request = self._request(question, queries, filters, stage)
+            return await web.search(question, asked[0].text, run=run, language=language, use_model=use_model)
+        request = self._request(question, asked, filters, stage)
         return await Retrieve(self.tools).retrieve(request, run=run, purpose=f"{PURPOSE[stage]}: ")
 
     def _broader(self, question: Question, queries: Sequence[Query]) -> tuple[Query, ...]:

@@ -77,7 +77,8 @@ async def attempt(
     """The result of `work`, or of `fallback` with the reason in the step's entry.
 
     Falls back on a ModelError, when `timeout_s` is over, and (as skipped, not degraded) when the first search was good.
-    Cancelling the caller cancels `work`, which closes the model's connection.
+    Cancelling the caller cancels `work`, which closes the model's connection. `fallback` runs in a thread: what rules
+    make of a long question may take a while.
     """
     try:
         return await _race(work, timeout_s=timeout_s, first_search=first_search)
@@ -87,7 +88,7 @@ async def attempt(
         step.degrade(error.reason)
     except TimeoutError:
         step.degrade(f"no result within {timeout_s:.1f} s")
-    return fallback()
+    return await asyncio.to_thread(fallback)
 
 
 async def _race(work: Coroutine[Any, Any, T], *, timeout_s: float, first_search: FirstSearch | None) -> T:

@@ -6,6 +6,7 @@ one call gives both and a round less stands before the answer.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +58,7 @@ class ChooseStrategy:
     ) -> Plan:
         """`draft`: the question made self-contained without a model. Without a model, by what the question asks for."""
         async with run.trace.step("route") as step:
-            by_rule = Plan(route=route_by_rule(draft, available), standalone=draft)
+            by_rule = Plan(route=await asyncio.to_thread(route_by_rule, draft, available), standalone=draft)
             plan = await attempt(
                 step,
                 self._ask_model(question, draft, memories, available, language),

@@ -14,10 +14,9 @@ from pydantic import BaseModel, Field
 
 from retrieval.steps.answer_language import Language
 from retrieval.steps.grading import grade_passages
-from retrieval.steps.judge import Assessment, rerank
+from retrieval.steps.judge import Assessment, quote_pool, rerank
 from retrieval.steps.query_rewriter import without_chat
-from retrieval.steps.quoting import one_line, quote_passage
-from retrieval.steps.snippet import best_window
+from retrieval.steps.quoting import one_line
 from retrieval.steps.step import attempt
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.values import ScoredChunk
@@ -76,7 +75,7 @@ class RelevanceEvaluator:
 
         `listed`, `semantic`: what the trained grader looks at, see `grade_passages`.
         """
-        asked = without_chat(question, ()) or question  # "help me find" stands in no document
+        asked = await asyncio.to_thread(without_chat, question, ()) or question  # "help me find" stands in no document
         grading = await asyncio.to_thread(grade_passages, asked, candidates, listed=listed, semantic=semantic)
         ranked = rerank(candidates, grading.passages, boost_share=self.tools.settings.rerank.boost_share)
         async with run.trace.step("assess") as step:
@@ -104,10 +103,7 @@ class RelevanceEvaluator:
         self, question: str, shown: Sequence[ScoredChunk], language: Language
     ) -> SufficiencyVerdict | None:
         length = self.tools.settings.rerank.snippet_length
-        passages = "\n\n".join(
-            quote_passage(number, one.chunk, best_window(one.chunk.text, question, length), language)
-            for number, one in enumerate(shown, start=1)
-        )
+        passages = await asyncio.to_thread(quote_pool, question, shown, length=length, language=language)
         prompt = self.tools.settings.react.evaluate_prompt
         return await self.tools.complete(
             "fast", prompt, SufficiencyVerdict, language=language, passages=passages, question=one_line(question)

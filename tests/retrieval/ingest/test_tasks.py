@@ -75,7 +75,9 @@ def test_migration_makes_the_periodic_task() -> None:
     assert (periodic.interval.every, periodic.interval.period, periodic.enabled) == (30, "seconds", True)
 
 
-def test_task_that_a_stopping_worker_breaks_off_is_queued_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_that_a_stopping_worker_breaks_off_is_queued_again(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def broken_off() -> list[Any]:
         raise asyncio.CancelledError
 
