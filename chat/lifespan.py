@@ -13,7 +13,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error as DatabaseError
 
 from chat.events import close_event_log
 from chat.runs import runs_interrupt, runs_shut_down

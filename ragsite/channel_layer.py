@@ -70,6 +70,9 @@ class LastingRedisChannelLayer(RedisChannelLayer):
                     logger.warning("a channel waits for Redis: %s", error)
                 failing = True
                 await asyncio.sleep(RECEIVE_AGAIN_S)
+            except asyncio.CancelledError:
+                self.receive_buffer.pop(channel, None)  # nobody will look into it again
+                raise
 
     async def _try(self, call: Any) -> bool:
         try:

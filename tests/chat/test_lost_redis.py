@@ -199,3 +199,17 @@ async def test_answer_goes_on_while_redis_is_away_and_its_reader_gets_the_end(
     rest = await tab.until("done", "error")
     assert (rest[-1]["type"], rest[-1]["answer"]) == ("done", TEXT)
     await asyncio.to_thread(site.start)
+
+
+async def test_other_channels_hear_while_an_answer_listens_for_its_stop(
+    site: Server, api: Api, workflow: ScriptedWorkflow
+) -> None:
+    """The layer receives for one kind of channel at a time: a kind of its own for runs made everybody wait."""
+    workflow.hold(1)
+    await api.begin()
+    layer = get_channel_layer()
+    await asyncio.sleep(0.2)  # the run's listener waits first
+    channel = await layer.new_channel()
+    await layer.send(channel, {"type": "anything"})
+    assert await asyncio.wait_for(layer.receive(channel), 10) == {"type": "anything"}
+    workflow.go_on()
