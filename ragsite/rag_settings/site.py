@@ -13,7 +13,7 @@ class LimitSettings:
     questions_per_minute: int = 30  # per user
     answers_at_once: int = 2  # per user
     heartbeat_s: float = 15.0  # a silent stream sends a comment at least this often
-    save_every_s: float = 1.0  # partial answers are stored at least this often
+    save_every_s: float = 0.6  # an answer being written is stored this often: a kill costs its last second at most
     stale_after_s: float = 10.0  # an answer without a sign of life for this long was interrupted
     event_log_ttl_s: int = 900  # how long a finished answer's events can be replayed
     event_log_answers: int = 500  # finished answers whose events one process keeps
