@@ -23,7 +23,7 @@ class LimitSettings:
     login_failures_per_address: int = 30  # wrong passwords per address, over all usernames, within the window
     login_failures_per_account: int = 20  # wrong passwords per username, over all unknown addresses, within the window
     login_window_s: int = 300  # over which failed logins are counted
-    signups_per_hour: int = 100  # new accounts per address
+    signups_per_hour: int = 300  # new accounts per address
     tokens_per_user: int = 50  # API tokens; above, the one that was used least recently gives way
 
     def __post_init__(self) -> None:
