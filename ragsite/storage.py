@@ -20,7 +20,7 @@ POSTGRES_DISK_FULL = "53100"  # SQLSTATE
 
 def free_mib() -> float:
     """What is left on the disk of the data, or of the uploads where that is another one."""
-    return min((shutil.disk_usage(folder).free for folder in _folders()), default=0) / MIB
+    return min(shutil.disk_usage(folder).free for folder in _folders()) / MIB
 
 
 def is_full(*, room_mib: float = 0.0) -> bool:
@@ -54,6 +54,6 @@ def _database_is_full(error: DatabaseError) -> bool:
 
 
 def _folders() -> Iterator[Path]:
+    """What is not made yet will be made in the nearest folder above it."""
     for folder in (Path(settings.DATA_DIR), Path(settings.MEDIA_ROOT)):
-        if folder.exists():
-            yield folder
+        yield next(place for place in (folder, *folder.parents) if place.exists())

@@ -150,7 +150,7 @@ def drop_connections(transactional_db: None) -> Iterator[Callable[[], None]]:
     if connection.vendor != "postgresql":
         pytest.skip("DATABASE_URL names no PostgreSQL")
     asked = connection.get_connection_params()
-    login = {name: asked[name] for name in ("host", "user", "password", "dbname")}
+    login = {name: asked[name] for name in ("host", "user", "password", "dbname") if name in asked}
 
     def drop() -> None:
         with psycopg.connect(**login, port=asked.get("port", 5432), autocommit=True) as admin:
