@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from retrieval.errors import ModelOutputError
-from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.step import Deadline, FirstSearch, attempt
 from retrieval.trace import Trace
 
