@@ -18,7 +18,7 @@ from retrieval.ports import (
     WebSearcher,
 )
 from retrieval.search.boosting import OneRevision
-from retrieval.steps.step import Deadline, FirstSearch
+from retrieval.steps.deadline import Deadline, FirstSearch
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 

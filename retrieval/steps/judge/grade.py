@@ -17,9 +17,9 @@ from typing import Any
 from retrieval.answerability import Grading
 from retrieval.answerability.grading import grade_passages
 from retrieval.errors import ModelError
+from retrieval.steps.deadline import Deadline
 from retrieval.steps.judge.judge import quote_pool, rerank
 from retrieval.steps.schemas import DocumentVerdict
-from retrieval.steps.step import Deadline
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line

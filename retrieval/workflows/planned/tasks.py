@@ -19,13 +19,14 @@ from retrieval.ports import SearchRequest
 from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer.extractive import best_statements
 from retrieval.steps.answer.generate import as_sources
+from retrieval.steps.deadline import FirstSearch
 from retrieval.steps.judge.judge import Assessment, Judge
 from retrieval.steps.query.rewrite import QUERY_CHARS, Hyde, Rewrite
 from retrieval.steps.query.transform import Transform
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
-from retrieval.steps.step import FirstSearch, attempt
+from retrieval.steps.step import attempt
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line
