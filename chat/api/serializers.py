@@ -8,25 +8,16 @@ from uuid import UUID
 from django.conf import settings
 from rest_framework import serializers
 
-from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.services.ask import Ask
 from ragsite.core.api.fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
 from retrieval.api.question_field import QuestionField
-from retrieval.api.serializers import ADDRESS
+from retrieval.api.serializers import ADDRESS, MAX_NAMES, FiltersSerializer, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.values import AnswerOptions, SearchFilters
-
-MAX_NAMES = 50
+from retrieval.values import AnswerOptions
+from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 
 # ------------------------------------------------------------------------------------------------ input
-class FiltersSerializer(StrictSerializer):
-    department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=100), required=False, max_length=MAX_NAMES)
-
-
 class OptionsSerializer(StrictSerializer):
     top_k = WholeNumberField(required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k)
     rewrite = FlagField(required=False, allow_null=True)
@@ -59,8 +50,7 @@ class RequestSerializer(StrictSerializer):
         if "collections" in given:
             changes["collections"] = tuple(given["collections"])
         if "filters" in given:
-            filters = {key: value for key, value in given["filters"].items() if value not in (None, "")}
-            changes["filters"] = SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))})
+            changes["filters"] = search_filters(given["filters"])
         if "options" in given:
             changes["options"] = AnswerOptions(**given["options"])
         return changes

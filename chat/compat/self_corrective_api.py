@@ -11,9 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.api.base import ChatView
 from chat.api.event_schema import EVENTS
-from chat.api.streaming import EVENT_STREAM, event_stream, finished_message, wants_events
+from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
 from chat.compat.self_corrective import WORKFLOW, response_data
 from chat.services.ask import Ask, ask
 from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField

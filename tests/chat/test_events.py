@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from chat.runs.event_log import Event, EventLog, EventLogGoneError
-from chat.runs.events import MemoryEventLog
-from chat.runs.redis_events import RedisEventLog
+from chat.runs.event_log import Event, EventLog, EventLogGoneError, MemoryEventLog, RedisEventLog
 from ragsite.core.rag_settings import LimitSettings
 
 REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL", "")

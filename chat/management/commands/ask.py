@@ -15,8 +15,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from chat.answering import DEFAULT_WORKFLOW, answer_question, available_workflows
 from chat.messages.data import answer_data
+from chat.runs.run import answer_question
 from ragsite.core.errors import AppError
 from ragsite.runtime import milvus_lite
 from retrieval.engine import close_engine
@@ -24,6 +24,7 @@ from retrieval.errors import ModelError
 from retrieval.selectors import scope_for_all
 from retrieval.trace import NullSink, StepRecord, Trace
 from retrieval.values import Answer, Question
+from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 INTERRUPTED = 130  # the shell's exit status after Ctrl-C
 
