@@ -2,10 +2,10 @@
 
     python -m benchmarks.trace_question [--workflow corrective] [--stream] [--files] [--json]
 
-A site of its own with one document answers the question twice; the second time, when everything is loaded, each function
-of ours that is called is noted, in all threads. `returns`: somebody who opens the files in the order in which they first
-run comes back this often to a folder that was left. Files that only declare something (models, values, errors) run no
-function and are not counted.
+A site of its own with one document answers the question twice. The second time, when everything is loaded, each
+function of ours that is called is noted, in all threads. `returns`: somebody who opens the files in the order in which
+they first run comes back this often to a folder that was left. Files that only declare something (models, values,
+errors) run no function and are not counted.
 """
 
 from __future__ import annotations

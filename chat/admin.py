@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from chat.models import DecisionStep, Message, Session, Source
+from chat.ratings import get_ratings
 from chat.review.filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
 from chat.review.transcript import SCORES, conversation_page, reviewed_messages
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt, json_block
@@ -55,9 +56,7 @@ class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
         css = {"all": ["chat/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        return Session.objects.annotate(
-            message_count=Count("messages", distinct=True), worst_score=Min("messages__ratings__score")
-        )
+        return get_ratings().with_worst_score(Session.objects.annotate(message_count=Count("messages", distinct=True)))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -125,7 +124,7 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
         css = {"all": ["chat/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
-        return Message.objects.annotate(worst_score=Min("ratings__score"))
+        return get_ratings().with_worst_score(Message.objects.all())
 
     @admin.display(description="Text")
     def summary(self, message: Message) -> str:

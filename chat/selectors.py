@@ -6,12 +6,13 @@ from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message, Session
+from chat.ratings import get_ratings
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
 REMEMBERED = (Message.Status.COMPLETE, Message.Status.STOPPED)
@@ -49,8 +50,7 @@ def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Me
     messages = messages.select_related("session").prefetch_related("sources", "decision_steps")
     if user is None:
         return messages
-    ratings = Message._meta.get_field("ratings").related_model._default_manager.filter(user=user)
-    return messages.prefetch_related(Prefetch("ratings", queryset=ratings, to_attr="own_ratings"))
+    return get_ratings().with_ratings(messages, user=user)
 
 
 def message_list(*, user: User, session: Session, superseded: bool = False) -> QuerySet[Message]:

@@ -41,9 +41,7 @@ _EVENTS = [
     _event("tool_call", content=_line(), tool=serializers.CharField(), step=StepSerializer()),
     _event("sources", sources=SourceSerializer(many=True)),
     _event("chunk", content=serializers.CharField(help_text="The next piece of the answer.")),
-    _event(
-        "clarify", question=serializers.CharField(), options=serializers.ListField(child=serializers.CharField())
-    ),
+    _event("clarify", question=serializers.CharField(), options=serializers.ListField(child=serializers.CharField())),
     _event(
         "done",
         done=_done(),

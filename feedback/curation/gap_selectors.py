@@ -17,6 +17,7 @@ from django.utils import timezone
 from chat.models import Message
 from feedback.curation.gaps import Gap, Unanswered, Vector, find_gaps
 from feedback.models import QuestionVector, Rating
+from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.live import vector_decode
 from feedback.rounds.rated_texts import signature
@@ -24,7 +25,6 @@ from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms
 
-BAD_SCORE = 2  # and below
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 MAX_QUESTION_CHARS = 1000
 MAX_DAYS = 3650
