@@ -24,8 +24,8 @@ def session_list(*, user: User, search: str = "") -> QuerySet[Session]:
     sessions = Session.objects.filter(user=user).annotate(message_count=Count("messages"))
     search = search.replace("\x00", "").strip()
     if search:
-        said = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
-        sessions = sessions.filter(Q(title__icontains=search) | Exists(said))
+        matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
+        sessions = sessions.filter(Q(title__icontains=search) | Exists(matching))
     return sessions.order_by("-updated_at", "pk")
 
 
@@ -120,4 +120,5 @@ def answers_begun_in(*, session_id: UUID, since: datetime) -> list[UUID]:
 
 
 def answers_running(*, user: User) -> int:
+    """How many of the user's answers are being written."""
     return Message.objects.filter(session__user=user, status=Message.Status.STREAMING).count()

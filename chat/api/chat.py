@@ -42,6 +42,8 @@ def _stored(user: User, message_id: UUID) -> Response:
 
 
 class ChatApi(ChatView):
+    """`/api/chat`."""
+
     @extend_schema(
         operation_id="chat",
         request=AskSerializer,
@@ -57,6 +59,8 @@ class ChatApi(ChatView):
 
 
 class MessageApi(ChatView):
+    """`/api/messages/{id}`. 404 where it is not the caller's."""
+
     @extend_schema(responses={200: AnswerSerializer}, tags=["messages"])
     def get(self, request: Request, message_id: UUID) -> Response:
         """One message, with what has been written of it so far."""
@@ -66,6 +70,8 @@ class MessageApi(ChatView):
 
 
 class MessageStopApi(ChatView):
+    """`/api/messages/{id}/stop`."""
+
     @extend_schema(request=None, responses={200: AnswerSerializer}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response:
         """Stop an answer that is being written; what has been written of it is kept."""
@@ -76,6 +82,8 @@ class MessageStopApi(ChatView):
 
 
 class MessageRegenerateApi(ChatView):
+    """`/api/messages/{id}/regenerate`. 400 for a question, 409 while an answer is being written."""
+
     @extend_schema(
         request=RequestSerializer,
         responses={**ANSWERED, **errors(409, 429)},
@@ -91,6 +99,8 @@ class MessageRegenerateApi(ChatView):
 
 
 class MessageEventsApi(ChatView):
+    """`/api/messages/{id}/events`. 404 for a question, which has none."""
+
     @extend_schema(
         parameters=[
             OpenApiParameter("Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=LAST_EVENT_ID)

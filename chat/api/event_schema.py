@@ -61,11 +61,15 @@ _EVENTS = [
 
 # ------------------------------------------------------------------------------------------------ seed 004's
 class RagStepEventSerializer(serializers.Serializer[Any]):
+    """A thought, a call of a tool, or the next piece of the answer."""
+
     type = serializers.ChoiceField(choices=["reasoning", "tool_call", "chunk"])
     content = serializers.CharField()
 
 
 class RagDoneEventSerializer(serializers.Serializer[Any]):
+    """The end of an answer."""
+
     type = FixedTextField("done")
     content = serializers.CharField(help_text="The answer.")
     done = serializers.BooleanField()
@@ -74,6 +78,8 @@ class RagDoneEventSerializer(serializers.Serializer[Any]):
 
 
 class RagErrorEventSerializer(serializers.Serializer[Any]):
+    """The end where there is no answer."""
+
     type = FixedTextField("error")
     content = serializers.CharField()
     done = serializers.BooleanField()

@@ -19,6 +19,8 @@ from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 # ------------------------------------------------------------------------------------------------ input
 class OptionsSerializer(StrictSerializer):
+    """What is left out or null is decided by the workflow."""
+
     top_k = WholeNumberField(required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k)
     rewrite = FlagField(required=False, allow_null=True)
     hyde = FlagField(required=False, allow_null=True)
@@ -73,16 +75,22 @@ class AskSerializer(RequestSerializer):
 
 
 class SessionUpdateSerializer(StrictSerializer):
+    """A new title, 1 to 200 characters."""
+
     title = TextField(max_length=200)
 
 
 # ------------------------------------------------------------------------------------------------ output
 class ClarificationSerializer(serializers.Serializer[Any]):
+    """What the answer asks back, with answers to choose from."""
+
     question = serializers.CharField()
     options = serializers.ListField(child=serializers.CharField())
 
 
 class ScoresSerializer(serializers.Serializer[Any]):
+    """Only those that were given."""
+
     dense = serializers.FloatField(required=False, help_text="Cosine, -1 to 1.")
     bm25 = serializers.FloatField(required=False)
     fused = serializers.FloatField(required=False)
@@ -101,6 +109,8 @@ class OwnRatingSerializer(serializers.Serializer[Any]):
 
 
 class SourceSerializer(serializers.Serializer[Any]):
+    """A passage that was given to the model."""
+
     marker = serializers.IntegerField(help_text="[1] in the answer.")
     kind = serializers.CharField(help_text="document, or web: a result of a web search.")
     document_id = serializers.UUIDField(allow_null=True, help_text="Null for a web page.")
@@ -118,6 +128,8 @@ class SourceSerializer(serializers.Serializer[Any]):
 
 
 class StepSerializer(serializers.Serializer[Any]):
+    """An entry of the decision path. Times in ms since the run began."""
+
     seq = serializers.IntegerField()
     name = serializers.CharField()
     status = serializers.CharField(help_text="ok, skipped, degraded (a fallback served) or failed.")
@@ -128,6 +140,8 @@ class StepSerializer(serializers.Serializer[Any]):
 
 
 class UsageSerializer(serializers.Serializer[Any]):
+    """Calls, tokens and times of one answer."""
+
     llm_calls = serializers.IntegerField()
     llm_rounds = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
@@ -137,11 +151,15 @@ class UsageSerializer(serializers.Serializer[Any]):
 
 
 class DegradedSerializer(serializers.Serializer[Any]):
+    """A step that fell back, and why."""
+
     step = serializers.CharField()
     reason = serializers.CharField()
 
 
 class GroundedSentenceSerializer(serializers.Serializer[Any]):
+    """A sentence of the answer, checked against its sources."""
+
     sentence = serializers.CharField(help_text="As it stands in the answer.")
     start = serializers.IntegerField(help_text="Its first character in the answer, from 0.")
     end = serializers.IntegerField()
@@ -183,6 +201,8 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 class SessionSerializer(serializers.Serializer[Any]):
+    """A conversation without its messages."""
+
     id = serializers.UUIDField()
     title = serializers.CharField()
     workflow = serializers.CharField(help_text="Last asked with.")

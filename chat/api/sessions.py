@@ -28,26 +28,36 @@ EXPORT_FORMATS = ("markdown", "json")
 
 
 class MessagePages(Pages):
+    """100 messages a page unless `page_size` asks for others, 200 at most."""
+
     page_size = 100
     page_size_query_param = "page_size"
     max_page_size = 200
 
 
 class SessionListQuerySerializer(QuerySerializer):
+    """Parameters of the list of sessions."""
+
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="In titles and messages."
     )
 
 
 class MessageListQuerySerializer(QuerySerializer):
+    """Parameters of a conversation's messages."""
+
     superseded = QueryFlagField(required=False, default=False, help_text="Also answers that were written anew.")
 
 
 class SessionExportQuerySerializer(QuerySerializer):
+    """Parameters of an export."""
+
     format = serializers.ChoiceField(choices=EXPORT_FORMATS, required=False, default=EXPORT_FORMATS[0])
 
 
 class SessionListApi(ChatView):
+    """`/api/sessions`."""
+
     @extend_schema(
         operation_id="sessions_list",
         parameters=[SessionListQuerySerializer, *page_parameters()],
@@ -65,8 +75,11 @@ class SessionListApi(ChatView):
 
 
 class SessionApi(ChatView):
+    """`/api/sessions/{id}`. 404 where it is not the caller's."""
+
     @extend_schema(responses={200: SessionSerializer}, tags=["sessions"])
     async def get(self, request: Request, session_id: UUID) -> Response:
+        """One of your sessions."""
         session = await sync_to_async(selectors.session_get)(user=asking_user(request), session_id=session_id)
         return Response(session_data(session))
 
@@ -92,6 +105,8 @@ class SessionApi(ChatView):
 
 
 class SessionMessagesApi(ChatView):
+    """`/api/sessions/{id}/messages`."""
+
     @extend_schema(
         operation_id="sessions_messages_list",
         parameters=[MessageListQuerySerializer, *page_parameters(MessagePages)],
@@ -113,6 +128,8 @@ class SessionMessagesApi(ChatView):
 
 
 class SessionExportApi(ChatView):
+    """`/api/sessions/{id}/export`."""
+
     @extend_schema(
         parameters=[SessionExportQuerySerializer],
         responses={(200, "text/markdown"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT},

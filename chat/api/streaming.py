@@ -56,6 +56,7 @@ class ChatView(APIView):
 
 
 def wants_events(request: Request, *, stream: bool = False) -> bool:
+    """`stream`: what the body says; `Accept: text/event-stream` says the same."""
     return stream or EVENT_STREAM in request.headers.get("Accept", "")
 
 

@@ -44,21 +44,29 @@ NOTHING_LEFT = OpenApiResponse(description="`Last-Event-ID` was the last event; 
 
 
 class RagQuerySerializer(StrictSerializer):
+    """The question, under seed 004's name."""
+
     query = QuestionField()
 
 
 class RagStepSerializer(serializers.Serializer[Any]):
+    """One line for people."""
+
     type = serializers.CharField(help_text="reasoning or tool_call.")
     content = serializers.CharField()
 
 
 class RagAnswerSerializer(serializers.Serializer[Any]):
+    """An answer without its scores and times."""
+
     answer = serializers.CharField(help_text="Markdown with [1] markers.")
     sources = serializers.ListField(child=serializers.CharField(), help_text="File names; addresses of web pages.")
     steps = RagStepSerializer(many=True)
 
 
 class RagQueryApi(ChatView):
+    """`POST /api/rag/query`."""
+
     @extend_schema(
         operation_id="rag_query",
         request=RagQuerySerializer,
@@ -77,6 +85,8 @@ class RagQueryApi(ChatView):
 
 
 class RagQueryStreamApi(ChatView):
+    """`GET /api/rag/query-stream?query=…`."""
+
     http_method_names = ["get", "options"]  # a HEAD would ask, too
 
     @extend_schema(

@@ -21,14 +21,14 @@ _MIN_CELL = 3  # letters of a table cell that is looked for
 
 def needles(sentences: Iterable[str]) -> list[tuple[str, bool]]:
     """What to look for: (letters and digits, whether they must be the whole block, as a table's cell is)."""
-    found = []
+    wanted = []
     for sentence in sentences:
         plain = _MARKER.sub("", sentence)
         if is_row(plain):
-            found += [(cell, True) for cell in map(_squeezed, row_cells(plain)) if len(cell) >= _MIN_CELL]
+            wanted += [(cell, True) for cell in map(_squeezed, row_cells(plain)) if len(cell) >= _MIN_CELL]
         elif squeezed := _squeezed(plain):
-            found.append((squeezed, False))
-    return found
+            wanted.append((squeezed, False))
+    return wanted
 
 
 def mark_weak(state: StateCore) -> None:

@@ -33,11 +33,15 @@ class ConversationFilter(admin.SimpleListFilter):
 
 
 class DecisionFilter(ConversationFilter):
+    """ANSWER, CLARIFY or NO_ANSWER."""
+
     title = parameter_name = "decision"
     choices_of_answers = tuple((value, value) for value in Message.Decision.values)
 
 
 class StatusFilter(ConversationFilter):
+    """Of answers alone: a question is always complete."""
+
     title = parameter_name = "status"
     choices_of_answers = tuple((value, value) for value in Message.Status.values)
 
@@ -46,6 +50,8 @@ class StatusFilter(ConversationFilter):
 
 
 class WorkflowFilter(ConversationFilter):
+    """By the workflow that answered."""
+
     title = parameter_name = "workflow"
     choices_of_answers = tuple(
         (name, name) for name in ("corrective", "self_corrective", "dual_loop", "planned", "react")
@@ -53,6 +59,8 @@ class WorkflowFilter(ConversationFilter):
 
 
 class DegradedFilter(ConversationFilter):
+    """By whether a step of the answer fell back."""
+
     title = "fallbacks"
     parameter_name = "degraded"
     choices_of_answers = (("yes", "A fallback served"), ("no", "Nothing fell back"))

@@ -47,6 +47,8 @@ class ReviewedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedMessage:
+    """A question, which has neither sources nor steps, or an answer."""
+
     message: Message
     sources: tuple[ReviewedSource, ...]
     steps: tuple[ReviewedStep, ...]

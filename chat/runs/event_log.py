@@ -34,6 +34,8 @@ class EventLogGoneError(Exception):
 
 
 class EventLog(Protocol):
+    """Keeps the events of each answer under the id of its message."""
+
     async def append(self, message_id: str, event: Event) -> None:
         """Store an event whose `seq` is one above the last, and wake the readers."""
         ...
@@ -289,5 +291,6 @@ def get_event_log() -> EventLog:
 
 
 async def close_event_log() -> None:
+    """Close the running loop's log; the next `get_event_log` makes a new one."""
     if log := _logs.pop(asyncio.get_running_loop(), None):
         await log.close()

@@ -41,6 +41,8 @@ class TerminalSink(NullSink):
 
 
 class Command(BaseCommand):
+    """`manage.py ask`. CommandError, and so exit status 1, where there is no answer."""
+
     help = "Ask one question over all collections and print the answer, its sources and its decision path."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
