@@ -4,15 +4,37 @@ import { dayOf, debounce, h, iconButton, replace } from "../dom.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
 
 const UNDO_MS = 6000;
+const EXPORTS = {
+  markdown: { label: "Export as Markdown", icon: "download" },
+  json: { label: "Export as JSON", icon: "code" },
+};
+
+/** @typedef {Pick<Api.Session, "id" | "title">} Named */
 
 export class SessionList {
-  /** `onOpen(session)`; `onGone(id)` when the open one was deleted; `onRenamed(session)`. */
+  /**
+   * @param {HTMLElement} element
+   * @param {HTMLInputElement} search
+   * @param {object} on
+   * @param {(session: Api.Session) => unknown} on.onOpen
+   * @param {() => unknown} on.onGone the open one was deleted
+   * @param {(session: Named) => unknown} on.onRenamed
+   */
   constructor(element, search, { onOpen, onGone, onRenamed }) {
-    Object.assign(this, { element, search, onOpen, onGone, onRenamed });
+    this.element = element;
+    this.search = search;
+    this.onOpen = onOpen;
+    this.onGone = onGone;
+    this.onRenamed = onRenamed;
+    /** @type {Api.Session[]} */
     this.rows = [];
+    /** @type {string | null} */
     this.next = null;
+    /** @type {Api.Id | null} */
     this.current = null;
-    this.leaving = new Map(); // sessions about to be deleted → timer
+    this.asked = Symbol("query");
+    /** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} sessions about to be deleted → timer */
+    this.leaving = new Map();
     search.addEventListener("input", debounce(() => this.load(), 200));
     addEventListener("pagehide", () => {
       for (const id of this.leaving.keys()) this.deleteNow(id);
@@ -34,7 +56,9 @@ export class SessionList {
   }
 
   async loadMore() {
+    if (!this.next) return;
     try {
+      /** @type {Api.Page<Api.Session>} */
       const page = await api.get(samePath(this.next));
       const known = new Set(this.rows.map(({ id }) => id));
       this.rows.push(...page.results.filter(({ id }) => !known.has(id)));
@@ -45,11 +69,13 @@ export class SessionList {
     this.draw();
   }
 
+  /** @param {Api.Id | null} id */
   setCurrent(id) {
     this.current = id;
     this.draw();
   }
 
+  /** @param {Api.Id | null} id */
   find(id) {
     return this.rows.find((row) => row.id === id);
   }
@@ -57,9 +83,11 @@ export class SessionList {
   draw() {
     const visible = this.rows.filter(({ id }) => !this.leaving.has(id));
     const items = [];
-    let day = null;
+    let group = "";
     for (const row of visible) {
-      if (dayOf(row.updated_at) !== day) items.push(h("li", { class: "side-group", role: "presentation" }, (day = dayOf(row.updated_at))));
+      const day = dayOf(row.updated_at);
+      if (day !== group) items.push(h("li", { class: "side-group", role: "presentation" }, day));
+      group = day;
       items.push(this.row(row));
     }
     replace(this.element,
@@ -68,14 +96,11 @@ export class SessionList {
       this.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, "Show more") : null);
   }
 
+  /** @param {Api.Session} session */
   row(session) {
     const title = session.title || "New conversation";
     const more = iconButton("more", `Options for ${title}`, null, { class: "small" });
-    menuButton(more, [
-      { label: "Rename", icon: "edit", run: () => this.rename(session) },
-      { label: "Export as Markdown", icon: "download", href: `/api/sessions/${session.id}/export?format=markdown`, download: true },
-      { label: "Delete", icon: "trash", danger: true, run: () => this.remove(session) },
-    ]);
+    menuButton(more, this.options(session));
     const link = h("a", {
       class: "side-link", href: `/chat/${session.id}/`, title, "aria-current": session.id === this.current ? "page" : null,
       onclick: (event) => {
@@ -87,6 +112,21 @@ export class SessionList {
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 
+  /**
+   * What can be done with a conversation.
+   * @param {Named} session
+   * @param {(keyof typeof EXPORTS)[]} formats
+   * @returns {Ui.MenuItem[]}
+   */
+  options(session, formats = ["markdown"]) {
+    return [
+      { label: "Rename", icon: "edit", run: () => this.rename(session) },
+      ...formats.map((format) => ({ ...EXPORTS[format], href: `/api/sessions/${session.id}/export?format=${format}`, download: true })),
+      { label: "Delete", icon: "trash", danger: true, run: () => this.remove(session) },
+    ];
+  }
+
+  /** @param {Named} session */
   rename(session) {
     return formDialog("Rename conversation", [{ name: "title", label: "Title", value: session.title, maxlength: 200 }], {
       save: async ({ title }) => {
@@ -97,11 +137,12 @@ export class SessionList {
     });
   }
 
+  /** @param {Named} session */
   remove(session) {
     const timer = setTimeout(() => this.deleteNow(session.id), UNDO_MS);
     this.leaving.set(session.id, timer);
     this.draw();
-    if (session.id === this.current) this.onGone(session.id);
+    if (session.id === this.current) this.onGone();
     toast("Conversation deleted.", {
       ms: UNDO_MS,
       action: { label: "Undo", run: () => {
@@ -112,6 +153,7 @@ export class SessionList {
     });
   }
 
+  /** @param {Api.Id} id */
   async deleteNow(id) {
     clearTimeout(this.leaving.get(id));
     try {
