@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt
-from retrieval.tokens import estimate_tokens
+from retrieval.text.tokens import estimate_tokens
 from retrieval.values import HistoryMessage
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.errors import ModelOutputError
 from retrieval.providers.budget import fit_history, fit_passages, prompt_budget
-from retrieval.tokens import estimate_tokens
+from retrieval.text.tokens import estimate_tokens
 from retrieval.values import HistoryMessage
 from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
