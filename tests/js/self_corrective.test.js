@@ -49,8 +49,8 @@ describe("the layout of a graph", () => {
     assert.equal(edges.find(({ source, target }) => source === "greet" && target === "__end__").points.length, 5);
   });
   test("uncrosses what can be uncrossed", () => {
-    const { nodes } = layOut(graphOf("a>x", "a>y", "x>right", "y>left", "left>end", "right>end"));
-    assert.equal(nodes.x.x < nodes.y.x, nodes.right.x < nodes.left.x);
+    const { nodes } = layOut(graphOf("a>x", "a>y", "y>below_y", "x>below_x", "below_y>end", "below_x>end"));
+    assert.equal(nodes.x.x < nodes.y.x, nodes.below_x.x < nodes.below_y.x);
   });
   test("of a circle without a beginning ends", () => {
     assert.deepEqual(layOut(graphOf("a>b", "b>a")).edges.map(({ back }) => back), [false, true]);
@@ -157,6 +157,14 @@ describe("which node runs", () => {
     const { told, progress: made } = progress();
     for (const event of [{ type: "started" }, ...steps(step("condense"), step("retrieve", { status: "skipped" })), { type: "chunk", content: "Hello" }]) made.apply(event);
     assert.deepEqual(told.nodes, ["__start__", "condense", "greet"]);
+  });
+  for (const [name, detail, nodes] of [
+    ["route", {}, ["condense", "retrieve"]], ["dedupe", {}, ["retrieve", "grade"]], ["assess", { verdict: "rewrite" }, ["assess", "rewrite"]],
+    ["rewrite", { rewritten: true }, ["rewrite", "retrieve"]], ["rewrite", { rewritten: false }, ["rewrite"]], ["grade", {}, ["grade"]],
+  ]) test(`after ${name} ${JSON.stringify(detail)} runs ${nodes.at(-1)}`, () => {
+    const { told, progress: made } = progress();
+    for (const event of steps(step(name, { detail }))) made.apply(event);
+    assert.deepEqual(told.nodes, nodes);
   });
   test("a tool's call enters its node", () => {
     const { told, progress: made } = progress();

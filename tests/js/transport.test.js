@@ -227,6 +227,14 @@ describe("a socket that drops", () => {
     t.mock.timers.tick(20_000);
     assert.equal(Socket.made.length, 2);
   });
+  test("of a conversation that was left is not missed", (t) => {
+    const { transport, told } = opened(t);
+    const left = Socket.last;
+    transport.open("other");
+    Socket.last.opens();
+    left.drops();
+    assert.deepEqual(told.states, ["open", "open"]);
+  });
   test("is not opened again once the page has left it", (t) => {
     const { transport } = opened(t);
     transport.close();

@@ -1,6 +1,6 @@
 // The chat page: joins the session list, the thread, the composer and the connection.
 import { api, fetchAll } from "../api.js";
-import { bootData, byId, h, icon, replace, store } from "../dom.js";
+import { bootData, byId, icon, replace, store } from "../dom.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { isTyping } from "../shell.js";
 import { Composer } from "./composer.js";
