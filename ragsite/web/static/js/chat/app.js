@@ -2,9 +2,9 @@
 import { api, fetchAll } from "../api.js";
 import { bootData, byId, icon, replace, store } from "../dom.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
-import { isTyping } from "../shell.js";
 import { Composer } from "./composer.js";
 import { SessionList } from "./sessions.js";
+import { listenForShortcuts } from "./shortcuts.js";
 import { SourcePanel } from "./source_panel.js";
 import { watchStatus } from "./status.js";
 import { Thread } from "./thread.js";
@@ -244,19 +244,8 @@ function speak(event) {
 }
 
 // --------------------------------------------------------------------------------------------- keys and start
+listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null) });
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], body > .menu")) {
-    if (panel.isOpen) panel.close();
-    else stop();
-  }
-  if (event.key === "/" && !isTyping(event.target)) {
-    event.preventDefault();
-    composer.input.focus();
-  }
-  if (event.altKey && event.code === "KeyN") {
-    event.preventDefault();
-    openSession(null);
-  }
   if (event.altKey && event.code === "KeyK") {
     event.preventDefault();
     sessions.search.focus();

@@ -1,6 +1,7 @@
 // The list of conversations at the side: search, paging, rename, delete with undo.
-import { api, request, samePath } from "../api.js";
+import { api, request } from "../api.js";
 import { dayOf, debounce, h, iconButton, replace } from "../dom.js";
+import { PagedRows } from "../paged.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
 
 const UNDO_MS = 6000;
@@ -26,13 +27,10 @@ export class SessionList {
     this.onOpen = onOpen;
     this.onGone = onGone;
     this.onRenamed = onRenamed;
-    /** @type {Api.Session[]} */
-    this.rows = [];
-    /** @type {string | null} */
-    this.next = null;
+    /** @type {PagedRows<Api.Session>} */
+    this.list = new PagedRows();
     /** @type {Api.Id | null} */
     this.current = null;
-    this.asked = Symbol("query");
     /** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} sessions about to be deleted → timer */
     this.leaving = new Map();
     search.addEventListener("input", debounce(() => this.load(), 200));
@@ -43,29 +41,12 @@ export class SessionList {
 
   async load() {
     const query = this.search.value.trim();
-    const asked = (this.asked = Symbol("query"));
-    try {
-      const page = await api.get(`/api/sessions${query ? `?search=${encodeURIComponent(query)}` : ""}`);
-      if (asked !== this.asked) return;
-      this.rows = page.results;
-      this.next = page.next;
-    } catch (error) {
-      errorToast(error);
-    }
+    await this.list.load(`/api/sessions${query ? `?search=${encodeURIComponent(query)}` : ""}`).catch(errorToast);
     this.draw();
   }
 
   async loadMore() {
-    if (!this.next) return;
-    try {
-      /** @type {Api.Page<Api.Session>} */
-      const page = await api.get(samePath(this.next));
-      const known = new Set(this.rows.map(({ id }) => id));
-      this.rows.push(...page.results.filter(({ id }) => !known.has(id)));
-      this.next = page.next;
-    } catch (error) {
-      errorToast(error);
-    }
+    await this.list.more().catch(errorToast);
     this.draw();
   }
 
@@ -77,11 +58,11 @@ export class SessionList {
 
   /** @param {Api.Id | null} id */
   find(id) {
-    return this.rows.find((row) => row.id === id);
+    return this.list.find(id);
   }
 
   draw() {
-    const visible = this.rows.filter(({ id }) => !this.leaving.has(id));
+    const visible = this.list.rows.filter(({ id }) => !this.leaving.has(id));
     const items = [];
     let group = "";
     for (const row of visible) {
@@ -93,7 +74,7 @@ export class SessionList {
     replace(this.element,
       items.length ? h("ul", { class: "side-rows" }, items)
         : h("p", { class: "side-empty" }, this.search.value.trim() ? "Nothing found." : "Your conversations will appear here."),
-      this.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, "Show more") : null);
+      this.list.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, "Show more") : null);
   }
 
   /** @param {Api.Session} session */
@@ -158,7 +139,7 @@ export class SessionList {
     clearTimeout(this.leaving.get(id));
     try {
       await request("DELETE", `/api/sessions/${id}`, { keepalive: true });
-      this.rows = this.rows.filter((row) => row.id !== id);
+      this.list.remove(id);
     } catch (error) {
       errorToast(error);
     } finally {

@@ -1,6 +1,7 @@
 // The documents page: collections at the side, uploads and the list with live progress.
-import { api, samePath } from "../api.js";
+import { api } from "../api.js";
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
+import { PagedRows } from "../paged.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Collections, isUnapproved, wantsReembedding } from "./collections.js";
 import { documentRow, isWorking } from "./document_row.js";
@@ -19,15 +20,12 @@ const details = byId("upload-details", HTMLFormElement);
 const field = query(details, "[name=collection]", HTMLInputElement);
 const emptyState = byId("empty");
 const more = byId("more");
-/** @type {Api.Document[]} */
-let rows = [];
-/** @type {string | null} */
-let next = null;
+/** @type {PagedRows<Api.Document>} */
+const documents = new PagedRows();
 /** @type {Api.Status | null} */
 let models = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
-let asked = Symbol("query");
 
 const collections = new Collections(byId("collection-list"), {
   groups: boot.groups, username: boot.username, mayPublish: boot.may_publish,
@@ -62,17 +60,12 @@ function filters() {
 // --------------------------------------------------------------------------------------------- the list
 async function load({ quiet = false } = {}) {
   clearTimeout(timer);
-  const mine = (asked = Symbol("query"));
   if (!quiet) list.setAttribute("aria-busy", "true");
   try {
-    /** @type {Api.Page<Api.Document>} */
-    const page = await api.get(`/api/documents?${filters()}`);
-    if (mine !== asked) return;
-    const before = new Map(rows.map((row) => [row.id, row.status]));
-    rows = page.results;
-    next = page.next;
-    for (const row of rows) {
-      const was = before.get(row.id);
+    const before = documents.rows;
+    if (!(await documents.load(`/api/documents?${filters()}`))) return;
+    for (const row of documents.rows) {
+      const was = before.find(({ id }) => id === row.id)?.status;
       if (was && was !== row.status && !isWorking(row)) {
         announce(row.status === "ready" ? `${row.title} is ready.` : `${row.title} could not be read. ${row.error}`);
         refreshCollections();
@@ -80,30 +73,21 @@ async function load({ quiet = false } = {}) {
     }
     draw();
   } catch (error) {
-    if (mine !== asked) return;
     if (!quiet) errorToast(error);
   }
   list.removeAttribute("aria-busy");
-  if (rows.some(isWorking)) timer = setTimeout(() => load({ quiet: true }), POLL_MS);
+  if (documents.rows.some(isWorking)) timer = setTimeout(() => load({ quiet: true }), POLL_MS);
 }
 
 async function loadMore() {
-  if (!next) return;
-  try {
-    /** @type {Api.Page<Api.Document>} */
-    const page = await api.get(samePath(next));
-    rows.push(...page.results);
-    next = page.next;
-    draw();
-  } catch (error) {
-    errorToast(error);
-  }
+  await documents.more().catch(errorToast);
+  draw();
 }
 
 function draw() {
   if (document.querySelector("body > .menu")) return; // an open menu belongs to a row: leave it until the next look
   const focused = document.activeElement?.closest("[data-id]")?.getAttribute("data-id");
-  replace(list, rows.map((row) => documentRow(row, {
+  replace(list, documents.rows.map((row) => documentRow(row, {
     writable: row.editable,
     collection: collections.current ? null : collectionOf(row),
     on: { changed: () => load({ quiet: true }), removed: removed },
@@ -111,10 +95,10 @@ function draw() {
   /** @type {HTMLElement | null} */
   const again = list.querySelector(`[data-id="${focused}"] .icon-button`);
   again?.focus({ preventScroll: true });
-  more.hidden = !next;
+  more.hidden = !documents.next;
   const filtered = Boolean(status() || search.value.trim());
-  byId("filters").hidden = !rows.length && !filtered;
-  emptyState.hidden = rows.length > 0;
+  byId("filters").hidden = !documents.rows.length && !filtered;
+  emptyState.hidden = documents.rows.length > 0;
   replace(emptyState, filtered
     ? [h("h2", {}, "Nothing found"), h("p", {}, "No document has these words in its title, or this state.")]
     : [h("h2", {}, collections.current ? "This collection is empty" : "No documents yet"), h("p", {}, "Drop files here or choose them above. They can be asked about as soon as they are ready.")]);
@@ -128,7 +112,7 @@ function collectionOf(row) {
 
 /** @param {Api.Id} id */
 function removed(id) {
-  rows = rows.filter((row) => row.id !== id);
+  documents.remove(id);
   draw();
   refreshCollections();
 }

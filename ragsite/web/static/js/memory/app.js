@@ -1,6 +1,7 @@
 // The memory page: what is remembered, its search, deleting with a way back, and the switch.
-import { api, ApiError, request, samePath } from "../api.js";
+import { api, ApiError, request } from "../api.js";
 import { bootData, byId, dateOf, debounce, h, iconButton, plural, replace } from "../dom.js";
+import { PagedRows } from "../paged.js";
 import { announcer, confirmDialog, errorToast, toast } from "../ui.js";
 
 const UNDO_MS = 6000;
@@ -13,51 +14,31 @@ const search = byId("memory-search", HTMLInputElement);
 const more = byId("more");
 const emptyState = byId("empty");
 const enabled = byId("enabled", HTMLInputElement);
-/** @type {Api.Memory[]} */
-let rows = [];
-/** @type {string | null} */
-let next = null;
-let total = 0;
-let asked = Symbol("query");
+/** @type {PagedRows<Api.Memory>} */
+const memories = new PagedRows();
 /** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} id → timer: off the page, deleted when the time to undo is over */
 const going = new Map();
 
 // --------------------------------------------------------------------------------------------- the list
 async function load() {
-  const mine = (asked = Symbol("query"));
   list.setAttribute("aria-busy", "true");
   try {
     const words = search.value.trim();
-    /** @type {Api.Page<Api.Memory>} */
-    const page = await api.get(`/api/memory${words ? `?${new URLSearchParams({ search: words })}` : ""}`);
-    if (mine !== asked) return;
-    rows = page.results;
-    next = page.next;
-    total = page.count;
+    if (!(await memories.load(`/api/memory${words ? `?${new URLSearchParams({ search: words })}` : ""}`))) return;
     draw();
   } catch (error) {
-    if (mine === asked) errorToast(error);
+    errorToast(error);
   }
   list.removeAttribute("aria-busy");
 }
 
 async function loadMore() {
-  const mine = asked;
-  if (!next) return;
-  try {
-    /** @type {Api.Page<Api.Memory>} */
-    const page = await api.get(samePath(next));
-    if (mine !== asked) return;
-    const known = new Set(rows.map(({ id }) => id));
-    rows.push(...page.results.filter(({ id }) => !known.has(id)));
-    next = page.next;
-    draw();
-  } catch (error) {
-    errorToast(error);
-  }
+  await memories.more().catch(errorToast);
+  draw();
 }
 
 function draw() {
+  const { rows, next, total } = memories;
   const shown = rows.filter(({ id }) => !going.has(id));
   const searching = Boolean(search.value.trim());
   replace(list, shown.map(memoryRow));
@@ -115,8 +96,7 @@ async function forget(id, options = {}) {
     }
   }
   going.delete(id);
-  rows = rows.filter((row) => row.id !== id);
-  total = Math.max(0, total - 1);
+  memories.remove(id);
   draw();
 }
 

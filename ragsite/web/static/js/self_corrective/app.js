@@ -1,9 +1,9 @@
 // The page of the self-corrective workflow: settings, chat, nodes, decision path, grades.
 import { bootData, byId, h, query, replace } from "../dom.js";
 import { announcer, errorToast } from "../ui.js";
-import { isTyping } from "../shell.js";
 import { Composer } from "../chat/composer.js";
 import { decisionPath } from "../chat/path.js";
+import { listenForShortcuts } from "../chat/shortcuts.js";
 import { SourcePanel } from "../chat/source_panel.js";
 import { Thread } from "../chat/thread.js";
 import { Transport } from "../chat/transport.js";
@@ -191,20 +191,12 @@ function finish(message) {
 }
 
 // --------------------------------------------------------------------------------------------- keys and start
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], body > .menu")) {
-    if (panel.isOpen) panel.close();
-    else stop();
-  }
-  if (event.key === "/" && !isTyping(event.target)) {
-    event.preventDefault();
+listenForShortcuts({
+  panel, stop, startAnew,
+  write: () => {
     views.open("chat");
     composer.input.focus();
-  }
-  if (event.altKey && event.code === "KeyN") {
-    event.preventDefault();
-    startAnew();
-  }
+  },
 });
 byId("new-conversation").addEventListener("click", startAnew);
 startAnew();
