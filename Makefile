@@ -22,7 +22,7 @@ run: $(VENV)/.installed ## start the site: web, worker, clock and Milvus Lite; C
 test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part)
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q $(ARGS)
 
-test-js: ## test the site's scripts and check their types (needs Node.js 20.19 or later; tsc where npm can install it)
+test-js: ## test the site's scripts and check their types (needs Node.js 20.19, 22.10 or later; tsc where npm can install it)
 	@node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test --test-reporter=spec tests/js/*.test.js
 	@cd tests/js && if [ node_modules/.package-lock.json -nt package-lock.json ] \
 		|| npm ci --prefer-offline --fetch-retries=0 --no-audit --no-fund >/dev/null 2>&1; \
