@@ -16,7 +16,7 @@ from feedback.models import Boost, FeedbackState, Revision, RevisionEvent
 from feedback.services.bulk_rows import rows_add
 from feedback.services.live import feedback_state
 from feedback.services.proposals import Change, Proposal
-from ragsite.errors import ConflictError, InvalidInputError
+from ragsite.errors import ConflictError
 
 Action = RevisionEvent.Action
 BOOST_COLUMNS = (
@@ -173,10 +173,3 @@ def _said(revision: Revision) -> str:
 
 def _log(action: str, *, why: str = "", detail: dict[str, Any] | None = None, **fields: Any) -> RevisionEvent:
     return RevisionEvent.objects.create(action=action, why=why[:500], detail=detail or {}, **fields)
-
-
-def why_required(why: str) -> str:
-    """For the forms: a decision by a person has a reason. Raises InvalidInputError."""
-    if not why.strip():
-        raise InvalidInputError(fields={"why": ["Say why."]})
-    return why.strip()
