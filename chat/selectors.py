@@ -45,7 +45,7 @@ def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
 
 
 def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Message]:
-    """Everything that `chat.message_data` shows, in a fixed number of queries."""
+    """Everything that `chat.messages.data` shows, in a fixed number of queries."""
     messages = messages.select_related("session").prefetch_related("sources", "decision_steps")
     if user is None:
         return messages

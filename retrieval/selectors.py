@@ -19,8 +19,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
 from django.db.models import Count, Q, QuerySet
 
-from ragsite.database import database_call
-from ragsite.errors import InvalidInputError, NotFoundError
+from ragsite.core.database import database_call
+from ragsite.core.errors import InvalidInputError, NotFoundError
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, Document

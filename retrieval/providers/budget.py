@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt
-from retrieval.tokens import estimate_tokens
+from retrieval.text.tokens import estimate_tokens
 
 TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages
 

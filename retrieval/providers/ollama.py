@@ -35,7 +35,7 @@ from retrieval.providers.breaker import Ticket
 from retrieval.providers.failures import FAILURES, explain, is_busy
 from retrieval.providers.server import OllamaServer
 from retrieval.providers.vectors import VectorCache, prefixes, unit_vectors
-from retrieval.tokens import estimate_tokens
+from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
 from retrieval.values import EmbeddingSpace
 

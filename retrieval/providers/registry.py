@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ragsite.rag_settings import OllamaSettings
+from ragsite.core.rag_settings import OllamaSettings
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
 from retrieval.ports import ChatModel, Embedder, ModelStatus
 from retrieval.providers.breaker import ModelMissingError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.rendering import cited_markers, render_answer
+from chat.messages.rendering import cited_markers, render_answer
 
 
 def test_markers_with_a_source_become_links() -> None:

@@ -11,9 +11,9 @@ from django.db import connection
 from chat.models import Message
 from feedback.errors import NotRateableError, RatingNotReadyError
 from feedback.models import Rating
-from feedback.services.ratings import rating_delete, rating_set
-from feedback.thumbs import thumb_of
-from ragsite.errors import InvalidInputError, NotFoundError
+from feedback.ratings.services import rating_delete, rating_set
+from feedback.ratings.thumbs import thumb_of
+from ragsite.core.errors import InvalidInputError, NotFoundError
 from retrieval.models import Memory
 from tests.factories import MemoryFactory, MessageFactory, RatingFactory, SourceFactory, UserFactory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.fusion import (
+from retrieval.search.fusion import (
     best_first,
     dense_trust,
     reciprocal_rank_fusion,

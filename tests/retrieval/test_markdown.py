@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.markdown import (
+from retrieval.providers.ollama import unfenced
+from retrieval.steps.grounding.claims import claims_of
+from retrieval.text.markdown import (
     document_blocks,
     inline_text,
     leading_signs,
@@ -16,13 +18,11 @@ from retrieval.markdown import (
     row_cells,
     without_tags,
 )
-from retrieval.providers.ollama import unfenced
-from retrieval.sentences import split_sentences
-from retrieval.steps.claims import claims_of
-from retrieval.steps.question_profile import understand
-from retrieval.steps.quoting import neutralise
-from retrieval.steps.statements import headed_statements_of
-from retrieval.steps.strips import split_strips
+from retrieval.text.quoting import neutralise
+from retrieval.text.sentences import split_sentences
+from retrieval.text.statements import headed_statements_of
+from retrieval.text.strips import split_strips
+from retrieval.workflows.planned.question_profile import understand
 
 
 def kinds(text: str) -> list[tuple[str, str]]:

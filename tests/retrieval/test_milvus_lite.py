@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval import child_process, milvus_lite, milvus_lite_server
-from retrieval.milvus_lite import LiteServer, MilvusLiteError
+from ragsite.runtime import child_process, milvus_lite, milvus_lite_server
+from ragsite.runtime.milvus_lite import LiteServer, MilvusLiteError
 
 
 def gone(pid: int, *, within_s: float = 5.0) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from retrieval.steps.extractive import extractive_answer
-from retrieval.steps.statements import headed_statements_of
+from retrieval.steps.answer.extractive import extractive_answer
+from retrieval.text.statements import headed_statements_of
 from retrieval.values import Scores, Source, StoredChunk
 
 LOANS = """# Library Loan Regulations
