@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -24,9 +23,11 @@ from ragsite.core.leases import Lease, LeaseLostError, run_out
 from retrieval import values
 from retrieval.trace import StepRecord
 
+STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
+
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
-LOST_AFTER = 3  # times `stale_after_s`: then nobody waits any longer for a run to come back
+LOST_AFTER = 3  # times STALE_AFTER_S: then nobody waits any longer for a run to come back
 EndStatus = Literal["complete", "stopped", "interrupted", "failed"]
 
 
@@ -65,12 +66,11 @@ class Outcome:
 
 
 def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **where: Any) -> Lease:
-    """The right of a run to write an answer, for `stale_after_s`. `where`: fields of Message that must hold as well.
+    """The right of a run to write an answer, for STALE_AFTER_S. `where`: fields of Message that must hold as well.
 
     Without `run_id` the lease is a new run's; its token then is the run's id.
     """
-    seconds = settings.RAG.limits.stale_after_s
-    return Lease(Message.objects.filter(**where), message_id, seconds=seconds, token=run_id)
+    return Lease(Message.objects.filter(**where), message_id, seconds=STALE_AFTER_S, token=run_id)
 
 
 def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
@@ -121,7 +121,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
 
 
 def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
-    """Mark the answers whose run has died: still `streaming`, but without a sign of life for `stale_after_s`.
+    """Mark the answers whose run has died: still `streaming`, but without a sign of life for STALE_AFTER_S.
 
     `where`: fields of Message that narrow it. `at_start`: this process is the only one that runs answers and has just
     begun, so every answer that is `streaming` is an orphan, however fresh, and no run will come back. Returns how many.
@@ -151,7 +151,7 @@ def answer_has_ended(message_id: uuid.UUID) -> bool:
     status, run_id, expires_at = row
     if run_id is None or expires_at is None:
         return bool(status != STREAMING)
-    return bool(expires_at < timezone.now() - (LOST_AFTER - 1) * timedelta(seconds=settings.RAG.limits.stale_after_s))
+    return bool(expires_at < timezone.now() - (LOST_AFTER - 1) * timedelta(seconds=STALE_AFTER_S))
 
 
 def _silent_run() -> Q:

@@ -20,13 +20,14 @@ from django.conf import settings
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from ragsite.core.rag_settings import LimitSettings
 from ragsite.core.redis_connection import lasting_connection
 
 logger = logging.getLogger(__name__)
 
 Event = dict[str, Any]
 FINAL_TYPES = frozenset({"done", "error"})
+EVENT_LOG_TTL_S = 900  # how long a finished answer's events can be replayed
+HEARTBEAT_S = 15.0  # a silent stream sends a comment at least this often
 
 
 class EventLogGoneError(Exception):
@@ -51,6 +52,8 @@ class EventLog(Protocol):
 
 
 # ------------------------------------------------------------------------------------------------ in this process
+EVENT_LOG_ANSWERS = 500  # finished answers whose events one process keeps
+EVENT_LOG_MIB = 64  # memory that these may take together
 MIB = 1024 * 1024
 
 
@@ -65,12 +68,11 @@ class _Record:
 class MemoryEventLog:
     """The log of one process.
 
-    Of finished answers it keeps `event_log_answers` and `event_log_mib` at most, for `event_log_ttl_s`; readers of the
+    Of finished answers it keeps EVENT_LOG_ANSWERS and EVENT_LOG_MIB at most, for EVENT_LOG_TTL_S; readers of the
     others are served from the database.
     """
 
-    def __init__(self, limits: LimitSettings) -> None:
-        self._limits = limits
+    def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
 
     async def append(self, message_id: str, event: Event) -> None:
@@ -110,12 +112,12 @@ class MemoryEventLog:
 
     def _forget_old(self) -> None:
         """Drop expired logs, and the oldest finished ones over a limit. Records stand in the order of their start."""
-        expired_before = time.monotonic() - self._limits.event_log_ttl_s
+        expired_before = time.monotonic() - EVENT_LOG_TTL_S
         finished = [(key, record) for key, record in self._records.items() if record.finished_at is not None]
-        surplus = len(finished) - self._limits.event_log_answers
+        surplus = len(finished) - EVENT_LOG_ANSWERS
         held = sum(record.bytes for _, record in finished)
         for number, (key, record) in enumerate(finished):
-            over = number < surplus or held > self._limits.event_log_mib * MIB
+            over = number < surplus or held > EVENT_LOG_MIB * MIB
             if over or (record.finished_at or 0.0) < expired_before:
                 del self._records[key]
                 held -= record.bytes
@@ -170,16 +172,16 @@ class _Journal:
 class RedisEventLog:
     """The log that all processes of a site share: one stream per message, whose entry ids are the events' numbers.
 
-    A stream lives `event_log_ttl_s` beyond its last event. The writer keeps an answer's events until Redis has all of
+    A stream lives EVENT_LOG_TTL_S beyond its last event. The writer keeps an answer's events until Redis has all of
     them; what Redis lost meanwhile (a connection, a restart, a flush) is written again, in order and each event once,
     so that readers go on from where they were. While Redis is away a run goes on without its log: its readers are
     served from the database in the end.
     """
 
-    def __init__(self, url: str, limits: LimitSettings) -> None:
-        self._ttl_s = limits.event_log_ttl_s
+    def __init__(self, url: str) -> None:
+        self._ttl_s = EVENT_LOG_TTL_S
         # Readers block on their connection for up to a heartbeat.
-        longest_s = limits.heartbeat_s + CALL_TIMEOUT_S
+        longest_s = HEARTBEAT_S + CALL_TIMEOUT_S
         self._reader: Redis = Redis.from_url(url, socket_timeout=longest_s, **lasting_connection())
         self._writer: Redis = Redis.from_url(url, socket_timeout=CALL_TIMEOUT_S, **lasting_connection())
         self._append = self._writer.register_script(APPEND)
@@ -285,8 +287,7 @@ def get_event_log() -> EventLog:
     """The running loop's log: Redis where REDIS_URL is set, else this process's memory."""
     loop = asyncio.get_running_loop()
     if loop not in _logs:
-        limits = settings.RAG.limits
-        _logs[loop] = RedisEventLog(settings.REDIS_URL, limits) if settings.REDIS_URL else MemoryEventLog(limits)
+        _logs[loop] = RedisEventLog(settings.REDIS_URL) if settings.REDIS_URL else MemoryEventLog()
     return _logs[loop]
 
 

@@ -37,6 +37,8 @@ from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
 
+SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
+
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
@@ -282,7 +284,7 @@ class Run:
         """Text and sign of life; the final write waits for this one, so it can't be overwritten."""
         task, failing = self.assignment, False
         while True:
-            await asyncio.sleep(settings.RAG.limits.save_every_s)
+            await asyncio.sleep(SAVE_EVERY_S)
             try:
                 saved = await database_call(
                     answer_save_partial, message_id=task.message_id, run_id=task.run_id, text=self.events.text
