@@ -69,11 +69,13 @@ def event_stream(
     ends, the stream does, too, with an `error` event.
     """
 
+    credential = credential_of_request(request)
+
     async def lines() -> AsyncIterator[str]:
         yield KEEP_ALIVE  # headers go out at once, before the first event
         seen = after
         try:
-            async for event in while_signed_in(follow(message_id, after=after), credential_of_request(request)):
+            async for event in while_signed_in(follow(message_id, after=after), credential):
                 if event is None:
                     yield KEEP_ALIVE
                     continue
