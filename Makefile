@@ -3,6 +3,7 @@
 SHELL := /bin/sh
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+WORKERS := 2
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 OURS := ragsite chat retrieval feedback tests benchmarks manage.py
 
@@ -19,8 +20,8 @@ help: ## this list
 run: $(VENV)/.installed ## start the site: web, worker, clock and Milvus Lite; Ctrl-C stops it
 	@exec $(PYTHON) manage.py up
 
-test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part)
-	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q $(ARGS)
+test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part; WORKERS=0: in one process)
+	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q -n $(WORKERS) $(ARGS)
 
 schemathesis: $(VENV)/.installed-dev ## hold a running site against its own OpenAPI schema (minutes; ARGS="--examples 50")
 	@$(PYTHON) -m tests.api_conformance $(ARGS)
