@@ -10,14 +10,14 @@ def main() -> None:
     from django.core.management import execute_from_command_line
     from django.db import DatabaseError
 
-    from ragsite.rag_settings import SettingsError
+    from ragsite.core.rag_settings import SettingsError
 
     try:
         execute_from_command_line(sys.argv)
     except SettingsError as error:
         sys.exit(f"{error} (environment, or .env beside manage.py)")
     except DatabaseError:
-        from ragsite.start_checks import what_the_database_lacks
+        from ragsite.runtime.start_checks import what_the_database_lacks
 
         if reason := what_the_database_lacks():
             sys.exit(reason)

@@ -25,14 +25,14 @@ import numpy as np
 
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
-from ragsite.rag_settings import CompressSettings, VerifySettings
-from retrieval.analysis import query_terms
-from retrieval.language import detect_language
-from retrieval.sentences import sentence_spans
-from retrieval.steps import order
-from retrieval.steps.compress import compress
-from retrieval.steps.support import support
-from retrieval.tokens import estimate_tokens
+from ragsite.core.rag_settings import CompressSettings, VerifySettings
+from retrieval.steps.grounding.support import support
+from retrieval.steps.retrieve import order
+from retrieval.steps.retrieve.compress import compress
+from retrieval.text.analysis import query_terms
+from retrieval.text.language import detect_language
+from retrieval.text.sentences import sentence_spans
+from retrieval.text.tokens import estimate_tokens
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 
 PASSAGES, POOL = 6, 10

@@ -31,14 +31,14 @@ from benchmarks.grader_data import LabelledSet, ranked
 from benchmarks.grader_report import left_out
 from benchmarks.tables import Row, show
 from benchmarks.train_grader import SETS, Examples, read_sets
-from ragsite.rag_settings import RagSettings
-from retrieval.analysis import query_terms
+from ragsite.core.rag_settings import RagSettings
 from retrieval.evaluation.memory_store import MemoryChunkStore
-from retrieval.fusion import best_first, rrf_scores
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
+from retrieval.search.fusion import best_first, rrf_scores
 from retrieval.steps.toolbox import Toolbox
+from retrieval.text.analysis import query_terms
 from retrieval.trace import Trace
 from retrieval.values import CollectionRef, EmbeddingSpace, Question, ScoredChunk, Scores, SearchScope
 from retrieval.workflows import DEFAULT_WORKFLOW, workflow_class
@@ -155,7 +155,7 @@ def measure(examples: Examples, options: argparse.Namespace) -> list[Row]:
             continue
         grader = left_out(examples, name)
         labelled = LabelledSet(name, options.data, options.embeddings)
-        places = ("retrieval.steps.grading.shipped_grader", "retrieval.grader.model.shipped_grader")
+        places = ("retrieval.answerability.grading.shipped_grader", "retrieval.answerability.model.shipped_grader")
         with patch(places[0], lambda g=grader: g), patch(places[1], lambda g=grader: g):
             for mode, workflow in product(found, options.workflows):
                 judged = asyncio.run(

@@ -96,7 +96,7 @@ def main() -> None:
     django.setup()
     from django.conf import settings
 
-    from retrieval.milvus_lite import current_uri
+    from ragsite.runtime.milvus_lite import current_uri
 
     os.environ["MILVUS_AUDIT_URI"] = settings.RAG.milvus.uri or current_uri(settings.DATA_DIR) or ""
     json.dump(audit(), sys.stdout)

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.grader_data import LabelledSet
-from feedback.boosts import Votes
-from feedback.snapshot import Snapshot
-from ragsite.rag_settings import SearchSettings
-from retrieval.analysis import query_terms
-from retrieval.boosting import ranked_with
-from retrieval.fusion import best_first, dense_trust, zscore_sum
+from feedback.ranking.boosts import Votes
+from feedback.ranking.snapshot import Snapshot
+from ragsite.core.rag_settings import SearchSettings
+from retrieval.search.boosting import ranked_with
+from retrieval.search.fusion import best_first, dense_trust, zscore_sum
+from retrieval.text.analysis import query_terms
 from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, Scores
 
 SPACE = EmbeddingSpace("benchmark", 0)

@@ -49,7 +49,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django.setup()
 import pymilvus
 from django.core.management import execute_from_command_line
-from retrieval.analysis import analyze
+from retrieval.text.analysis import analyze
 analyze("圖書館的開放時間")
 execute_from_command_line(["manage.py", "reindex_feedback", "--json"])
 used = resource.getrusage(resource.RUSAGE_SELF)
@@ -124,12 +124,12 @@ def go_live_with(entries: int) -> tuple[list[str], list[tuple[str, str]]]:
 
     from django.db import transaction
 
-    from feedback.boosts import strongest
     from feedback.models import QuestionVector, RatedPassage, RatedQuestion
-    from feedback.services.bulk_rows import rows_add
-    from feedback.services.live import content_of, feedback_state, vector_encode
-    from feedback.services.proposals import Proposal
-    from feedback.services.revisions import revision_create, revision_go_live
+    from feedback.ranking.boosts import strongest
+    from feedback.rounds.bulk_rows import rows_add
+    from feedback.rounds.live import content_of, feedback_state, vector_encode
+    from feedback.rounds.proposals import Proposal
+    from feedback.rounds.revisions import revision_create, revision_go_live
 
     content = content_of(feedback_state().live)
     queries = strongest(content.queries, full_votes=content.parameters["full_votes"], least_effect=0.0, limit=entries)
@@ -151,8 +151,8 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
     from asgiref.sync import sync_to_async
     from django.conf import settings
 
-    from feedback.boost_source import LiveBoosts
-    from retrieval.boosting import put_boosts
+    from feedback.rounds.boost_source import LiveBoosts
+    from retrieval.search.boosting import put_boosts
     from retrieval.selectors import DatabaseChunkStore, scope_for_all
     from retrieval.values import Boosts
 
@@ -251,7 +251,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, a_database(options.database) as database:
         set_up(folder, database)
         from benchmarks.feedback_site import make_site
-        from retrieval.milvus_lite import ensure_server
+        from ragsite.runtime.milvus_lite import ensure_server
 
         make_site(ratings_count=options.ratings, documents=options.documents, users=options.users, now=now)
         with ensure_server(folder):

@@ -53,15 +53,15 @@ from benchmarks.feedback_rankers import (
 from benchmarks.feedback_users import SHOWN, User, paraphrase
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
-from feedback import boosts as formulas
-from feedback.agreement import SameQuestion, to_compare, trust
-from feedback.boosts import Votes
-from feedback.guard import Compared, judge, ndcg
-from feedback.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
-from ragsite.rag_settings import FeedbackSettings, OllamaSettings
-from retrieval.analysis import query_terms
+from feedback.ranking import boosts as formulas
+from feedback.ranking.agreement import SameQuestion, to_compare, trust
+from feedback.ranking.boosts import Votes
+from feedback.ranking.guard import Compared, judge, ndcg
+from feedback.ranking.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
+from ragsite.core.rag_settings import FeedbackSettings, OllamaSettings
 from retrieval.evaluation.embeddings import EmbeddingCache
 from retrieval.providers.registry import ModelRegistry
+from retrieval.text.analysis import query_terms
 
 FEEDBACK = FeedbackSettings()
 USERS, ATTACKERS = 200, 0.05
@@ -97,7 +97,7 @@ class Ledger:
 
 # ------------------------------------------------------------------------------------------------ the round
 def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snapshot:
-    """As `feedback.services.proposals` makes a revision; bursts wait for a person, so they are left out."""
+    """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out."""
     votes = votes.where(formulas.within_the_cap(votes, per_day=FEEDBACK.ratings_per_day))
     bursts = formulas.find_bursts(votes, least_votes=FEEDBACK.burst_votes, accounts=FEEDBACK.burst_accounts)
     if bursts:

@@ -183,7 +183,7 @@ def _analyze() -> None:
 
 
 def _add_documents(count: int, now: datetime) -> None:
-    from feedback.services.bulk_rows import rows_add
+    from feedback.rounds.bulk_rows import rows_add
     from retrieval.models import Chunk, Collection, Document
     from retrieval.providers.lexical import SPACE
 
@@ -289,7 +289,7 @@ class _Rows:
     def write(self) -> None:
         from chat.models import DecisionStep, Message, Session, Source
         from feedback.models import Rating
-        from feedback.services.bulk_rows import rows_add
+        from feedback.rounds.bulk_rows import rows_add
 
         rows_add(Session, ("id", "user", "title", "workflow", "collections", "created_at", "updated_at"), self.sessions)
         rows_add(Message, MESSAGE_COLUMNS, self.messages)

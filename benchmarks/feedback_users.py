@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedback.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
-from retrieval.stop_words import ENGLISH
+from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from retrieval.text.stop_words import ENGLISH
 
 SHOWN = 6  # passages under an answer
 CITED = 2  # of them the answer leans on

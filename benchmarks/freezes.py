@@ -183,7 +183,7 @@ async def measure(watch: Watch, workflows: list[str], only: str) -> list[dict[st
     from asgiref.sync import sync_to_async
 
     from chat.answering import answer_question
-    from ragsite.errors import AppError
+    from ragsite.core.errors import AppError
     from retrieval.engine import close_engine
     from retrieval.trace import Trace
     from retrieval.values import HistoryMessage, Question
@@ -226,7 +226,7 @@ def warmed_up() -> None:
 
 
 def rendered(text: str) -> str:
-    from chat.rendering import render_answer
+    from chat.messages.rendering import render_answer
 
     return render_answer(text, markers=range(1, 10))
 
@@ -275,7 +275,7 @@ def main() -> None:
         import django
         from django.core.management import call_command
 
-        from retrieval import milvus_lite
+        from ragsite.runtime import milvus_lite
 
         django.setup()
         call_command("migrate", verbosity=0)

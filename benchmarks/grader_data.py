@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.analysis import analyze, query_terms
+from retrieval.text.analysis import analyze, query_terms
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 
 K1, B = 0.9, 0.4

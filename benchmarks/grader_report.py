@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.tables import show
 from benchmarks.train_grader import MODES, Example, Examples, fit_grader, parse_arguments, read_sets
-from retrieval.grader.model import Grader, load_grader
+from retrieval.answerability.model import Grader, load_grader
 
 FAMILIES = ({"xquad_en", "squad2_en"},)
 FALSE_ALARMS = 0.1

@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 
 from benchmarks import peers
 from benchmarks.tables import medians_ms, show
-from ragsite.rag_settings import RagSettings
-from retrieval.analysis import query_text, terms_text
+from ragsite.core.rag_settings import RagSettings
+from ragsite.runtime.milvus_lite import ensure_server
 from retrieval.evaluation.embeddings import KnownQueries, ModelsOfRun
 from retrieval.evaluation.memory_store import MemoryChunkStore
-from retrieval.index import MilvusIndex, only_writer
-from retrieval.milvus_lite import ensure_server
 from retrieval.ports import SearchRequest, Vectors
 from retrieval.providers.registry import ModelRegistry
-from retrieval.search import HybridSearcher
+from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.index import MilvusIndex, only_writer
+from retrieval.text.analysis import query_text, terms_text
 from retrieval.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 
 Vector = NDArray[np.float32]

@@ -47,7 +47,7 @@ def run(files: Path, read_memory_after: Sequence[int]) -> tuple[dict[str, float]
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.milvus_lite import ensure_server
+    from ragsite.runtime.milvus_lite import ensure_server
     from retrieval.models import Chunk, IngestJob
 
     call_command("migrate", verbosity=0)

@@ -10,17 +10,17 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer_language import Language, answer_language
-from retrieval.steps.condense import Condense, condense_without_model
-from retrieval.steps.generate import Generate
-from retrieval.steps.judge import Judge
-from retrieval.steps.quoting import one_line, quote_passage
-from retrieval.steps.retrieve import Retrieve
-from retrieval.steps.rewrite import Hyde, Rewrite
-from retrieval.steps.route import Route
+from retrieval.steps.answer.generate import Generate
+from retrieval.steps.judge.judge import Judge
+from retrieval.steps.query.condense import Condense, condense_without_model
+from retrieval.steps.query.rewrite import Hyde, Rewrite
+from retrieval.steps.query.route import Route
+from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.schemas import RetrievalJudgement
-from retrieval.steps.snippet import best_window
 from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.answer_language import Language, answer_language
+from retrieval.text.quoting import one_line, quote_passage
+from retrieval.text.snippet import best_window
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk
 

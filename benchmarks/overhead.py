@@ -92,7 +92,7 @@ class Call:
 
 async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object]]:
     from retrieval.engine import get_engine
-    from retrieval.search import HybridSearcher
+    from retrieval.search.hybrid import HybridSearcher
     from retrieval.workflows import make_toolbox
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
@@ -209,7 +209,7 @@ async def filled(corpus: Corpus, index: Any) -> AsyncIterator[Any]:
     """The corpus as rows of the database and of the index; every text is a document of its own."""
     from asgiref.sync import sync_to_async
 
-    from retrieval.analysis import terms_text
+    from retrieval.text.analysis import terms_text
     from retrieval.values import CollectionRef, IndexRow, SearchScope
 
     collection_id, ids = await sync_to_async(_write_rows)(corpus.texts)

@@ -60,7 +60,7 @@ def a_site(folder: str, model_server: str) -> Iterator[None]:
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.milvus_lite import ensure_server
+    from ragsite.runtime.milvus_lite import ensure_server
     from retrieval.services.samples import SAMPLES_DIR, read_manifest
 
     call_command("migrate", verbosity=0)
@@ -91,7 +91,7 @@ def sample_questions(count: int) -> list[str]:
 
 def _is_plain(entry: Mapping[str, Any]) -> bool:
     """Compound questions get one more call at the same time: a workflow's business, not a comparison's."""
-    from retrieval.steps.question_parts import choose_transformation
+    from retrieval.steps.query.question_parts import choose_transformation
 
     return entry["expects"] == "ANSWER" and choose_transformation(entry["question"]) is None
 

@@ -60,7 +60,7 @@ def sample_site(folder: str) -> Iterator[None]:
     from django.core.management import call_command
 
     django.setup()
-    from retrieval.milvus_lite import ensure_server
+    from ragsite.runtime.milvus_lite import ensure_server
     from retrieval.services.ingest import document_ingest
     from retrieval.services.samples import samples_load
 
@@ -111,7 +111,7 @@ async def ask_all(workflow: str, entries: Sequence[Mapping[str, Any]]) -> list[O
 
 def states(text: str, fact: str) -> bool:
     """Whichever script it is written in; a number as a whole one, and not as part of another."""
-    from retrieval.language import to_simplified
+    from retrieval.text.language import to_simplified
 
     said, wanted = (" ".join(to_simplified(one).split()) for one in (text, fact))
     return bool(wanted) and bool(re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", said))

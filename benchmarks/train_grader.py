@@ -20,8 +20,15 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.grader_data import LabelledSet
-from retrieval.grader.model import MAX_DEVIATIONS, SHIPPED, load_grader, read_logistic
-from retrieval.grader.signals import LIST_SIGNALS, PASSAGE_SIGNALS, Pool, list_signals, passage_signals, read_pool
+from retrieval.answerability.model import MAX_DEVIATIONS, SHIPPED, load_grader, read_logistic
+from retrieval.answerability.signals import (
+    LIST_SIGNALS,
+    PASSAGE_SIGNALS,
+    Pool,
+    list_signals,
+    passage_signals,
+    read_pool,
+)
 
 SETS = ("squad2_en", "hotpotqa_en", "scifact_en", "xquad_en", "cmrc2018_zh", "rgb_zh")
 ONLY_JUDGED = frozenset({"rgb_zh"})  # licensed for noncommercial use: not to be trained on

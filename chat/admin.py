@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from chat.admin_filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
 from chat.models import DecisionStep, Message, Session, Source
-from chat.review import SCORES, conversation_page, reviewed_messages
-from ragsite.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt, json_block
+from chat.review.filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
+from chat.review.transcript import SCORES, conversation_page, reviewed_messages
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt, json_block
 
 FILTERS = (DecisionFilter, RatingFilter, WorkflowFilter, DegradedFilter, StatusFilter)
 PAGE_PARAMETER = "messages_page"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragsite.errors import AppError, ConflictError, NotFoundError, RateLimitedError, TooLargeError
+from ragsite.core.errors import AppError, ConflictError, NotFoundError, RateLimitedError, TooLargeError
 
 
 class MessageTooLargeError(TooLargeError):

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from ragsite.leases import Leased
+from ragsite.core.leases import Leased
 
 
 class Session(models.Model):

@@ -3,7 +3,7 @@
 from channels.security.websocket import WebsocketDenier
 from django.urls import URLPattern, path, re_path
 
-from chat.consumers import ChatConsumer
+from chat.api.consumers import ChatConsumer
 
 websocket_urlpatterns: list[URLPattern] = [
     path("ws/chat/", ChatConsumer.as_asgi()),

@@ -45,7 +45,7 @@ def _in_order(messages: QuerySet[Message]) -> QuerySet[Message]:
 
 
 def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Message]:
-    """Everything that `chat.message_data` shows, in a fixed number of queries."""
+    """Everything that `chat.messages.data` shows, in a fixed number of queries."""
     messages = messages.select_related("session").prefetch_related("sources", "decision_steps")
     if user is None:
         return messages
@@ -72,11 +72,6 @@ def message_get(*, user: User, message_id: UUID) -> Message:
 def message_find(message_id: UUID) -> Message | None:
     """Any message with its details: for the run that wrote it and for readers who were let in before."""
     return _with_details(Message.objects.filter(pk=message_id), None).first()
-
-
-def message_status(message_id: UUID) -> str | None:
-    """None where the message is gone."""
-    return Message.objects.filter(pk=message_id).values_list("status", flat=True).first()
 
 
 # ------------------------------------------------------------------------------------------------ what a question needs

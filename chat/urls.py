@@ -2,9 +2,9 @@ from django.urls import URLPattern, URLResolver, path
 
 from chat import views
 from chat.api.chat import ChatApi, MessageApi, MessageEventsApi, MessageRegenerateApi, MessageStopApi
-from chat.api.rag import RagQueryApi, RagQueryStreamApi
-from chat.api.self_corrective import SelfCorrectiveApi
 from chat.api.sessions import SessionApi, SessionExportApi, SessionListApi, SessionMessagesApi
+from chat.compat.rag import RagQueryApi, RagQueryStreamApi
+from chat.compat.self_corrective_api import SelfCorrectiveApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.chat_page, name="chat"),

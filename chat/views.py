@@ -13,8 +13,8 @@ from django.utils.translation import get_language
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.models import Session
-from chat.self_corrective import NODE_OF_STEP, WORKFLOW
 from retrieval.selectors import collection_list
 from retrieval.services.samples import suggested_questions
 from retrieval.workflows import available_workflows, workflow_graph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragsite.errors import ConflictError, InvalidInputError
+from ragsite.core.errors import ConflictError, InvalidInputError
 
 
 class NotRateableError(InvalidInputError):

@@ -11,12 +11,12 @@ from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
 
-from feedback.boost_source import LiveBoosts
 from feedback.models import Rating
-from feedback.services.evidence import answer_touch
-from feedback.services.forgetting import questions_forget, questions_of
-from feedback.services.passages import document_relocate
-from ragsite.rag_settings import RagSettings
+from feedback.rounds.boost_source import LiveBoosts
+from feedback.rounds.evidence import answer_touch
+from feedback.rounds.forgetting import questions_forget, questions_of
+from feedback.rounds.passages import document_relocate
+from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import use_boosts
 from retrieval.models import Document
 from retrieval.ports import Models

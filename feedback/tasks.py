@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from feedback.services.rounds import feedback_round, rare_collections
+from feedback.rounds.round import feedback_round, rare_collections
 
 
 @shared_task

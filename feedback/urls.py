@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
-from feedback.api import MessageRatingApi, SourceRatingApi
+from feedback.ratings.api import MessageRatingApi, SourceRatingApi
 from feedback.staff_api import evidence, golden, review, revisions
 
 staff = [

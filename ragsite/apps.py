@@ -1,5 +1,9 @@
 from django.apps import AppConfig
 
+from ragsite.celery import app as celery_app
+
+__all__ = ["RagsiteConfig", "celery_app"]  # the Celery application is made before any task is declared
+
 
 class RagsiteConfig(AppConfig):
     name = "ragsite"

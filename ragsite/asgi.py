@@ -11,13 +11,13 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: E402
 
-from chat.lifespan import lifespan  # noqa: E402
+from chat.api.ws_auth import TokenOrCookieAuth  # noqa: E402
 from chat.routing import websocket_urlpatterns  # noqa: E402
-from chat.ws_auth import TokenOrCookieAuth  # noqa: E402
-from ragsite.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
-from ragsite.full_disk import FullDiskAnswers  # noqa: E402
-from ragsite.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
-from ragsite.watchdog import watched  # noqa: E402
+from chat.runs.lifespan import lifespan  # noqa: E402
+from ragsite.accounts.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
+from ragsite.runtime.watchdog import watched  # noqa: E402
+from ragsite.web.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
+from ragsite.web.full_disk import FullDiskAnswers  # noqa: E402
 
 routes = ProtocolTypeRouter(
     {

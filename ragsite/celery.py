@@ -10,9 +10,9 @@ from billiard.process import active_children
 from celery import Celery
 from celery.signals import beat_init, worker_process_init, worker_shutting_down
 
-from ragsite import file_broker
-from ragsite.watchdog import exit_within
-from retrieval.die_with_parent import die_with_parent
+from ragsite.runtime import file_broker
+from ragsite.runtime.die_with_parent import die_with_parent
+from ragsite.runtime.watchdog import exit_within
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 

@@ -24,9 +24,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django_prometheus.exports import ExportToDjangoView
 
-from ragsite import storage
-from ragsite.error_responses import json_error, method_not_allowed
-from ragsite.errors import AppError, PermissionDeniedError
+from ragsite.core import storage
+from ragsite.core.api.error_responses import json_error, method_not_allowed
+from ragsite.core.errors import AppError, PermissionDeniedError
 from retrieval.engine import get_engine
 
 logger = logging.getLogger(__name__)

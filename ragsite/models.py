@@ -33,7 +33,7 @@ class AccountSession(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:
-        from ragsite.sessions import SessionStore  # which imports this module
+        from ragsite.accounts.sessions import SessionStore  # which imports this module
 
         return SessionStore
 

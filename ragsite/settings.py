@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import dj_database_url
+from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
-from ragsite.rag_settings import RagSettings, SettingsError
+from ragsite.core.rag_settings import RagSettings, SettingsError
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -104,7 +105,7 @@ def _time_zone() -> str:
 def redis_channel_layer(url: str) -> dict[str, Any]:
     """The layer waits 5 s at a time for a message (BZPOPMIN); redis-py's own limit of 5 s would end quiet sockets."""
     host = {"address": url, "socket_timeout": 30}
-    return {"BACKEND": "ragsite.channel_layer.LastingRedisChannelLayer", "CONFIG": {"hosts": [host]}}
+    return {"BACKEND": "ragsite.runtime.channel_layer.LastingRedisChannelLayer", "CONFIG": {"hosts": [host]}}
 
 
 # ------------------------------------------------------------------------------------------------ Ragsite's own
@@ -142,6 +143,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "channels",
+    "csp",
     "django_celery_beat",
     "django_prometheus",
     "ragsite",
@@ -153,7 +155,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "ragsite.security.ContentSecurityPolicyMiddleware",
+    "ragsite.web.security.ContentSecurityPolicyMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -201,7 +203,7 @@ else:
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-SESSION_ENGINE = "ragsite.sessions"
+SESSION_ENGINE = "ragsite.accounts.sessions"
 AUTHENTICATION_BACKENDS = [
     "ragsite.accounts.backend.SignInBackend",  # checks passwords, within the limits on guessing
     "django.contrib.auth.backends.ModelBackend",  # permissions, and sessions of the versions before
@@ -225,7 +227,7 @@ TIME_ZONE = _time_zone()
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "ragsite" / "static"]
+STATICFILES_DIRS = [BASE_DIR / "ragsite" / "web" / "static"]
 STATIC_ROOT = BASE_DIR / "staticfiles"
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
@@ -241,6 +243,21 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _flag("RAGSITE_HTTPS", False)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# No inline script, nothing from elsewhere; `ragsite.web.security` adds what depends on the request.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
 if _flag("RAGSITE_HTTPS", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
@@ -261,17 +278,17 @@ else:
 # ------------------------------------------------------------------------------------------------ API
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "ragsite.auth.TokenOrBearerAuthentication",
+        "ragsite.accounts.auth.TokenOrBearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": [
-        "ragsite.json_parser.SafeJSONParser",  # the one reader of bodies; only uploads are forms
+        "ragsite.core.api.json_parser.SafeJSONParser",  # the one reader of bodies; only uploads are forms
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PAGINATION_CLASS": "ragsite.pagination.Pages",
-    "DEFAULT_SCHEMA_CLASS": "ragsite.api_schema.ApiSchema",
-    "EXCEPTION_HANDLER": "ragsite.error_responses.exception_handler",
+    "DEFAULT_PAGINATION_CLASS": "ragsite.core.api.pagination.Pages",
+    "DEFAULT_SCHEMA_CLASS": "ragsite.core.api.schema.ApiSchema",
+    "EXCEPTION_HANDLER": "ragsite.core.api.error_responses.exception_handler",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 SPECTACULAR_SETTINGS = {
@@ -290,7 +307,7 @@ SPECTACULAR_SETTINGS = {
 if REDIS_URL:
     CELERY_BROKER_URL = REDIS_URL
 else:
-    # Messages are files: they survive a restart and need no server (ragsite/file_broker.py).
+    # Messages are files: they survive a restart and need no server (ragsite/runtime/file_broker.py).
     CELERY_BROKER_URL = "files://localhost"  # kombu warns without a host; there is none
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(DATA_DIR / "broker" / "queue"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from ragsite.accounts.sessions import SessionStore
 from ragsite.accounts.sign_in_limits import sign_in_limits_purge
-from ragsite.sessions import SessionStore
 from retrieval.services.samples import samples_load
 
 

@@ -36,7 +36,7 @@ urlpatterns = [
     path("api/docs", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
 ]
 
-handler400 = "ragsite.error_responses.bad_request"
-handler403 = "ragsite.error_responses.forbidden"
-handler404 = "ragsite.error_responses.not_found"
-handler500 = "ragsite.error_responses.server_error"
+handler400 = "ragsite.core.api.error_responses.bad_request"
+handler403 = "ragsite.core.api.error_responses.forbidden"
+handler404 = "ragsite.core.api.error_responses.not_found"
+handler500 = "ragsite.core.api.error_responses.server_error"

@@ -14,8 +14,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ragsite.errors import AppError
-from ragsite.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
+from ragsite.core.errors import AppError
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
 from retrieval.selectors import documents_cut_larger, visible_collections
 from retrieval.services.collections import collection_approve, collection_delete

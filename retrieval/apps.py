@@ -6,7 +6,8 @@ class RetrievalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from retrieval.services import deletion, memory  # models are loaded by now, not before
+        from retrieval.memory import services as memory  # models are loaded by now, not before
+        from retrieval.services import deletion
 
         deletion.connect()
         memory.connect()

@@ -15,11 +15,9 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from ragsite.rag_settings import MilvusSettings, RagSettings
-from retrieval import analysis, milvus_lite
-from retrieval.boosting import search_with_boosts
-from retrieval.hierarchical import HierarchicalSearcher
-from retrieval.index import MilvusIndex, import_client
+from ragsite.core.rag_settings import MilvusSettings, RagSettings
+from ragsite.runtime import milvus_lite
+from retrieval.memory.store import DatabaseMemoryStore
 from retrieval.ports import (
     BoostSource,
     ChunkIndex,
@@ -35,11 +33,14 @@ from retrieval.ports import (
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
-from retrieval.search import HybridSearcher
+from retrieval.search.boosting import search_with_boosts
+from retrieval.search.hierarchical import HierarchicalSearcher
+from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.index import MilvusIndex, import_client
 from retrieval.selectors import DatabaseChunkStore
-from retrieval.services.memory_store import DatabaseMemoryStore
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
+from retrieval.text import analysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

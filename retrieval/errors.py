@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragsite.errors import AppError, ConflictError, InvalidInputError, NotFoundError, UnavailableError
+from ragsite.core.errors import AppError, ConflictError, InvalidInputError, NotFoundError, UnavailableError
 
 
 class ModelError(Exception):

@@ -14,7 +14,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.db.models import Q
 
-from ragsite.leases import Leased
+from ragsite.core.leases import Leased
 
 # Neither "/" nor ":", which part a name from its owner's, nor the form of an id: an address means one thing.
 name_validator = RegexValidator(

@@ -52,7 +52,7 @@ class ChatModel(Protocol):
 
     @property
     def prompt_budget(self) -> int:
-        """Tokens (`retrieval.tokens`) that system and user text may have together; a longer prompt is refused."""
+        """Tokens (`retrieval.text.tokens`) that system and user text may have together; a longer prompt is refused."""
         ...
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[str, None]:
@@ -296,7 +296,7 @@ class RevisionBoosts(Protocol):
 
 
 class BoostSource(Protocol):
-    """Where ratings' multipliers come from (`feedback.boost_source`)."""
+    """Where ratings' multipliers come from (`feedback.rounds.boost_source`)."""
 
     async def current(self) -> RevisionBoosts:
         """Those of the revision that is live now. Raises UnavailableError."""
@@ -304,7 +304,7 @@ class BoostSource(Protocol):
 
 
 class MemoryStore(Protocol):
-    """What earlier answers said, per user (`retrieval.services.memory_store`). Nobody else's is ever found."""
+    """What earlier answers said, per user (`retrieval.memory.store`). Nobody else's is ever found."""
 
     async def recall(self, user_id: str, query: str, *, limit: int) -> Recall:
         """The facts that are near the query, best first. Raises UnavailableError when it can't be looked at."""

@@ -17,18 +17,18 @@ from kombu.exceptions import OperationalError
 
 from retrieval.engine import close_engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
+from retrieval.memory.sync import (
+    memory_consolidate,
+    memory_repair,
+    memory_rows_delete,
+    memory_rows_of_user_delete,
+)
 from retrieval.models import Collection
 from retrieval.selectors import collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex
 from retrieval.services.index_sync import index_repair
 from retrieval.services.ingest import ingest_take_next
 from retrieval.services.ingest_schedule import storage_is_full, turns
-from retrieval.services.memory_sync import (
-    memory_consolidate,
-    memory_repair,
-    memory_rows_delete,
-    memory_rows_of_user_delete,
-)
 from retrieval.services.queueing import ingest_queue
 from retrieval.values import EmbeddingSpace
 

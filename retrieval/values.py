@@ -138,6 +138,15 @@ class StoredChunk:
     url: str = ""  # http(s), of a web result; never fetched
     published: str = ""  # of a web result: YYYY-MM-DD, where the search engine says so
 
+    def covers(self, other: StoredChunk) -> bool:
+        """Whether `other` is a part of this one, which was merged of several chunks."""
+        return (
+            self.document_id == other.document_id
+            and other.char_end > other.char_start
+            and self.char_start <= other.char_start
+            and other.char_end <= self.char_end
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredChunk:
@@ -195,7 +204,7 @@ class Boosts:
 class IndexRow:
     """What the index keeps of a chunk.
 
-    terms: space-separated, made by `retrieval.analysis`. vector: float32, shape (dim,), unit length.
+    terms: space-separated, made by `retrieval.text.analysis`. vector: float32, shape (dim,), unit length.
     """
 
     chunk_id: str

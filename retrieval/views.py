@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
-from ragsite.errors import NotFoundError
+from ragsite.core.errors import NotFoundError
 from retrieval.selectors import document_get
 from retrieval.services.collections import may_publish
 

@@ -13,8 +13,8 @@ from factory.django import DjangoModelFactory
 
 from chat.models import DecisionStep, Message, Session, Source
 from feedback.models import Rating
+from retrieval.memory.services import terms_of
 from retrieval.models import Chunk, Collection, Document, IngestJob, Memory
-from retrieval.services.memory import terms_of
 
 PASSWORD = "correct horse battery"
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from ragsite.rag_settings import MilvusSettings
-from retrieval.analysis import terms_text
-from retrieval.index import MilvusIndex, only_writer
-from retrieval.milvus_lite import LiteServer
+from ragsite.core.rag_settings import MilvusSettings
+from ragsite.runtime.milvus_lite import LiteServer
+from retrieval.search.index import MilvusIndex, only_writer
+from retrieval.text.analysis import terms_text
 from retrieval.values import EmbeddingSpace, IndexRow
 
 SPACE = EmbeddingSpace("test-model", 8)

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from ragsite.auth import token_hash
+from ragsite.accounts.auth import token_hash
 from ragsite.models import ApiToken
 from tests.factories import PASSWORD, UserFactory
 

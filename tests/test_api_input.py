@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from ragsite.api_fields import NumberField, StrictSerializer, TextField, WholeNumberField
-from ragsite.json_parser import InvalidJsonError, parse_json
+from ragsite.core.api.fields import NumberField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from tests.factories import CollectionFactory, DocumentFactory, UserFactory
 
 BAD_JSON = {

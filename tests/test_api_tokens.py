@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from ragsite.accounts.auth import token_hash
 from ragsite.accounts.tokens import token_create
-from ragsite.auth import token_hash
 from ragsite.models import AccountSession, ApiToken
 from tests.factories import PASSWORD, UserFactory
 

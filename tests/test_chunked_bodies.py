@@ -12,7 +12,7 @@ from django.conf import settings
 
 from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
-from ragsite.chunked_bodies import IN_MEMORY_BYTES, LengthOfChunkedBodies
+from ragsite.web.chunked_bodies import IN_MEMORY_BYTES, LengthOfChunkedBodies
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.http import Http404
 from rest_framework.exceptions import Throttled, ValidationError
 
-from ragsite.error_responses import exception_handler
-from ragsite.errors import ConflictError, RateLimitedError
+from ragsite.core.api.error_responses import exception_handler
+from ragsite.core.errors import ConflictError, RateLimitedError
 
 
 def body(error: Exception) -> tuple[int, str, dict]:

@@ -10,7 +10,7 @@ from queue import Empty
 import pytest
 from kombu import Connection
 
-from ragsite import file_broker
+from ragsite.runtime import file_broker
 
 
 @pytest.fixture

@@ -16,10 +16,11 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from rest_framework.test import APIClient
 
-from ragsite import health, storage
-from ragsite.chunked_bodies import LengthOfChunkedBodies
-from ragsite.error_responses import exception_handler
-from ragsite.full_disk import FullDiskAnswers
+from ragsite import health
+from ragsite.core import storage
+from ragsite.core.api.error_responses import exception_handler
+from ragsite.web.chunked_bodies import LengthOfChunkedBodies
+from ragsite.web.full_disk import FullDiskAnswers
 from retrieval import views
 from retrieval.models import Document
 from tests.factories import ChunkFactory, UserFactory

@@ -15,7 +15,7 @@ from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from ragsite.leases import Lease, LeaseLostError, hold, run_out
+from ragsite.core.leases import Lease, LeaseLostError, hold, run_out
 from retrieval.models import WriteLease
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.channel_layer import LastingRedisChannelLayer
-from ragsite.rag_settings import SECTIONS, RagSettings, SettingsError, variable_of
+from ragsite.core.rag_settings import SECTIONS, RagSettings, SettingsError, variable_of
+from ragsite.core.settings_doc import render
+from ragsite.runtime.channel_layer import LastingRedisChannelLayer
 from ragsite.settings import redis_channel_layer
-from ragsite.settings_doc import render
 
 ROOT = Path(__file__).resolve().parent.parent
 

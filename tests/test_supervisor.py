@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from ragsite import probes
-from ragsite import supervisor as supervisor_module
-from ragsite.probes import Probe
-from ragsite.start_checks import StartError
-from ragsite.supervisor import Program, Supervisor
+from ragsite.runtime import probes
+from ragsite.runtime import supervisor as supervisor_module
+from ragsite.runtime.probes import Probe
+from ragsite.runtime.start_checks import StartError
+from ragsite.runtime.supervisor import Program, Supervisor
 from tests.processes import alive, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

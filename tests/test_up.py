@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import authenticate, get_user_model
 
-from ragsite import start_checks
-from retrieval.milvus_lite import LiteServer
+from ragsite.runtime import start_checks
+from ragsite.runtime.milvus_lite import LiteServer
 from tests.processes import alive, descendants, wait_until
 
 pytestmark = [

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from ragsite import watchdog
-from ragsite.watchdog import LoopWatch
+from ragsite.runtime import watchdog
+from ragsite.runtime.watchdog import LoopWatch
 
 ROOT = Path(__file__).resolve().parent.parent
 FREEZE = "import re; re.fullmatch('(a+)+b', 'a' * 60)"  # for years, in C code that holds the GIL
 WATCHED = """
 import asyncio, logging
-from ragsite import watchdog
+from ragsite.runtime import watchdog
 logging.basicConfig()
 watchdog.SAMPLE_S, watchdog.LATE_S, watchdog.HANG_S, watchdog.REARM_S = 0.05, 0.1, {hang_s}, 0.0
 def the_culprit():
@@ -39,19 +39,21 @@ def ended(script: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_process_whose_threads_hang_ends_in_time() -> None:
-    script = "import threading, time; from ragsite.watchdog import exit_within; exit_within(0.2)"
+    script = "import threading, time; from ragsite.runtime.watchdog import exit_within; exit_within(0.2)"
     done = ended(f"{script}; threading.Thread(target=time.sleep, args=(600,)).start()")
     assert done.returncode == 1
     assert "Timeout (0:00:00.200000)!" in done.stderr
 
 
 def test_deadline_is_kept_by_whoever_holds_the_gil_and_is_never_put_off() -> None:
-    script = "from ragsite.watchdog import exit_within; exit_within(0.2); exit_within(600)"
+    script = "from ragsite.runtime.watchdog import exit_within; exit_within(0.2); exit_within(600)"
     assert ended(f"{script}; {FREEZE}").returncode == 1
 
 
 def test_only_a_process_that_was_told_to_end_is_hurried() -> None:
-    done = ended("import time; from ragsite.watchdog import bring_exit_forward as hurry; hurry(0.0); time.sleep(0.2)")
+    done = ended(
+        "import time; from ragsite.runtime.watchdog import bring_exit_forward as hurry; hurry(0.0); time.sleep(0.2)"
+    )
     assert done.returncode == 0
 
 
@@ -85,7 +87,7 @@ async def test_lag_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 LATE_TO_END = """
 import asyncio, time
 import ragsite.asgi
-from chat import lifespan as stopping
+from chat.runs import lifespan as stopping
 stopping.STOP_S = 1.0
 async def application(scope, receive, send):
     if scope["type"] == "lifespan":

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from adrf.views import APIView
-from django.contrib.auth.models import User
-from rest_framework.request import Request
 
 from chat.api.streaming import JsonOrEvents
-from ragsite.pagination import Pages
+from ragsite.core.api.pagination import Pages
 
 
 class ChatView(APIView):
     """Async, JSON in, JSON or events out."""
 
     content_negotiation_class = JsonOrEvents
-
-
-def user_of(request: Request) -> User:
-    assert isinstance(request.user, User)  # IsAuthenticated has let nobody else in
-    return request.user
 
 
 class MessagePagination(Pages):

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.base import ChatView, user_of
+from chat.api.base import ChatView
 from chat.api.event_schema import EVENTS
 from chat.api.serializers import AnswerSerializer, AskSerializer, RequestSerializer
 from chat.api.streaming import (
@@ -25,13 +25,14 @@ from chat.api.streaming import (
 )
 from chat.errors import MessageNotFoundError
 from chat.models import Message
-from chat.runs import Assignment
-from chat.services.answers import answers_mark_interrupted
+from chat.runs.answers import answers_mark_interrupted
+from chat.runs.run import Assignment
 from chat.services.ask import ask
 from chat.services.regenerate import message_regenerate
 from chat.services.stop import message_stop
-from ragsite.api_fields import NoFieldsSerializer
-from ragsite.api_schema import errors
+from ragsite.core.api.fields import NoFieldsSerializer
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
 
 LAST_EVENT_ID = "The number of an event, to go on after it; what is none of ours counts as 0."
 ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, EVENT_STREAM): EVENTS}
@@ -54,7 +55,7 @@ class ChatApi(ChatView):
         """Ask a question. The answer is written to its end also when the connection closes."""
         serializer = AskSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        assignment = await ask(user=user_of(request), question=serializer.ask())
+        assignment = await ask(user=asking_user(request), question=serializer.ask())
         return await _answer(request, assignment, stream=serializer.validated_data["stream"])
 
 
@@ -62,7 +63,7 @@ class MessageApi(ChatView):
     @extend_schema(responses={200: AnswerSerializer}, tags=["messages"])
     async def get(self, request: Request, message_id: UUID) -> Response:
         """One message, with what has been written of it so far."""
-        return Response(await sync_to_async(_look)(user_of(request), message_id))
+        return Response(await sync_to_async(_look)(asking_user(request), message_id))
 
 
 class MessageStopApi(ChatView):
@@ -70,7 +71,7 @@ class MessageStopApi(ChatView):
     async def post(self, request: Request, message_id: UUID) -> Response:
         """Stop an answer that is being written; what has been written of it is kept."""
         NoFieldsSerializer(data=request.data).is_valid(raise_exception=True)
-        user = user_of(request)
+        user = asking_user(request)
         await message_stop(user=user, message_id=message_id)
         return Response(await sync_to_async(message_response_data)(user=user, message_id=message_id))
 
@@ -85,7 +86,7 @@ class MessageRegenerateApi(ChatView):
         """Answer the question again, as it was asked but for the fields given here; the old answer is superseded."""
         serializer = RequestSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        user = user_of(request)
+        user = asking_user(request)
         assignment = await message_regenerate(user=user, message_id=message_id, changes=serializer.changes())
         return await _answer(request, assignment, stream=serializer.validated_data["stream"])
 
@@ -100,7 +101,7 @@ class MessageEventsApi(ChatView):
     )
     async def get(self, request: Request, message_id: UUID) -> StreamingHttpResponse:
         """Follow an answer: what was missed, then live to its end."""
-        message = await sync_to_async(selectors.message_get)(user=user_of(request), message_id=message_id)
+        message = await sync_to_async(selectors.message_get)(user=asking_user(request), message_id=message_id)
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError("Only answers have events; this message is a question.")
         return event_stream(request, message_id, after=_number(request.headers.get("Last-Event-ID", "")))

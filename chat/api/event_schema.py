@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiResponse, PolymorphicProxySerializer
 from rest_framework import serializers
 
 from chat.api.serializers import AnswerSerializer, SourceSerializer, StepSerializer
-from ragsite.api_schema import FixedTextField, event_stream
+from ragsite.core.api.schema import FixedTextField, event_stream
 
 
 class _EventSerializer(serializers.Serializer[Any]):

@@ -18,14 +18,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.base import ChatView, MessagePagination, user_of
+from chat.api.base import ChatView, MessagePagination
 from chat.api.serializers import AnswerSerializer, SessionSerializer, SessionUpdateSerializer
-from chat.message_data import message_data, session_data
-from chat.services.answers import answers_mark_interrupted
+from chat.messages.data import message_data, session_data
+from chat.runs.answers import answers_mark_interrupted
 from chat.services.export import session_export
 from chat.services.sessions import session_delete, session_update
-from ragsite.api_fields import QueryFlagField, QuerySerializer
-from ragsite.pagination import Pages, page_of, page_parameters
+from ragsite.core.api.fields import QueryFlagField, QuerySerializer
+from ragsite.core.api.pagination import Pages, page_of, page_parameters
+from ragsite.core.api.user import asking_user
 
 EXPORT_FORMATS = ("markdown", "json")
 
@@ -74,20 +75,20 @@ class SessionListApi(ChatView):
     async def get(self, request: Request) -> Response:
         """Your sessions, last used first."""
         query = _query(SessionListQuerySerializer, request)
-        sessions = selectors.session_list(user=user_of(request), search=query["search"])
+        sessions = selectors.session_list(user=asking_user(request), search=query["search"])
         return await sync_to_async(_page)(self, request, sessions, session_data)
 
 
 class SessionApi(ChatView):
     @extend_schema(responses={200: SessionSerializer}, tags=["sessions"])
     async def get(self, request: Request, session_id: UUID) -> Response:
-        session = await sync_to_async(selectors.session_get)(user=user_of(request), session_id=session_id)
+        session = await sync_to_async(selectors.session_get)(user=asking_user(request), session_id=session_id)
         return Response(session_data(session))
 
     @extend_schema(request=SessionUpdateSerializer, responses={200: SessionSerializer}, tags=["sessions"])
     async def patch(self, request: Request, session_id: UUID) -> Response:
         """Rename it."""
-        user = user_of(request)
+        user = asking_user(request)
         await sync_to_async(selectors.session_get)(user=user, session_id=session_id)
         serializer = SessionUpdateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -98,7 +99,7 @@ class SessionApi(ChatView):
     @extend_schema(responses={204: None}, tags=["sessions"])
     async def delete(self, request: Request, session_id: UUID) -> Response:
         """Delete it with all its messages; an answer being written is stopped."""
-        await session_delete(user=user_of(request), session_id=session_id)
+        await session_delete(user=asking_user(request), session_id=session_id)
         return Response(status=204)
 
 
@@ -111,7 +112,7 @@ class SessionMessagesApi(ChatView):
     )
     async def get(self, request: Request, session_id: UUID) -> Response:
         """The conversation: questions in order, each followed by its answer."""
-        return await sync_to_async(self._messages)(request, user_of(request), session_id)
+        return await sync_to_async(self._messages)(request, asking_user(request), session_id)
 
     def _messages(self, request: Request, user: User, session_id: UUID) -> Response:
         session = selectors.session_get(user=user, session_id=session_id)
@@ -129,7 +130,7 @@ class SessionExportApi(ChatView):
     )
     async def get(self, request: Request, session_id: UUID) -> HttpResponse:
         """The conversation as a file."""
-        return await sync_to_async(_export)(request, user_of(request), session_id)
+        return await sync_to_async(_export)(request, asking_user(request), session_id)
 
 
 def _export(request: Request, user: User, session_id: UUID) -> HttpResponse:

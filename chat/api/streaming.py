@@ -15,12 +15,18 @@ from rest_framework.response import Response
 
 from chat import selectors
 from chat.errors import AnswerFailedError, MessageNotFoundError
-from chat.event_log import Event
-from chat.following import final_event, follow
-from chat.message_data import message_data
+from chat.messages.data import message_data
 from chat.models import Message
-from ragsite.credentials import Credential, SignedOutError, credential_of_request, unless_signed_out, while_signed_in
-from ragsite.database import database_call
+from chat.runs.event_log import Event
+from chat.runs.following import final_event, follow
+from ragsite.accounts.credentials import (
+    Credential,
+    SignedOutError,
+    credential_of_request,
+    unless_signed_out,
+    while_signed_in,
+)
+from ragsite.core.database import database_call
 
 EVENT_STREAM = "text/event-stream"
 KEEP_ALIVE = ": keep-alive\n\n"

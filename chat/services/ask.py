@@ -27,11 +27,11 @@ from chat.errors import (
     TooManyAnswersError,
     TooManyQuestionsError,
 )
-from chat.json_values import clean_text
+from chat.messages.json_values import clean_text
 from chat.models import Message, Session
-from chat.runs import Assignment, detach, run_start
-from chat.services.answers import UNLEASED, answer_lease, answers_mark_interrupted
-from ragsite.errors import InvalidInputError, PermissionDeniedError
+from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
+from chat.runs.run import Assignment, detach, run_start
+from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from retrieval.selectors import collection_addresses, scope_for
 from retrieval.values import AnswerOptions, Question, SearchFilters, SearchScope
 

@@ -8,7 +8,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete
 
 from chat.models import Session
-from retrieval.services.memory import conversation_memories_forget
+from retrieval.memory.services import conversation_memories_forget
 
 
 def connect() -> None:

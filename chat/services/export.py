@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils.text import slugify
 
 from chat import selectors
-from chat.message_data import message_data, session_data
+from chat.messages.data import message_data, session_data
 from chat.models import Message, Session
 
 

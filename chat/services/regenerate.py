@@ -13,9 +13,9 @@ from django.contrib.auth.models import User
 from chat import selectors
 from chat.errors import AnswerInProgressError
 from chat.models import Message
-from chat.runs import Assignment
+from chat.runs.run import Assignment
 from chat.services.ask import Ask, ask_again
-from ragsite.errors import InvalidInputError
+from ragsite.core.errors import InvalidInputError
 from retrieval.selectors import scope_as_asked
 from retrieval.values import AnswerOptions, SearchFilters
 

@@ -12,11 +12,11 @@ from django.contrib.auth.models import User
 from redis.exceptions import RedisError
 
 from chat import selectors
-from chat.following import final_event
 from chat.models import Message
-from chat.runs import STOP, run_find, stop_group
-from chat.services.answers import answer_stop_silent
-from ragsite.database import database_call
+from chat.runs.answers import answer_stop_silent
+from chat.runs.following import final_event
+from chat.runs.run import STOP, run_find, stop_group
+from ragsite.core.database import database_call
 
 logger = logging.getLogger(__name__)
 

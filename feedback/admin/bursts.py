@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url, row_url
 from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
-from feedback.evidence_selectors import votes_shown
+from feedback.curation.evidence_selectors import votes_shown
 from feedback.models import Burst
-from feedback.services.bursts import burst_decide, burst_reopen
-from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from feedback.rounds.bursts import burst_decide, burst_reopen
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 
 CHANGE = "feedback.change_burst"
 VOTES = 200

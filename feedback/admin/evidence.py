@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from feedback.admin.links import answer_link, document_link, page_url
 from feedback.admin.pages import Tool, ToolsAdmin, require
-from feedback.evidence_selectors import (
+from feedback.curation.evidence_selectors import (
     boosts_explained,
     boosts_shown,
     events_on,
@@ -25,8 +25,8 @@ from feedback.evidence_selectors import (
     votes_shown,
 )
 from feedback.models import Burst, Evidence
-from feedback.services.live import feedback_state
-from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from feedback.rounds.live import feedback_state
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
 VIEW = "feedback.view_evidence"

@@ -17,13 +17,13 @@ from django.utils.safestring import SafeString
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
-from feedback.downloads import golden_file
+from feedback.curation.downloads import golden_file
+from feedback.curation.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
+from feedback.curation.golden_files import golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
-from feedback.services.evidence import searched_for
-from feedback.services.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
-from feedback.services.golden_files import golden_import
-from ragsite.errors import InvalidInputError
-from ragsite.read_only_admin import excerpt
+from feedback.rounds.evidence import searched_for
+from ragsite.core.errors import InvalidInputError
+from ragsite.core.read_only_admin import excerpt
 from retrieval.models import Chunk, Collection, Document
 
 ADD = "feedback.add_goldenquestion"

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from chat.models import Message
 from feedback.models import Revision
-from ragsite.read_only_admin import excerpt
+from ragsite.core.read_only_admin import excerpt
 from retrieval.models import Document
 
 

@@ -17,9 +17,9 @@ from django.utils.safestring import SafeString
 from feedback.admin.links import document_link, page_url, revision_link, row_url
 from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
 from feedback.models import GoldenQuestion, RevisionEvent
-from feedback.services.resets import reset_undo
-from feedback.services.rounds import RoundOutcome
-from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from feedback.rounds.resets import reset_undo
+from feedback.rounds.round import RoundOutcome
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
 CHANGE = "feedback.change_revision"

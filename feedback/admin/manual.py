@@ -18,10 +18,10 @@ from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url
 from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require, staff_of
-from feedback.evidence_selectors import manual_boosts_in_force
+from feedback.curation.evidence_selectors import manual_boosts_in_force
+from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import ManualBoost
-from feedback.services.manual import manual_boost_end, manual_boost_set
-from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Chunk, Document
 
 LIST = "feedback_manualboost_changelist"

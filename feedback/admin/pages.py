@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from ragsite.errors import AppError
+from ragsite.core.errors import AppError
 
 
 @dataclass(frozen=True, slots=True)

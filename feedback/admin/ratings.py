@@ -17,10 +17,10 @@ from django.utils.safestring import SafeString
 
 from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import Tool, ToolsAdmin, require
-from feedback.downloads import gaps_file
-from feedback.gap_selectors import MAX_DAYS, knowledge_gaps
+from feedback.curation.downloads import gaps_file
+from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.models import Rating
-from ragsite.read_only_admin import ReadOnlyAdmin, excerpt
+from ragsite.core.read_only_admin import ReadOnlyAdmin, excerpt
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 GAPS_PER_PAGE = 50

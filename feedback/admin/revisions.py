@@ -20,12 +20,12 @@ from feedback.admin.links import page_url, revision_link, row_url
 from feedback.admin.log import round_told
 from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require, staff_of
 from feedback.models import Revision
-from feedback.services.live import feedback_state
-from feedback.services.resets import reset_document, reset_rater
-from feedback.services.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.rounds.live import feedback_state
+from feedback.rounds.resets import reset_document, reset_rater
+from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
 from feedback.tasks import reindex_feedback
-from ragsite.errors import ConflictError, NotFoundError, UnavailableError
-from ragsite.read_only_admin import PartOfHistoryAdmin, excerpt
+from ragsite.core.errors import ConflictError, NotFoundError, UnavailableError
+from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
 CHANGE = "feedback.change_revision"

@@ -15,7 +15,8 @@ from retrieval.models import Document
 class Revision(models.Model):
     """What ranking is to make of the evidence. One is live; a switch of revisions is a switch of a pointer.
 
-    `content` holds all of its boosts (`feedback.snapshot`); the `boosts` rows only how it differs from its parent.
+    `content` holds all of its boosts (`feedback.ranking.snapshot`); the `boosts` rows only how it differs from
+    its parent.
     """
 
     class Status(models.TextChoices):

@@ -11,7 +11,7 @@ class PassageSketch(models.Model):
     """In a table of its own, for every round reads all passages and few sketches."""
 
     passage = models.OneToOneField(RatedPassage, on_delete=models.CASCADE, primary_key=True, related_name="sketch")
-    hashes = models.BinaryField(help_text="By feedback.text_overlap.")
+    hashes = models.BinaryField(help_text="By feedback.ranking.text_overlap.")
 
     def __str__(self) -> str:
         return f"sketch of passage {self.passage_id}"

@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.api_fields import QuerySerializer, StrictSerializer, TextField
-from ragsite.errors import NotFoundError
-from ragsite.pagination import Pages, page_parameters
+from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField
+from ragsite.core.api.pagination import Pages, page_parameters
+from ragsite.core.errors import NotFoundError
 
 TAG = "feedback for staff"
 Row = TypeVar("Row", bound=Model)

@@ -10,7 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from feedback.evidence_selectors import (
+from feedback.curation.evidence_selectors import (
     ShownBoost,
     boosts_explained,
     boosts_shown,
@@ -18,8 +18,8 @@ from feedback.evidence_selectors import (
     votes_on,
     votes_shown,
 )
+from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import ManualBoost
-from feedback.services.manual import manual_boost_end, manual_boost_set
 from feedback.staff_api.base import (
     PAGE,
     TAG,
@@ -31,10 +31,10 @@ from feedback.staff_api.base import (
     read,
     staff_of,
 )
-from ragsite.api_fields import DateTimeField, FlagField, IdField, NumberField, QueryFlagField, QuerySerializer
-from ragsite.api_schema import errors
-from ragsite.errors import ConflictError
-from ragsite.pagination import page_of
+from ragsite.core.api.fields import DateTimeField, FlagField, IdField, NumberField, QueryFlagField, QuerySerializer
+from ragsite.core.api.pagination import page_of
+from ragsite.core.api.schema import errors
+from ragsite.core.errors import ConflictError
 from retrieval.models import Document
 
 MANUAL = ManualBoost.objects.select_related("document", "created_by", "ended_by")

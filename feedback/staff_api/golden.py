@@ -15,12 +15,12 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from feedback.downloads import JSONL, golden_file
+from feedback.curation.downloads import JSONL, golden_file
+from feedback.curation.golden import Relevant, collection_find, golden_delete, golden_save
+from feedback.curation.golden_files import golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance
-from feedback.services.golden import Relevant, collection_find, golden_delete, golden_save
-from feedback.services.golden_files import golden_import
 from feedback.staff_api.base import PAGE, TAG, StaffView, one, read, staff_of
-from ragsite.api_fields import (
+from ragsite.core.api.fields import (
     FlagField,
     IdField,
     QueryFlagField,
@@ -30,8 +30,8 @@ from ragsite.api_fields import (
     WholeNumberField,
     unknown_fields,
 )
-from ragsite.errors import InvalidInputError
-from ragsite.pagination import page_of
+from ragsite.core.api.pagination import page_of
+from ragsite.core.errors import InvalidInputError
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Collection
 

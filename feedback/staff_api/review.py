@@ -11,15 +11,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from feedback.downloads import GAP_FORMATS, gaps_file
-from feedback.gap_selectors import MAX_DAYS, knowledge_gaps
-from feedback.gaps import Gap
+from feedback.curation.downloads import GAP_FORMATS, gaps_file
+from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
+from feedback.curation.gaps import Gap
 from feedback.models import Burst
-from feedback.services.bursts import burst_decide
+from feedback.rounds.bursts import burst_decide
 from feedback.staff_api.base import PAGE, TAG, StaffView, WhySerializer, one, read, staff_of
-from ragsite.api_fields import FlagField, QuerySerializer
-from ragsite.api_schema import errors
-from ragsite.pagination import page_of
+from ragsite.core.api.fields import FlagField, QuerySerializer
+from ragsite.core.api.pagination import page_of
+from ragsite.core.api.schema import errors
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 BURSTS = Burst.objects.select_related("document", "decided_by")

@@ -13,14 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from feedback.models import Boost, Revision, RevisionEvent
-from feedback.services.live import feedback_state
-from feedback.services.resets import reset_document, reset_rater
-from feedback.services.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.rounds.live import feedback_state
+from feedback.rounds.resets import reset_document, reset_rater
+from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
 from feedback.staff_api.base import PAGE, TAG, StaffView, WhySerializer, one, read, staff_of
-from ragsite.api_fields import FlagField, IdField, QuerySerializer, TextField
-from ragsite.api_schema import errors
-from ragsite.errors import ConflictError
-from ragsite.pagination import page_of
+from ragsite.core.api.fields import FlagField, IdField, QuerySerializer, TextField
+from ragsite.core.api.pagination import page_of
+from ragsite.core.api.schema import errors
+from ragsite.core.errors import ConflictError
 from retrieval.models import Document
 
 REVISIONS = Revision.objects.select_related("parent", "made_by", "live_by").defer("content", "parent__content")

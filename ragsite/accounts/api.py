@@ -14,11 +14,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from chat.api.base import user_of
 from ragsite.accounts.tokens import token_create, token_list, token_revoke
-from ragsite.api_fields import StrictSerializer, TextField
-from ragsite.api_schema import errors
-from ragsite.errors import InvalidInputError
+from ragsite.core.api.fields import StrictSerializer, TextField
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
+from ragsite.core.errors import InvalidInputError
 from ragsite.models import ApiToken
 
 
@@ -79,7 +79,7 @@ class TokensApi(GenericAPIView[ApiToken]):
     @extend_schema(operation_id="auth_tokens_list", responses=TokenListItem(many=True), tags=["auth"])
     def get(self, request: Request) -> Response:
         """Your tokens, the latest first. Keys are not told again."""
-        page = self.paginate_queryset(token_list(user=user_of(request)))
+        page = self.paginate_queryset(token_list(user=asking_user(request)))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
 
@@ -91,5 +91,5 @@ class TokenRevokeApi(APIView):
     )
     def delete(self, request: Request, token_id: UUID) -> Response:
         """Revoke one of your tokens; sockets and streams that it opened end within two seconds."""
-        token_revoke(user=user_of(request), token_id=token_id)
+        token_revoke(user=asking_user(request), token_id=token_id)
         return Response(status=204)

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
 from ragsite.accounts.sign_in_limits import attempt_begin, sign_up_count
-from ragsite.errors import RateLimitedError
+from ragsite.core.errors import RateLimitedError
 
 
 @contextmanager

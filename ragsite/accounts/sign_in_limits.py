@@ -30,7 +30,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from ragsite.errors import RateLimitedError
+from ragsite.core.errors import RateLimitedError
 from ragsite.models import AttemptCounter, KnownOrigin
 
 DEVICE_COOKIE = "ragsite_device"

@@ -1,7 +1,7 @@
 """What ends with a password, with an account, and with "sign out everywhere".
 
 Sessions end by Django's own rule when the password changes, since each holds an HMAC of it; tokens are deleted here.
-Sockets and streams follow their session or token (`ragsite.credentials`).
+Sockets and streams follow their session or token (`ragsite.accounts.credentials`).
 """
 
 from __future__ import annotations

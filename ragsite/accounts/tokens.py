@@ -11,8 +11,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from ragsite.auth import token_hash
-from ragsite.errors import NotFoundError
+from ragsite.accounts.auth import token_hash
+from ragsite.core.errors import NotFoundError
 from ragsite.models import ApiToken
 
 KEY_BYTES = 20

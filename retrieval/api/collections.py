@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.api_schema import errors
-from retrieval.api.asking_user import asking_user
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
 from retrieval.api.serializers import CollectionInputSerializer, CollectionSerializer
 from retrieval.models import Collection
 from retrieval.selectors import collection_get, collection_list

@@ -18,10 +18,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.api_fields import unknown_fields
-from ragsite.api_schema import errors
-from ragsite.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
-from retrieval.api.asking_user import asking_user
+from ragsite.core.api.fields import unknown_fields
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
+from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
 from retrieval.api.serializers import (
     ChunkSerializer,
     DocumentChangesSerializer,

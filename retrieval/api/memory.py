@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.api_fields import FlagField, QuerySerializer, StrictSerializer
-from retrieval.api.asking_user import asking_user
-from retrieval.memory_selectors import memory_enabled, memory_get, memory_list
+from ragsite.core.api.fields import FlagField, QuerySerializer, StrictSerializer
+from ragsite.core.api.user import asking_user
+from retrieval.memory.selectors import memory_enabled, memory_get, memory_list
+from retrieval.memory.services import memories_forget, memory_switch
 from retrieval.models import Memory
-from retrieval.services.memory import memories_forget, memory_switch
 
 DELETED = OpenApiResponse(description="Deleted.")
 

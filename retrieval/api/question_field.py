@@ -6,8 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
-from ragsite.api_fields import TextField
-from retrieval.search_queries import query_text
+from ragsite.core.api.fields import TextField
+from retrieval.search.queries import query_text
 
 _SAYS_NOTHING = r"\s\u0000-\u001f\u007f-\u009f\ufeff"
 

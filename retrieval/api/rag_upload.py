@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.api_fields import StrictSerializer
-from ragsite.api_schema import errors
-from retrieval.api.asking_user import asking_user
+from ragsite.core.api.fields import StrictSerializer
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
 from retrieval.api.documents import documents_from, refuse_unknown_fields, uploaded_files
 from retrieval.api.serializers import UploadResultSerializer
 from retrieval.services.collections import collection_of_ones_own

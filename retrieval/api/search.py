@@ -12,11 +12,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ragsite.api_fields import StrictSerializer, TextField, WholeNumberField
-from retrieval.api.asking_user import asking_user
+from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.user import asking_user
+from retrieval.api.candidate_data import search_data
 from retrieval.api.question_field import QuestionField
 from retrieval.api.serializers import ADDRESS
-from retrieval.candidate_data import search_data
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
-from ragsite.api_fields import QueryFlagField, QuerySerializer, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import QueryFlagField, QuerySerializer, StrictSerializer, TextField, WholeNumberField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import is_approved

@@ -14,19 +14,19 @@ from typing import Protocol
 
 import numpy as np
 
-from ragsite.rag_settings import RagSettings
+from ragsite.core.rag_settings import RagSettings
 from retrieval.evaluation.dataset import Dataset, LabelledDocument
 from retrieval.evaluation.embeddings import EmbeddingCache, KnownQueries, ModelsOfRun, ProgressBar
 from retrieval.evaluation.memory_store import MemoryChunkStore
-from retrieval.index import MilvusIndex
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunk_size import ChunkSize, chunk_size
 from retrieval.ingest.chunking import Chunker
 from retrieval.ingest.headings import plain_blocks
-from retrieval.language import detect_language
 from retrieval.models import Chunk, Document
 from retrieval.ports import ChunkIndex, Models
+from retrieval.search.index import MilvusIndex
 from retrieval.services.index_rows import embedding_text, index_rows
+from retrieval.text.language import detect_language
 from retrieval.values import CollectionRef, IndexRow, SearchScope, StoredChunk
 
 SAFE_LENGTH = 300

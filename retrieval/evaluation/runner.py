@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from ragsite.rag_settings import RagSettings
+from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import Engine
 from retrieval.evaluation.collection import Progress, ThrowAwayCollection, throw_away_collection
 from retrieval.evaluation.dataset import Dataset
 from retrieval.evaluation.embeddings import EmbeddingCache
 from retrieval.evaluation.metrics import RECALL_DEPTH, by_best_chunk, latency, measure
 from retrieval.evaluation.stages import Stage, make_stages
-from retrieval.hierarchical import HierarchicalSearcher
-from retrieval.index import MilvusIndex, only_writer
 from retrieval.ports import BoostSource
 from retrieval.providers.registry import ModelRegistry
-from retrieval.search import HybridSearcher
+from retrieval.search.hierarchical import HierarchicalSearcher
+from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.index import MilvusIndex, only_writer
 from retrieval.trace import Trace
 from retrieval.values import Question
 from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow, make_toolbox

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer_language import answer_language
-from retrieval.steps.judge import Judge
-from retrieval.steps.retrieve import Retrieve
-from retrieval.steps.rewrite import Hyde, Rewrite
+from retrieval.steps.judge.judge import Judge
+from retrieval.steps.query.rewrite import Hyde, Rewrite
+from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Query, Question, ScoredChunk, SearchScope
 

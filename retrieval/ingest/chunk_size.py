@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ragsite.rag_settings import IngestSettings
-from retrieval.tokens import estimate_tokens, estimate_word_pieces
+from ragsite.core.rag_settings import IngestSettings
+from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
 
 # Of a model's context. The rest is for title and headings, which are embedded with every chunk, and for what the
 # estimate of word pieces falls short of: 19 % at the 99th percentile of technical documentation.

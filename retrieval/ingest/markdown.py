@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.text import readable_text
-from retrieval.markdown import document_blocks, without_tags
+from retrieval.text.markdown import document_blocks, without_tags
 
 FENCE = "---"  # before and after the front matter
 TITLE, ABSTRACTS = "title", ("summary", "description")

@@ -25,7 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ragsite.rag_settings import IngestSettings
+from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunk_size import ChunkSize
 from retrieval.ingest.chunking import TextChunk

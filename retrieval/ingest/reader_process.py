@@ -26,13 +26,13 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import IO, Any
 
-from retrieval.analysis import analyze, warm_up
-from retrieval.die_with_parent import die_with_parent
+from ragsite.runtime.die_with_parent import die_with_parent
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunk_size import ChunkSize
 from retrieval.ingest.limits import MIB, ParseLimits
 from retrieval.ingest.reading import ReadDocument, read_document
-from retrieval.language import chinese_variant
+from retrieval.text.analysis import analyze, warm_up
+from retrieval.text.language import chinese_variant
 
 MESSAGE_BYTES = 64 * 1024
 READY, END, END_LOAD_CHINESE = b"ready", b"end", b"end, load Chinese"

@@ -12,7 +12,7 @@ from retrieval.ingest.limits import ParseLimits
 from retrieval.ingest.parsing import parse_file
 from retrieval.ingest.sniff import FileKind
 from retrieval.ingest.summary import summarize
-from retrieval.language import detect_language
+from retrieval.text.language import detect_language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path, PurePath
 from typing import Literal
 
-from ragsite.errors import UnsupportedFileError
+from ragsite.core.errors import UnsupportedFileError
 from retrieval.errors import DocumentUnreadableError
 
 FileKind = Literal["text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from retrieval.analysis import analyze
-from retrieval.sentences import split_sentences
-from retrieval.tokens import estimate_tokens
+from retrieval.text.analysis import analyze
+from retrieval.text.sentences import split_sentences
+from retrieval.text.tokens import estimate_tokens
 
 WEIGHED_CHARS = 6_000  # of the sentences that are weighed: of a longer document, evenly spread over it
 MAX_CHARS = 200_000  # in which they are looked for

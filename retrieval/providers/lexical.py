@@ -1,7 +1,7 @@
 """Embeddings without a model: hashed terms. Not meaning, but words, spelling and script, and always there.
 
-Feature hashing with signs: Weinberger et al., ICML 2009. Terms come from `retrieval.analysis`, so stems meet and so do
-Traditional and Simplified Chinese; character n-grams of longer words let misspellings and compounds meet.
+Feature hashing with signs: Weinberger et al., ICML 2009. Terms come from `retrieval.text.analysis`, so stems meet and
+so do Traditional and Simplified Chinese; character n-grams of longer words let misspellings and compounds meet.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.analysis import analyze
 from retrieval.ports import Vectors
+from retrieval.text.analysis import analyze
 from retrieval.values import EmbeddingSpace
 
 DIM = 512

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from ragsite.rag_settings import RerankSettings
+from ragsite.core.rag_settings import RerankSettings
 from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
 from retrieval.providers.breaker import CircuitBreaker, Gate
 from retrieval.providers.tls import tls_context

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from ragsite.rag_settings import OllamaSettings
+from ragsite.core.rag_settings import OllamaSettings
 from retrieval.providers.breaker import CircuitBreaker, Gate
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 
-from ragsite.rag_settings import WebSearchSettings
+from ragsite.core.rag_settings import WebSearchSettings
 from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError, WebSearchError
 from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers.breaker import CircuitBreaker, Gate

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from ragsite.errors import ConflictError, InvalidInputError, PermissionDeniedError
+from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection

@@ -15,8 +15,8 @@ from django.core.files.base import File
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from ragsite.errors import StorageFullError, TooLargeError
-from ragsite.storage import check_room, is_lack_of_room
+from ragsite.core.errors import StorageFullError, TooLargeError
+from ragsite.core.storage import check_room, is_lack_of_room
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from retrieval import milvus_lite
+from ragsite.runtime import milvus_lite
 from retrieval.models import IndexCheck
 from retrieval.ports import ChunkIndex
 from retrieval.values import EmbeddingSpace

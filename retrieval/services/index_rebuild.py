@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.index import Generation, MilvusIndex
 from retrieval.models import Chunk, Collection
 from retrieval.ports import Vectors
+from retrieval.search.index import Generation, MilvusIndex
 from retrieval.selectors import collection_space
 from retrieval.services import index_sync
 from retrieval.services.index_sync import MAINTENANCE, MAINTENANCE_WAIT_S, Report, in_batches, rows_of

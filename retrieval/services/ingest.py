@@ -28,9 +28,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from ragsite.errors import UnsupportedFileError
-from ragsite.leases import LeaseLostError, hold
-from ragsite.storage import is_full, is_lack_of_room
+from ragsite.core.errors import UnsupportedFileError
+from ragsite.core.leases import LeaseLostError, hold
+from ragsite.core.storage import is_full, is_lack_of_room
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
     DocumentUnreadableError,

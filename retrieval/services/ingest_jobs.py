@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from ragsite.leases import Lease
+from ragsite.core.leases import Lease
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 

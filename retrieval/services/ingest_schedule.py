@@ -19,8 +19,8 @@ from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q,
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from ragsite.leases import run_out
-from ragsite.storage import is_full, is_lack_of_room
+from ragsite.core.leases import run_out
+from ragsite.core.storage import is_full, is_lack_of_room
 from retrieval.models import Document, IngestJob
 from retrieval.services.ingest_jobs import DISK_FULL, Claim, job_claim
 

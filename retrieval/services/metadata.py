@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragsite.errors import InvalidInputError
+from ragsite.core.errors import InvalidInputError
 
 MAX_NAME_CHARS = 100
 MAX_TITLE_CHARS = 300

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Count, Sum
 
-from ragsite.errors import QuotaExceededError, TooManyIngestsError
+from ragsite.core.errors import QuotaExceededError, TooManyIngestsError
 from retrieval.models import Collection, Document
 from retrieval.services.ingest_schedule import open_jobs_of
 

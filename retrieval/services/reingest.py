@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from ragsite.errors import ConflictError
+from ragsite.core.errors import ConflictError
 from retrieval.models import Document
 from retrieval.services.collections import collection_touch
 from retrieval.services.documents import document_retry

@@ -15,7 +15,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.base import ContentFile
 from django.db import transaction
 
-from ragsite.errors import ConflictError
+from ragsite.core.errors import ConflictError
 from retrieval.models import Collection, Document
 from retrieval.selectors import visible_collections
 from retrieval.services.collections import collection_create

@@ -15,7 +15,7 @@ from dataclasses import replace
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
-from ragsite.rag_settings import SearchSettings
+from ragsite.core.rag_settings import SearchSettings
 from retrieval.ports import Searcher, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from asgiref.sync import sync_to_async
 from django.db import Error
 
-from ragsite.leases import Lease, LeaseLostError, hold, run_out
+from ragsite.core.leases import Lease, LeaseLostError, hold, run_out
 from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
 

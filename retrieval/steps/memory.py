@@ -13,15 +13,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragsite.errors import AppError
-from retrieval.markdown import leading_signs, without_emphasis
-from retrieval.sentences import split_sentences
-from retrieval.steps.answer_language import NAMES, Language
-from retrieval.steps.no_answer import reads_as_refusal
-from retrieval.steps.quoting import neutralise, one_line
+from ragsite.core.errors import AppError
+from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.schemas import ConsolidatedFact
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.tokens import estimate_tokens
+from retrieval.text.answer_language import NAMES, Language
+from retrieval.text.markdown import leading_signs, without_emphasis
+from retrieval.text.quoting import neutralise, one_line
+from retrieval.text.sentences import split_sentences
+from retrieval.text.tokens import estimate_tokens
 from retrieval.values import Answer, Exchange, Question, RememberedFact
 
 NOTHING = "-"

@@ -1,65 +1,100 @@
-"""What every step shares: a time limit, a fallback that is written down, and giving way to a search that was good.
+"""What every step is: an entry of the decision path, a time limit, and a fallback that needs no model.
 
-A step opens its decision-path entry with `trace.step(name)` and does its model call through `attempt`.
+class Condense(Step[Asked, str]):
+    name = "condense"
+
+    async def act(self, given: Asked, entry: StepRecord) -> str:
+        ...
+        return await self.attempt(entry, self._ask_model(given), fallback=lambda: given.draft)
+
+standalone = await Condense(context)(Asked(question, draft))
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
 
+from ragsite.core.rag_settings import RagSettings
 from retrieval.errors import ModelError
-from retrieval.trace import StepRecord
+from retrieval.ports import Schema
+from retrieval.steps.deadline import FirstSearch
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.answer_language import Language
+from retrieval.trace import StepName, StepRecord
 
 T = TypeVar("T")
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 
-class Deadline:
-    """The moment by which the whole answer should stand; every step's own limit ends there too."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What the steps of one answer work with: `tools` live as long as the engine, `run` as long as this answer."""
 
-    def __init__(self, seconds: float) -> None:
-        self._ends = time.monotonic() + seconds
-
-    def remaining(self) -> float:
-        """Seconds left, never negative."""
-        return max(0.0, self._ends - time.monotonic())
-
-    def limit(self, seconds: float) -> float:
-        return min(seconds, self.remaining())
+    tools: Toolbox
+    run: Run
+    language: Language = "en"  # to answer in
 
 
-class FirstSearch:
-    """The race between the search with the user's own words and the calls that would improve on those words.
+@dataclass(frozen=True, slots=True)
+class Step(ABC, Generic[Given, Result]):
+    """One act of a workflow: called with its input, it gives its output and writes one entry into the decision path.
 
-    The calls wait a head start for the search: on a small index it is done before they begin, and when it was clearly
-    good they are never made. Begun ones are broken off the moment the search turns out good.
+    `name` is the entry's. A subclass does its work in `act`; each model call goes through `attempt`, so that it ends
+    at the step's own limit and at the answer's deadline, and has a fallback that is written down. A step never raises
+    a ModelError.
     """
 
-    def __init__(self, head_start_s: float) -> None:
-        self._head_start_s = head_start_s
-        self._done = asyncio.Event()
-        self._good = asyncio.Event()
+    context: Context
+    name: ClassVar[StepName]
 
-    def finish(self, *, good: bool) -> None:
-        if good:
-            self._good.set()
-        self._done.set()
+    async def __call__(self, given: Given) -> Result:
+        async with self.run.trace.step(self.name) as entry:
+            return await self.act(given, entry)
+
+    @abstractmethod
+    async def act(self, given: Given, entry: StepRecord) -> Result: ...
 
     @property
-    def good(self) -> bool:
-        return self._good.is_set()
+    def tools(self) -> Toolbox:
+        return self.context.tools
 
-    async def head_start(self) -> None:
-        try:
-            async with asyncio.timeout(self._head_start_s):
-                await self._done.wait()
-        except TimeoutError:
-            return
+    @property
+    def run(self) -> Run:
+        return self.context.run
 
-    async def until_good(self) -> None:
-        await self._good.wait()
+    @property
+    def settings(self) -> RagSettings:
+        return self.context.tools.settings
+
+    async def attempt(
+        self,
+        entry: StepRecord,
+        work: Coroutine[Any, Any, T],
+        *,
+        fallback: Callable[[], T],
+        limit_s: float | None = None,
+        gives_way: bool = False,
+    ) -> T:
+        """See `attempt`. `limit_s`: by default a structured call's. `gives_way`: to a first search that was good."""
+        limit_s = self.settings.ollama.structured_timeout_s if limit_s is None else limit_s
+        return await attempt(
+            entry,
+            work,
+            fallback=fallback,
+            timeout_s=self.run.deadline.limit(limit_s),
+            first_search=self.run.first_search if gives_way else None,
+        )
+
+    async def complete(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
+        """One structured call of the fast model with the prompt of this name. Raises ModelError."""
+        rendered = self.tools.prompts.render(prompt, language=self.context.language, **variables)
+        model = await self.tools.models.chat("fast")
+        return await model.complete_json(rendered, schema)
 
 
 class GaveWayError(Exception):

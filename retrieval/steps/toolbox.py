@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from ragsite.rag_settings import RagSettings
-from retrieval.boosting import OneRevision
+from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
@@ -18,8 +17,9 @@ from retrieval.ports import (
     Searcher,
     WebSearcher,
 )
-from retrieval.steps.answer_language import Language
-from retrieval.steps.step import Deadline, FirstSearch
+from retrieval.search.boosting import OneRevision
+from retrieval.steps.deadline import Deadline, FirstSearch
+from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 
 

@@ -17,15 +17,15 @@ from typing import Any, Protocol
 
 from langgraph.graph.state import CompiledStateGraph
 
-from ragsite.errors import InvalidInputError
-from ragsite.rag_settings import RagSettings
+from ragsite.core.errors import InvalidInputError
+from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import BoostSource, ChunkStore, MemoryStore, Models, Reranker, Searcher, WebSearcher, Workflow
 from retrieval.prompting import PromptLibrary
 from retrieval.steps.toolbox import Toolbox
 from retrieval.workflows.base import Rounds
 from retrieval.workflows.corrective import CorrectiveWorkflow
-from retrieval.workflows.dual_loop import DualLoopWorkflow
-from retrieval.workflows.planned import PlannedWorkflow
+from retrieval.workflows.dual_loop.workflow import DualLoopWorkflow
+from retrieval.workflows.planned.workflow import PlannedWorkflow
 from retrieval.workflows.react import ReactWorkflow
 from retrieval.workflows.self_corrective import SelfCorrectiveWorkflow
 

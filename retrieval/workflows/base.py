@@ -10,16 +10,16 @@ from typing import Any
 
 from langgraph.graph.state import CompiledStateGraph
 
-from ragsite.errors import UnavailableError
-from ragsite.rag_settings import CorrectiveSettings
+from ragsite.core.errors import UnavailableError
+from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.errors import ModelError
-from retrieval.steps.answer_language import Language
-from retrieval.steps.clarify import Clarify, open_readings
-from retrieval.steps.condense import chooses, takes_up
-from retrieval.steps.generate import AnswerWriter, Generate
-from retrieval.steps.judge import Assessment
-from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.answer.clarify import Clarify, open_readings
+from retrieval.steps.answer.generate import AnswerWriter, Generate
+from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.query.condense import chooses, takes_up
+from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 

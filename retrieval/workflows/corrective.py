@@ -31,21 +31,21 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from retrieval.answerability.grading import LIST_LENGTH, grade_passages
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.answer_language import Language, answer_language
-from retrieval.steps.clarify import open_readings
-from retrieval.steps.condense import Condense, condense_without_model, takes_up
-from retrieval.steps.dedupe import Dedupe
-from retrieval.steps.generate import Generate
-from retrieval.steps.grading import LIST_LENGTH, grade_passages
-from retrieval.steps.judge import Assessment, Judge
-from retrieval.steps.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
-from retrieval.steps.refine import Refine, Stage, stages
-from retrieval.steps.retrieve import Retrieve
-from retrieval.steps.rewrite import Hyde, Rewrite
-from retrieval.steps.route import Route
+from retrieval.steps.answer.clarify import open_readings
+from retrieval.steps.answer.generate import Generate
+from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
+from retrieval.steps.judge.judge import Assessment, Judge
+from retrieval.steps.query.condense import Condense, condense_without_model, takes_up
+from retrieval.steps.query.rewrite import Hyde, Rewrite
+from retrieval.steps.query.route import Route
+from retrieval.steps.query.transform import Transform
+from retrieval.steps.retrieve.dedupe import Dedupe
+from retrieval.steps.retrieve.refine import Refine, Stage, stages
+from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.steps.transform import Transform
+from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (

@@ -32,17 +32,17 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer_language import Language, answer_language
-from retrieval.steps.condense import condense_without_model
-from retrieval.steps.dedupe import Dedupe
-from retrieval.steps.generate import Generate
-from retrieval.steps.no_answer import no_answer_text
-from retrieval.steps.query_rewriter import QueryRewriter, why_rewrite
-from retrieval.steps.retrieve import Retrieve
-from retrieval.steps.route import Route
-from retrieval.steps.sufficiency import Evaluation, RelevanceEvaluator
+from retrieval.steps.answer.generate import Generate
+from retrieval.steps.answer.no_answer import no_answer_text
+from retrieval.steps.judge.sufficiency import Evaluation, RelevanceEvaluator
+from retrieval.steps.query.condense import condense_without_model
+from retrieval.steps.query.query_rewriter import QueryRewriter, why_rewrite
+from retrieval.steps.query.route import Route
+from retrieval.steps.retrieve.dedupe import Dedupe
+from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.retrieve.web_search import WebSearch, may_search_web
 from retrieval.steps.toolbox import Toolbox
-from retrieval.steps.web_search import WebSearch, may_search_web
+from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (

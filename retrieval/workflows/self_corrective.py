@@ -29,19 +29,19 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from retrieval.answerability.grading import LIST_LENGTH
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer_language import Language, answer_language
-from retrieval.steps.condense import Condense, condense_without_model
-from retrieval.steps.dedupe import Dedupe
-from retrieval.steps.generate import Generate
-from retrieval.steps.grade import DocumentGrade, Grade, Graded, grade_key
-from retrieval.steps.grading import LIST_LENGTH
-from retrieval.steps.judge import Assessment
-from retrieval.steps.no_answer import no_answer_text
-from retrieval.steps.retrieve import Retrieve
-from retrieval.steps.retry_rewrite import QueryRewrite, RetryRewrite
-from retrieval.steps.route import Route
+from retrieval.steps.answer.generate import Generate
+from retrieval.steps.answer.no_answer import no_answer_text
+from retrieval.steps.judge.grade import DocumentGrade, Grade, Graded, grade_key
+from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.query.condense import Condense, condense_without_model
+from retrieval.steps.query.retry_rewrite import QueryRewrite, RetryRewrite
+from retrieval.steps.query.route import Route
+from retrieval.steps.retrieve.dedupe import Dedupe
+from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (

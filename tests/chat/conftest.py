@@ -11,7 +11,7 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from chat.runs import runs_shut_down
+from chat.runs.run import runs_shut_down
 from ragsite.accounts.tokens import token_create
 from ragsite.asgi import application
 from retrieval.trace import Trace
@@ -97,7 +97,7 @@ class ScriptedWorkflow:
 def workflow(monkeypatch: pytest.MonkeyPatch) -> ScriptedWorkflow:
     """Stands where the engine begins; everything of the chat is real."""
     scripted = ScriptedWorkflow()
-    monkeypatch.setattr("chat.runs.answer_question", scripted)
+    monkeypatch.setattr("chat.runs.run.answer_question", scripted)
     return scripted
 
 

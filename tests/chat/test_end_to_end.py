@@ -10,10 +10,10 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.models import Message
-from ragsite.rag_settings import MilvusSettings
-from retrieval.analysis import terms_text
+from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Memory
+from retrieval.text.analysis import terms_text
 from retrieval.values import IndexRow
 from tests.chat.conftest import Api, events_of, eventually, types
 from tests.factories import ChunkFactory

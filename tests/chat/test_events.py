@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from chat.event_log import Event, EventLog, EventLogGoneError
-from chat.events import MemoryEventLog
-from chat.redis_events import RedisEventLog
-from ragsite.rag_settings import LimitSettings
+from chat.runs.event_log import Event, EventLog, EventLogGoneError
+from chat.runs.events import MemoryEventLog
+from chat.runs.redis_events import RedisEventLog
+from ragsite.core.rag_settings import LimitSettings
 
 REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL", "")
 

@@ -19,7 +19,7 @@ from django.test import AsyncClient
 
 from chat.models import Message
 from ragsite.asgi import application
-from ragsite.database import database_call, is_database_away
+from ragsite.core.database import database_call, is_database_away
 from retrieval.selectors import DatabaseChunkStore, scope_for_all
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, token_header
 from tests.factories import ChunkFactory

@@ -15,11 +15,11 @@ import pytest
 import redis
 from channels.layers import get_channel_layer
 
-from chat.event_log import Event, EventLogGoneError
-from chat.events import close_event_log
-from chat.redis_events import PREFIX, RedisEventLog
-from ragsite.channel_layer import RESTORED
-from ragsite.rag_settings import LimitSettings
+from chat.runs.event_log import Event, EventLogGoneError
+from chat.runs.events import close_event_log
+from chat.runs.redis_events import PREFIX, RedisEventLog
+from ragsite.core.rag_settings import LimitSettings
+from ragsite.runtime.channel_layer import RESTORED
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually
 
@@ -146,8 +146,8 @@ async def test_reader_of_a_flushed_stream_is_told_that_it_is_gone(log: RedisEven
 @pytest.fixture
 async def site(server: Server, settings: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
     """The site with this Redis."""
-    monkeypatch.setattr("ragsite.channel_layer.WATCH_S", 0.05)
-    monkeypatch.setattr("ragsite.channel_layer.RECEIVE_AGAIN_S", 0.05)
+    monkeypatch.setattr("ragsite.runtime.channel_layer.WATCH_S", 0.05)
+    monkeypatch.setattr("ragsite.runtime.channel_layer.RECEIVE_AGAIN_S", 0.05)
     settings.REDIS_URL = server.url
     settings.CHANNEL_LAYERS = {"default": redis_channel_layer(server.url)}
     yield server

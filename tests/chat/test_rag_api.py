@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from chat.models import Message
-from ragsite.errors import UnavailableError
+from ragsite.core.errors import UnavailableError
 from retrieval.values import StoredChunk
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, source
 from tests.factories import MessageFactory, SessionFactory

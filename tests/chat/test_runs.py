@@ -13,11 +13,11 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 from django.utils import timezone
 
-from chat.events import close_event_log
-from chat.lifespan import lifespan
 from chat.models import Message, Source
-from chat.runs import run_find, runs_shut_down
-from chat.services.answers import answer_save_partial
+from chat.runs.answers import answer_save_partial
+from chat.runs.events import close_event_log
+from chat.runs.lifespan import lifespan
+from chat.runs.run import run_find, runs_shut_down
 from ragsite.settings import redis_channel_layer
 from retrieval.models import Memory
 from retrieval.trace import Trace
@@ -103,7 +103,7 @@ async def test_stored_answer_is_what_was_sent(api: Api, monkeypatch: pytest.Monk
         await trace.emit_chunk("Ten.")
         return Answer(decision="ANSWER", text="Twelve.")
 
-    monkeypatch.setattr("chat.runs.answer_question", changes_its_mind)
+    monkeypatch.setattr("chat.runs.run.answer_question", changes_its_mind)
     events = [event async for event in events_of(await api.ask(stream=True))]
     assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == "Ten."
 
@@ -115,7 +115,7 @@ async def test_odd_characters_and_numbers_of_an_answer_are_storable(api: Api, mo
             step.detail["text"] = "a\x00b\ud800"
         return Answer(decision="ANSWER", text="a\x00b\ud800c")
 
-    monkeypatch.setattr("chat.runs.answer_question", odd)
+    monkeypatch.setattr("chat.runs.run.answer_question", odd)
     data = (await api.ask()).json()
     assert data["answer"] == "ab?c"
     assert data["decision_path"][0]["detail"] == {"score": None, "text": "ab?"}
@@ -127,7 +127,7 @@ async def test_database_error_at_the_end_still_ends_the_stream(
     def broken(**kwargs: Any) -> bool:
         raise DatabaseError("disk full")
 
-    monkeypatch.setattr("chat.runs.answer_finish", broken)
+    monkeypatch.setattr("chat.runs.run.answer_finish", broken)
     events = [event async for event in events_of(await api.ask(stream=True))]
     assert (events[-1]["type"], events[-1]["code"]) == ("error", "internal")
 

@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from chat.models import Message
-from ragsite.rag_settings import MilvusSettings
-from retrieval.analysis import terms_text
+from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Collection
+from retrieval.text.analysis import terms_text
 from retrieval.values import IndexRow
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, types
 from tests.factories import ChunkFactory, CollectionFactory, SessionFactory

@@ -17,10 +17,10 @@ from django.test import AsyncClient
 from pytest_django import DjangoAssertNumQueries
 
 from chat.models import Message
-from ragsite import credentials
+from ragsite.accounts import credentials
+from ragsite.accounts.credentials import Credential
 from ragsite.accounts.signing_out import sign_out_everywhere
 from ragsite.asgi import application
-from ragsite.credentials import Credential
 from ragsite.models import AccountSession, ApiToken
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, Socket, eventually
 from tests.factories import PASSWORD, UserFactory

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.models import Message
-from chat.services.answers import answer_save_partial, answer_stop_silent, answers_mark_interrupted
+from chat.runs.answers import answer_save_partial, answer_stop_silent, answers_mark_interrupted
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventually, types
@@ -126,7 +126,7 @@ async def test_reader_elsewhere_waits_for_a_stalled_run(
     api: Api, workflow: ScriptedWorkflow, limits: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits(save_every_s=3600, heartbeat_s=0.05)
-    monkeypatch.setattr("chat.following.run_find", lambda message_id: None)
+    monkeypatch.setattr("chat.runs.following.run_find", lambda message_id: None)
     workflow.hold(1)
     response = await api.ask(stream=True)
     events = events_of(response)
@@ -144,7 +144,7 @@ async def test_reader_elsewhere_is_told_when_a_run_stays_away(
     api: Api, workflow: ScriptedWorkflow, limits: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits(save_every_s=3600, heartbeat_s=0.05)
-    monkeypatch.setattr("chat.following.run_find", lambda message_id: None)
+    monkeypatch.setattr("chat.runs.following.run_find", lambda message_id: None)
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))
     first = await anext(events)
@@ -168,8 +168,8 @@ async def test_workflow_that_takes_no_notice_of_a_stop_is_left_behind(
         await trace.emit_chunk(" And more.")
         return Answer(decision="ANSWER", text="Ten. And twelve. And more.")
 
-    monkeypatch.setattr("chat.runs.answer_question", deaf)
-    monkeypatch.setattr("chat.runs.CANCEL_GRACE_S", 0.05)
+    monkeypatch.setattr("chat.runs.run.answer_question", deaf)
+    monkeypatch.setattr("chat.runs.run.CANCEL_GRACE_S", 0.05)
     started = await api.begin()
     stopped = (await api.call("post", f"/api/messages/{started['message_id']}/stop")).json()
     released.set()

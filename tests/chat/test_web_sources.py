@@ -106,5 +106,5 @@ async def test_the_page_offers_the_web_only_where_it_is_configured(
 
 
 def test_the_pages_link_to_the_web_opens_beside_ours_and_gives_nothing_away() -> None:
-    script = Path(settings.BASE_DIR, "ragsite/static/js/chat/source_panel.js").read_text(encoding="utf-8")
+    script = Path(settings.BASE_DIR, "ragsite/web/static/js/chat/source_panel.js").read_text(encoding="utf-8")
     assert 'target: "_blank", rel: "noopener noreferrer"' in script

@@ -230,7 +230,7 @@ async def test_client_that_reads_nothing_does_not_hold_up_the_run(
     async def never(*args: Any, **kwargs: Any) -> None:
         await stuck.wait()
 
-    monkeypatch.setattr("chat.consumers.ChatConsumer._send", never)
+    monkeypatch.setattr("chat.api.consumers.ChatConsumer._send", never)
     tab = await (await asyncio.to_thread(Socket, user)).open()
     await tab.send("ask", message="Books?")
 

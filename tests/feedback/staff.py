@@ -8,10 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from feedback.guard import GuardReport, Worse
 from feedback.models import Revision, RevisionEvent
-from feedback.services import rounds
-from feedback.services.rounds import feedback_round
+from feedback.ranking.guard import GuardReport, Worse
+from feedback.rounds import round as rounds
+from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk
 from tests.feedback.rated import liked, passage
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from feedback.agreement import MOST_WEIGHT, SameQuestion, to_compare, trust
-from feedback.boosts import Votes
+from feedback.ranking.agreement import MOST_WEIGHT, SameQuestion, to_compare, trust
+from feedback.ranking.boosts import Votes
 
 ONE_QUESTION = SameQuestion({})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from feedback.attribution import CitedSource, GivenRating, RatedAnswer, attribute, use_of, vote
+from feedback.ranking.attribution import CitedSource, GivenRating, RatedAnswer, attribute, use_of, vote
 
 
 def answer(

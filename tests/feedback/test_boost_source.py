@@ -14,15 +14,15 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
-from feedback import boost_source
-from feedback.boost_source import LiveBoosts
 from feedback.models import QuestionVector, RatedQuestion
-from feedback.services.live import vector_encode
-from feedback.services.revisions import revision_roll_back
-from feedback.services.rounds import feedback_round
-from ragsite.errors import UnavailableError
-from retrieval.boosting import OneRevision
+from feedback.rounds import boost_source
+from feedback.rounds.boost_source import LiveBoosts
+from feedback.rounds.live import vector_encode
+from feedback.rounds.revisions import revision_roll_back
+from feedback.rounds.round import feedback_round
+from ragsite.core.errors import UnavailableError
 from retrieval.errors import EmbeddingUnavailableError
+from retrieval.search.boosting import OneRevision
 from retrieval.values import Boosts, Contender, EmbeddingSpace, Scores
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import liked, passage

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedback import boosts
-from feedback.boosts import Votes
+from feedback.ranking import boosts
+from feedback.ranking.boosts import Votes
 
 FIELDS = {
     "question": 1, "passage": 1, "document": 1, "voter": 1, "value": 1.0, "document_value": 1.0, "day": 100,

@@ -14,8 +14,8 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 
 from feedback.models import Evidence, QuestionVector, Rating, Revision
-from feedback.services.private_copy import private_copy
-from feedback.services.rounds import RoundOutcome, feedback_round
+from feedback.rounds.private_copy import private_copy
+from feedback.rounds.round import RoundOutcome, feedback_round
 from feedback.tasks import reindex_feedback
 from retrieval.models import Chunk
 from tests.factories import CollectionFactory

@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
-from feedback.services.evidence import evidence_gather
-from feedback.services.passages import passages_relocate
-from feedback.services.rated_texts import signature
-from feedback.services.ratings import rating_delete, rating_set
-from retrieval.analysis import query_terms
+from feedback.ratings.services import rating_delete, rating_set
+from feedback.rounds.evidence import evidence_gather
+from feedback.rounds.passages import passages_relocate
+from feedback.rounds.rated_texts import signature
 from retrieval.models import Chunk, Document
+from retrieval.text.analysis import query_terms
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
 
@@ -185,7 +185,7 @@ def test_new_accounts_count_less_and_staff_more(rag_settings) -> None:
 
 
 def test_a_round_that_breaks_off_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("feedback.services.evidence.BATCH", 2)
+    monkeypatch.setattr("feedback.rounds.evidence.BATCH", 2)
     chunk = passage("Ten books.")
     for _ in range(5):
         rate(answered(QUESTION, [chunk]), 5)
@@ -218,7 +218,7 @@ def test_votes_are_written_in_the_order_in_which_they_were_given() -> None:
 @pytest.mark.parametrize("goes", ["document", "user"])
 def test_what_is_deleted_while_a_round_gathers_does_not_stop_it(goes: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The round remembers the passages and questions of earlier batches; between two of them they may go."""
-    monkeypatch.setattr("feedback.services.evidence.BATCH", 1)
+    monkeypatch.setattr("feedback.rounds.evidence.BATCH", 1)
     gone, stays = passage("Ten books."), passage("Four weeks.")
     first = answered(QUESTION, [gone])
     for message in (first, answered(QUESTION, [gone]), answered(QUESTION, [stays])):

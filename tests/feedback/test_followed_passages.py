@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from feedback.models import Evidence, FeedbackState, PassageSketch, RatedPassage
-from feedback.services.covering_chunks import COVERED
-from feedback.services.evidence import evidence_gather
-from feedback.services.followed_passages import passages_sketch
-from feedback.services.live import content_of
-from feedback.services.passages import passages_relocate
-from feedback.services.proposals import ballot_load, proposal_make
-from feedback.services.rounds import feedback_round
-from feedback.text_overlap import SKETCH_HASHES, Sketches, shingles, sketch
-from ragsite.rag_settings import MilvusSettings
+from feedback.ranking.text_overlap import SKETCH_HASHES, Sketches, shingles, sketch
+from feedback.rounds.covering_chunks import COVERED
+from feedback.rounds.evidence import evidence_gather
+from feedback.rounds.followed_passages import passages_sketch
+from feedback.rounds.live import content_of
+from feedback.rounds.passages import passages_relocate
+from feedback.rounds.proposals import ballot_load, proposal_make
+from feedback.rounds.round import feedback_round
+from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine
 from retrieval.models import Chunk, Document
 from retrieval.services.documents import document_create

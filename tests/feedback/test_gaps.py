@@ -14,12 +14,12 @@ import pytest
 from django.utils import timezone
 
 from chat.models import Message
-from feedback.gap_selectors import ANY_COLLECTION, CSV_COLUMNS, gaps_as_csv, gaps_as_json, knowledge_gaps
-from feedback.gaps import Gap, Unanswered, find_gaps
+from feedback.curation.gap_selectors import ANY_COLLECTION, CSV_COLUMNS, gaps_as_csv, gaps_as_json, knowledge_gaps
+from feedback.curation.gaps import Gap, Unanswered, find_gaps
 from feedback.models import QuestionVector, RatedQuestion
-from feedback.services.live import vector_encode
-from feedback.services.rated_texts import signature
-from retrieval.analysis import analyze, query_terms
+from feedback.rounds.live import vector_encode
+from feedback.rounds.rated_texts import signature
+from retrieval.text.analysis import analyze, query_terms
 from tests.factories import (
     CollectionFactory,
     DecisionStepFactory,

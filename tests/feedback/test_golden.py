@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
+from feedback.curation.golden_files import golden_export, golden_import
 from feedback.models import GoldenQuestion
-from feedback.services.golden_files import golden_export, golden_import
-from feedback.services.guard import golden_questions
-from ragsite.errors import InvalidInputError, TooLargeError
+from feedback.rounds.guard import golden_questions
+from ragsite.core.errors import InvalidInputError, TooLargeError
 from retrieval.models import Chunk, Collection
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.staff import client_of

@@ -8,11 +8,11 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from feedback.guard import Compared, churn, judge, ndcg
 from feedback.models import GoldenQuestion, GoldenRelevance, Revision
-from feedback.services.guard import golden_questions, recent_questions
-from feedback.services.rounds import feedback_round
-from ragsite.rag_settings import MilvusSettings
+from feedback.ranking.guard import Compared, churn, judge, ndcg
+from feedback.rounds.guard import golden_questions, recent_questions
+from feedback.rounds.round import feedback_round
+from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection
 from retrieval.providers.lexical import SPACE

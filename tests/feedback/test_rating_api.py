@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from chat.models import Message
 from feedback.models import Rating
-from feedback.services.evidence import Gathered, evidence_gather
+from feedback.rounds.evidence import Gathered, evidence_gather
 from tests.factories import DocumentFactory, RatingFactory, SourceFactory, UserFactory
 
 

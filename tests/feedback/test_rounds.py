@@ -13,17 +13,17 @@ from django.core.management import call_command
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
-from feedback.guard import GuardReport
+from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import Boost, Burst, Evidence, FeedbackState, Revision, RevisionEvent
-from feedback.services import rounds
-from feedback.services.bursts import burst_decide
-from feedback.services.live import feedback_state, live_boosts, snapshot_load
-from feedback.services.manual import manual_boost_end, manual_boost_set
-from feedback.services.resets import reset_document, reset_rater
-from feedback.services.revisions import feedback_freeze, revision_go_live, revision_release, revision_roll_back
-from feedback.services.rounds import RoundOutcome, feedback_round
+from feedback.ranking.guard import GuardReport
+from feedback.rounds import round as rounds
+from feedback.rounds.bursts import burst_decide
+from feedback.rounds.live import feedback_state, live_boosts, snapshot_load
+from feedback.rounds.resets import reset_document, reset_rater
+from feedback.rounds.revisions import feedback_freeze, revision_go_live, revision_release, revision_roll_back
+from feedback.rounds.round import RoundOutcome, feedback_round
 from feedback.tasks import reindex_feedback
-from ragsite.errors import ConflictError, InvalidInputError
+from ragsite.core.errors import ConflictError, InvalidInputError
 from retrieval.services.write_lease import lease_take, space_lease
 from tests.factories import UserFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular

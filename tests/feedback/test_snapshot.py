@@ -9,9 +9,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from feedback.boosts import QueryTallies
-from feedback.kernel import Kernel, TermIndex
-from feedback.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot
+from feedback.ranking.boosts import QueryTallies
+from feedback.ranking.kernel import Kernel, TermIndex
+from feedback.ranking.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot
 from retrieval.values import Boost, EmbeddingSpace
 
 KERNEL = {"cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}

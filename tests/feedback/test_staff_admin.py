@@ -17,8 +17,8 @@ from kombu.exceptions import OperationalError
 
 from feedback import tasks
 from feedback.models import Burst, Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
-from feedback.services.live import feedback_state, live_boosts
-from feedback.services.rounds import feedback_round
+from feedback.rounds.live import feedback_state, live_boosts
+from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk
 from tests.factories import ChunkFactory, DocumentFactory, MessageFactory, SessionFactory, UserFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular

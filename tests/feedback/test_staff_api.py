@@ -13,8 +13,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from feedback.models import Burst, Evidence, ManualBoost, Revision
-from feedback.services.live import feedback_state
-from feedback.services.rounds import feedback_round
+from feedback.rounds.live import feedback_state
+from feedback.rounds.round import feedback_round
 from feedback.urls import staff as staff_urls
 from tests.factories import MessageFactory, RatingFactory, SessionFactory, UserFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular

@@ -13,11 +13,11 @@ from django.db.models import Model
 from django.test import Client
 
 from feedback.models import Burst, Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
-from feedback.services import rounds
-from feedback.services.bursts import burst_decide
-from feedback.services.live import feedback_state
-from feedback.services.resets import reset_document
-from feedback.services.rounds import feedback_round
+from feedback.rounds import round as rounds
+from feedback.rounds.bursts import burst_decide
+from feedback.rounds.live import feedback_state
+from feedback.rounds.resets import reset_document
+from feedback.rounds.round import feedback_round
 from tests.factories import DocumentFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
 from tests.feedback.staff import QUESTION, client_of, live_revision, logged

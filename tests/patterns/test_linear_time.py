@@ -12,17 +12,17 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from retrieval.steps.route import name_pattern, tag_pattern
+from retrieval.steps.query.route import name_pattern, tag_pattern
 from tests.patterns.collect import SEARCHES, Found, our_patterns
 
 LIMIT_S = 110
 ROOT = Path(__file__).resolve().parents[2]
 # Patterns that never meet a longer text than this, and where that is seen to.
 MOST_CHARS = {
-    "retrieval.steps.question_parts._HAN_JOIN": 100,  # MAX_COMPARED_CHARS
+    "retrieval.steps.query.question_parts._HAN_JOIN": 100,  # MAX_COMPARED_CHARS
 }
 # Patterns built of a value that a document or an administrator gives: one of each kind.
-BUILT_AT_RUN = {"retrieval.steps.route": (name_pattern("annual report"), tag_pattern("exam rules"))}
+BUILT_AT_RUN = {"retrieval.steps.query.route": (name_pattern("annual report"), tag_pattern("exam rules"))}
 
 
 def complaints_about(patterns: Iterable[Found]) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.analysis import MAX_TERM_CHARS, analyze, query_terms, terms_text
-from retrieval.language import detect_language
-from retrieval.sentences import sentence_spans, split_sentences
+from retrieval.text.analysis import MAX_TERM_CHARS, analyze, query_terms, terms_text
+from retrieval.text.language import detect_language
+from retrieval.text.sentences import sentence_spans, split_sentences
 
 
 @pytest.mark.parametrize(

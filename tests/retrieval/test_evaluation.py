@@ -13,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pymilvus import MilvusClient
 
-from ragsite.rag_settings import MilvusSettings, OllamaSettings
+from ragsite.core.rag_settings import MilvusSettings, OllamaSettings
 from retrieval.evaluation import runner
 from retrieval.evaluation.dataset import load_dataset
 from retrieval.evaluation.stages import UnknownStageError, parse_stages

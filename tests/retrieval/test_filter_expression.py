@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from retrieval.filter_expression import MAX_ENCODED_CHARS, encode_value, identifier, in_collections
-from retrieval.index import MilvusIndex
+from retrieval.search.filters import MAX_ENCODED_CHARS, encode_value, identifier, in_collections
+from retrieval.search.index import MilvusIndex
 from retrieval.values import SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 

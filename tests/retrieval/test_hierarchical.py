@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from ragsite.rag_settings import SearchSettings
-from retrieval.analysis import terms_text
-from retrieval.hierarchical import NO_DOCUMENT, HierarchicalSearcher
-from retrieval.index import MilvusIndex
+from ragsite.core.rag_settings import SearchSettings
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE, LexicalEmbedder, embed_texts
-from retrieval.search import HybridSearcher
+from retrieval.search.hierarchical import NO_DOCUMENT, HierarchicalSearcher
+from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.index import MilvusIndex
+from retrieval.text.analysis import terms_text
 from retrieval.values import (
     SUMMARY_SEQ,
     CollectionRef,

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ragsite.rag_settings import MilvusSettings
-from retrieval.analysis import query_text
+from ragsite.core.rag_settings import MilvusSettings
+from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.errors import IndexUnavailableError
-from retrieval.index import MilvusIndex, WriteRight, only_writer
-from retrieval.index.schema import MAX_TERMS_BYTES, backend_options, entity, index_options
-from retrieval.milvus_lite import LiteServer
+from retrieval.search.index import MilvusIndex, WriteRight, only_writer
+from retrieval.search.index.schema import MAX_TERMS_BYTES, backend_options, entity, index_options
+from retrieval.text.analysis import query_text
 from retrieval.values import EmbeddingSpace, SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 
@@ -190,7 +190,7 @@ async def test_a_killed_server_that_comes_back_elsewhere_is_found(tmp_path_facto
 
 
 async def test_ids_come_in_pages_of_a_range_each_once(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.index.milvus.MAX_RESULTS", 3)
+    monkeypatch.setattr("retrieval.search.index.milvus.MAX_RESULTS", 3)
     rows = sorted((row("x") for _ in range(10)), key=lambda one: one.chunk_id)
     written = [one.chunk_id for one in rows]
     await index.upsert(SPACE, rows)

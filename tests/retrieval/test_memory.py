@@ -19,22 +19,22 @@ from django.db import OperationalError
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
-from ragsite.errors import UnavailableError
+from ragsite.core.errors import UnavailableError
 from retrieval import tasks
 from retrieval.engine import Engine, close_engine, get_engine
 from retrieval.errors import IndexUnavailableError
-from retrieval.models import Memory
-from retrieval.providers.lexical import SPACE as LEXICAL
-from retrieval.services import queueing
-from retrieval.services.memory import memories_forget, memory_remember, memory_switch
-from retrieval.services.memory_store import DatabaseMemoryStore, user_key
-from retrieval.services.memory_sync import (
+from retrieval.memory.services import memories_forget, memory_remember, memory_switch
+from retrieval.memory.store import DatabaseMemoryStore, user_key
+from retrieval.memory.sync import (
     memory_consolidate,
     memory_rebuild,
     memory_repair,
     memory_rows_delete,
     memory_rows_of_user_delete,
 )
+from retrieval.models import Memory
+from retrieval.providers.lexical import SPACE as LEXICAL
+from retrieval.services import queueing
 from retrieval.values import Exchange, SearchFilters
 from tests.factories import MemoryFactory, UserFactory
 
@@ -262,7 +262,7 @@ async def test_a_database_that_is_away_is_an_error_of_ours(engine: Engine, monke
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise OperationalError
 
-    monkeypatch.setattr("retrieval.services.memory_store.memory_enabled", broken)
+    monkeypatch.setattr("retrieval.memory.store.memory_enabled", broken)
     assert engine.memory
     with pytest.raises(UnavailableError):
         await engine.memory.recall("1", "deposit", limit=3)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from retrieval.models import Memory, MemoryOrigin
-from retrieval.services import queueing
-from retrieval.services.memory import (
+from retrieval.memory.services import (
     answer_memories_forget,
     conversation_memories_forget,
     memory_merge,
     memory_remember,
 )
+from retrieval.models import Memory, MemoryOrigin
+from retrieval.services import queueing
 from retrieval.values import Exchange
 from tests.factories import MemoryFactory, UserFactory
 

@@ -12,10 +12,10 @@ from asgiref.sync import sync_to_async
 
 from retrieval.engine import Engine, close_engine, get_engine
 from retrieval.errors import IndexUnavailableError
+from retrieval.memory.store import user_key
+from retrieval.memory.sync import memory_rebuild, memory_repair
 from retrieval.models import Memory
 from retrieval.providers.lexical import SPACE as LEXICAL
-from retrieval.services.memory_store import user_key
-from retrieval.services.memory_sync import memory_rebuild, memory_repair
 from retrieval.values import IndexRow
 from tests.factories import MemoryFactory
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from ragsite.rag_settings import SearchSettings
-from retrieval.analysis import terms_text
+from ragsite.core.rag_settings import SearchSettings
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError, InvalidQueryError
-from retrieval.index import MilvusIndex
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE as LEXICAL
 from retrieval.providers.lexical import LexicalEmbedder, embed_texts
-from retrieval.search import HybridSearcher
-from retrieval.search_queries import group_variants, make_variants
+from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.index import MilvusIndex
+from retrieval.search.queries import group_variants, make_variants
+from retrieval.text.analysis import terms_text
 from retrieval.values import (
     CollectionRef,
     EmbeddingSpace,

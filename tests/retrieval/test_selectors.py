@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AnonymousUser, Group, User
 
-from ragsite.errors import InvalidInputError
+from ragsite.core.errors import InvalidInputError
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import DatabaseChunkStore, collection_ref, scope_for, scope_for_all

@@ -16,9 +16,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from chat.answering import DEFAULT_WORKFLOW, answer_question, available_workflows
-from chat.message_data import answer_data
-from ragsite.errors import AppError
-from retrieval import milvus_lite
+from chat.messages.data import answer_data
+from ragsite.core.errors import AppError
+from ragsite.runtime import milvus_lite
 from retrieval.engine import close_engine
 from retrieval.errors import ModelError
 from retrieval.selectors import scope_for_all

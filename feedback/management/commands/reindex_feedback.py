@@ -9,8 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from feedback.services.rounds import RoundOutcome, feedback_round, rare_collections
-from ragsite.errors import AppError
+from feedback.rounds.round import RoundOutcome, feedback_round, rare_collections
+from ragsite.core.errors import AppError
 
 SAID = {
     "live": "is live",

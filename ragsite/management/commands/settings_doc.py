@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from ragsite.settings_doc import render
+from ragsite.core.settings_doc import render
 
 
 class Command(BaseCommand):

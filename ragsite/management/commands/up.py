@@ -13,10 +13,10 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 from kombu.exceptions import OperationalError
 
-from ragsite import start_checks
 from ragsite.celery import app as celery_app
-from ragsite.start_checks import ADMIN_NAME, StartError
-from ragsite.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
+from ragsite.runtime import start_checks
+from ragsite.runtime.start_checks import ADMIN_NAME, StartError
+from ragsite.runtime.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from ragsite.errors import AppError
-from retrieval import milvus_lite
+from ragsite.core.errors import AppError
+from ragsite.runtime import milvus_lite
 from retrieval.errors import ModelError
 from retrieval.evaluation import report
 from retrieval.evaluation.dataset import Dataset, DatasetError, DatasetMissingError, load_dataset

@@ -19,8 +19,8 @@ from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from ragsite.errors import AppError
-from retrieval import milvus_lite
+from ragsite.core.errors import AppError
+from ragsite.runtime import milvus_lite
 from retrieval.collection_addresses import read_address
 from retrieval.engine import close_engine
 from retrieval.ingest.sniff import EXTENSIONS

@@ -13,13 +13,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from ragsite.errors import AppError
-from retrieval import milvus_lite
+from ragsite.core.errors import AppError
+from ragsite.runtime import milvus_lite
 from retrieval.engine import close_engine
+from retrieval.memory.sync import memory_rebuild
 from retrieval.models import Chunk, Collection
 from retrieval.selectors import collection_named, collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
-from retrieval.services.memory_sync import memory_rebuild
 
 
 class Command(BaseCommand):

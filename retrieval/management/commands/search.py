@@ -13,9 +13,9 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from ragsite.errors import AppError
-from retrieval import milvus_lite
-from retrieval.candidate_data import search_data
+from ragsite.core.errors import AppError
+from ragsite.runtime import milvus_lite
+from retrieval.api.candidate_data import search_data
 from retrieval.engine import close_engine, search_as_answered
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for_all

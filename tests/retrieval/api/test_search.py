@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from feedback.services.manual import manual_boost_set
+from feedback.curation.manual import manual_boost_set
 from retrieval.engine import close_engine
 from retrieval.models import Chunk, Collection, Document
 from retrieval.providers.lexical import SPACE

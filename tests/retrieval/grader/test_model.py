@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from retrieval.grader import grade, holds_answer, load_grader, shipped_grader
-from retrieval.grader.model import SHIPPED
+from retrieval.answerability import grade, holds_answer, load_grader, shipped_grader
+from retrieval.answerability.model import SHIPPED
 from tests.retrieval.grader.lists import CHINESE, PASSAGES, scored
 
 ANSWERED = "How many books may undergraduates borrow?"

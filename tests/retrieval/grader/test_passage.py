@@ -1,4 +1,4 @@
-from retrieval.grader.passage import view_passage
+from retrieval.answerability.passage import view_passage
 
 
 def test_a_relative_of_a_missing_term_counts_in_part() -> None:

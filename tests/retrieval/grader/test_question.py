@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.grader.question import view_question
+from retrieval.answerability.question import view_question
 
 
 @pytest.mark.parametrize(

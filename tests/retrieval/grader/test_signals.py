@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retrieval.grader.signals import LIST_SIGNALS, PASSAGE_SIGNALS, list_signals, passage_signals, read_pool
+from retrieval.answerability.signals import LIST_SIGNALS, PASSAGE_SIGNALS, list_signals, passage_signals, read_pool
 from retrieval.values import Scores
 from tests.retrieval.grader.lists import PASSAGES, scored
 

@@ -13,7 +13,7 @@ from django.core.files.base import ContentFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragsite.rag_settings import IngestSettings, MilvusSettings
+from ragsite.core.rag_settings import IngestSettings, MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.chunk_size import chunk_size
@@ -22,7 +22,7 @@ from retrieval.models import Chunk, Collection, Document
 from retrieval.services.documents import document_create, document_update
 from retrieval.services.ingest import document_ingest
 from retrieval.services.reingest import document_reingest
-from retrieval.tokens import estimate_tokens, estimate_word_pieces
+from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
 from tests.factories import CollectionFactory
 from tests.ollama_server import OllamaServer
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from ragsite.rag_settings import MilvusSettings
+from ragsite.core.rag_settings import MilvusSettings
 from retrieval.models import Chunk, Collection, Document
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.ingest.files import pdf_bytes

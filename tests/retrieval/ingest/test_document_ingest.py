@@ -16,8 +16,7 @@ from asgiref.sync import sync_to_async
 from django.core.files.base import ContentFile
 from django.utils import timezone
 
-from ragsite.rag_settings import MilvusSettings
-from retrieval.analysis import query_text
+from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Collection, Document, IngestJob
 from retrieval.ports import Vectors
@@ -26,6 +25,7 @@ from retrieval.services import ingest
 from retrieval.services.documents import document_create, document_retry, document_update
 from retrieval.services.ingest import document_ingest, ingest_take_next
 from retrieval.services.ingest_schedule import turns
+from retrieval.text.analysis import query_text
 from retrieval.values import SearchFilters
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.ingest.files import pdf_bytes

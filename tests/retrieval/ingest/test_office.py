@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.rag_settings import IngestSettings
+from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker
@@ -17,7 +17,7 @@ from retrieval.ingest.pptx import parse_pptx
 from retrieval.ingest.reader import parse_limits
 from retrieval.ingest.sniff import kind_by_name
 from retrieval.ingest.xlsx import parse_xlsx
-from retrieval.tokens import estimate_tokens
+from retrieval.text.tokens import estimate_tokens
 from tests.retrieval.ingest.files import pptx_bytes, replaced, xlsx_bytes, zip_bytes, zip_entries
 
 LOANS = [("Group", "Books"), ("Staff", 20), ("Students", 10)]

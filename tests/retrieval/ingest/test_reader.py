@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.rag_settings import IngestSettings
+from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
 from retrieval.ingest.chunk_size import ChunkSize
@@ -119,7 +119,7 @@ def test_readers_die_with_their_worker(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One.")
     script = (
         "import asyncio, sys, time\nfrom pathlib import Path\n"
-        "from ragsite.rag_settings import IngestSettings\nfrom retrieval.ingest.chunk_size import ChunkSize\n"
+        "from ragsite.core.rag_settings import IngestSettings\nfrom retrieval.ingest.chunk_size import ChunkSize\n"
         "from retrieval.ingest.reader import read_file\n"
         "read = read_file(Path(sys.argv[1]), file_name='a.txt', size=ChunkSize(80, 10), settings=IngestSettings())\n"
         "asyncio.run(read)\nprint('read', flush=True)\ntime.sleep(60)\n"

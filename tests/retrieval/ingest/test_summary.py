@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from retrieval.ingest.summary import summarize
-from retrieval.sentences import split_sentences
-from retrieval.tokens import estimate_tokens
+from retrieval.text.sentences import split_sentences
+from retrieval.text.tokens import estimate_tokens
 
 TEXT = (
     "Welcome to the pages of the office. "

@@ -15,7 +15,7 @@ from django.core.files.base import ContentFile
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
-from ragsite.rag_settings import MilvusSettings
+from ragsite.core.rag_settings import MilvusSettings
 from retrieval import tasks
 from retrieval.models import Document, IngestJob
 from retrieval.services.documents import document_create

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.errors import UnsupportedFileError
-from ragsite.rag_settings import IngestSettings
+from ragsite.core.errors import UnsupportedFileError
+from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunk_size import ChunkSize
 from retrieval.ingest.reader import read_file

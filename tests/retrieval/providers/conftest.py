@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ragsite.rag_settings import OllamaSettings
+from ragsite.core.rag_settings import OllamaSettings
 from retrieval.ports import Prompt
 from retrieval.providers.registry import ModelRegistry
 from tests.ollama_server import OllamaServer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from ragsite.rag_settings import RagSettings, SettingsError
+from ragsite.core.rag_settings import RagSettings, SettingsError
 from retrieval.errors import WebSearchError
 from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers.web_search import GoogleSearcher, SearxngSearcher, make_web_searcher

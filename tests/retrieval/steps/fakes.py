@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ragsite.rag_settings import RagSettings
-from retrieval.analysis import analyze
+from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import Models, SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.analysis import analyze
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import (
     CollectionRef,

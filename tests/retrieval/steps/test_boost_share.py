@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.grade import Grade
-from retrieval.steps.judge import Judge
-from retrieval.steps.reflect import Reflect
-from retrieval.steps.sufficiency import RelevanceEvaluator
+from retrieval.steps.judge.grade import Grade
+from retrieval.steps.judge.judge import Judge
+from retrieval.steps.judge.sufficiency import RelevanceEvaluator
 from retrieval.steps.toolbox import Toolbox
 from retrieval.values import ScoredChunk
+from retrieval.workflows.planned.reflect import Reflect
 from tests.retrieval.steps.fakes import make_tools, scored, start_run
 
 QUESTION = "What is the resit fee?"

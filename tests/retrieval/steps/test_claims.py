@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.steps.claims import claims_of
+from retrieval.steps.grounding.claims import claims_of
 
 
 def read(answer: str) -> list[tuple[str, tuple[int, ...]]]:

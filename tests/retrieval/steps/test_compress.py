@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from ragsite.rag_settings import CompressSettings
-from retrieval.steps.compress import Compress, compress
-from retrieval.steps.quoting import quote_source
-from retrieval.tokens import estimate_tokens
+from ragsite.core.rag_settings import CompressSettings
+from retrieval.steps.retrieve.compress import Compress, compress
+from retrieval.text.quoting import quote_source
+from retrieval.text.tokens import estimate_tokens
 from tests.retrieval.steps.fakes import make_tools, scored, start_run
 
 DEPOSIT = "How much is the deposit for a room in Lakeside hall?"

@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.condense import Condense, chooses, condense_without_model, is_reply, points_back, takes_up
+from retrieval.steps.query.condense import Condense, chooses, condense_without_model, is_reply, points_back, takes_up
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 from tests.retrieval.steps.fakes import ask, make_tools, start_run
 

@@ -3,8 +3,8 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.criteria import CRITERIA, CriteriaJudgement
-from retrieval.steps.judge import Judge
+from retrieval.steps.judge.criteria import CRITERIA, CriteriaJudgement
+from retrieval.steps.judge.judge import Judge
 from tests.retrieval.steps.fakes import make_tools, scored, start_run
 
 QUESTION = "What is the resit fee?"

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.dedupe import Dedupe, dedupe, join
+from retrieval.steps.retrieve.dedupe import Dedupe, dedupe, join
 from tests.retrieval.steps.fakes import make_tools, scored, start_run
 
 NUMBERS = settings.RAG.dedupe

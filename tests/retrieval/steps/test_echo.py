@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.prompting import PromptLibrary
-from retrieval.steps.echo import EchoGuard
+from retrieval.steps.answer.echo import EchoGuard
 
 SYSTEM = {
     language: PromptLibrary().template("generate", language=language).system.template for language in ("en", "zh")

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from django.conf import settings
 
-from retrieval.steps.generate import Generate
+from retrieval.steps.answer.generate import Generate
 from tests.retrieval.steps.fakes import Events, ask, make_tools, scored, start_run, with_corrective
 
 QUESTION = "What is the resit fee?"

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.grade import DocumentGrade, Grade, Graded, as_share, grade_key
-from retrieval.steps.grading import grade_passages
+from retrieval.answerability.grading import grade_passages
+from retrieval.steps.judge.grade import DocumentGrade, Grade, Graded, as_share, grade_key
 from retrieval.trace import StepRecord
 from tests.retrieval.steps.fakes import Events, make_tools, scored, start_run
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.grader import Grading
+from retrieval.answerability import Grading
+from retrieval.answerability.grading import grade_passages
 from retrieval.ports import SearchRequest
-from retrieval.steps.grading import grade_passages
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, ScoredChunk, SearchScope
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher, scored
 

@@ -5,7 +5,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.errors import ModelError, ModelUnavailableError
-from retrieval.steps.judge import Assessment, Judge, scale
+from retrieval.steps.judge.judge import Assessment, Judge, scale
 from retrieval.steps.schemas import PassageScore, RetrievalJudgement
 from tests.retrieval.steps.fakes import make_tools, scored, start_run
 

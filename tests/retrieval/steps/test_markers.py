@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.steps.markers import MarkerFilter, cited_markers
+from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 
 
 def stream(pieces, passages: int = 3) -> str:

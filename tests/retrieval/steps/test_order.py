@@ -1,4 +1,4 @@
-from retrieval.steps.order import choose, fit, place
+from retrieval.steps.retrieve.order import choose, fit, place
 from tests.retrieval.steps.fakes import scored
 
 RANKED = [scored(number, f"passage {number}", rerank=1 - number / 10) for number in range(1, 6)]

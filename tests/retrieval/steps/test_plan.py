@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.plan import DraftedTask, Planner, mended, tasks_without_model
-from retrieval.steps.question_profile import understand
+from retrieval.workflows.planned.plan import DraftedTask, Planner, mended, tasks_without_model
+from retrieval.workflows.planned.question_profile import understand
 from tests.retrieval.steps.fakes import ask, make_tools, start_run
 
 COMPARISON = "Compare the deposit of Lakeside hall and Bamboo hall"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.steps.query_rewriter import why_rewrite, without_chat
+from retrieval.steps.query.query_rewriter import why_rewrite, without_chat
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.steps.question_parts import choose_transformation, split_question, step_back_without_model
+from retrieval.steps.query.question_parts import choose_transformation, split_question, step_back_without_model
 
 
 @pytest.mark.parametrize(

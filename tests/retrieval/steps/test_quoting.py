@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.steps.quoting import neutralise, quote_history, quote_passage, quote_source
+from retrieval.text.quoting import neutralise, quote_history, quote_passage, quote_source
 from retrieval.values import HistoryMessage
 from tests.retrieval.steps.fakes import chunk
 

@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 from django.conf import settings
 
-from retrieval.steps.grading import grade_passages
-from retrieval.steps.judge import Assessment
-from retrieval.steps.reflect import Reflect, choose_remedies, is_outdated
+from retrieval.answerability.grading import grade_passages
+from retrieval.steps.judge.judge import Assessment
+from retrieval.workflows.planned.reflect import Reflect, choose_remedies, is_outdated
 from tests.retrieval.steps.fakes import HANDBOOK, make_tools, scored, start_run
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"

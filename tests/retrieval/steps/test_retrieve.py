@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from ragsite.errors import UnavailableError
-from retrieval.boosting import OneRevision, Ranked, put_boosts, ranked_with
+from ragsite.core.errors import UnavailableError
 from retrieval.ports import SearchResult
+from retrieval.search.boosting import OneRevision, Ranked, put_boosts, ranked_with
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope, StoredChunk
 from tests.retrieval.steps.fakes import SCOPE, chunk, scored
 

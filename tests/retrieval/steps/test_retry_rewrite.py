@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.grade import DocumentGrade
-from retrieval.steps.retry_rewrite import QueryRewrite, RetryRewrite, is_among, rewrite_without_model
+from retrieval.steps.judge.grade import DocumentGrade
+from retrieval.steps.query.retry_rewrite import QueryRewrite, RetryRewrite, is_among, rewrite_without_model
 from retrieval.trace import StepRecord
 from tests.retrieval.steps.fakes import make_tools, scored, start_run
 

@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.rewrite import Hyde, Rewrite, without_filler
+from retrieval.steps.query.rewrite import Hyde, Rewrite, without_filler
 from retrieval.values import AnswerOptions, Query
 from tests.retrieval.steps.fakes import ask, make_tools, start_run
 

@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.route import Route, filters_in, with_evidence
+from retrieval.steps.query.route import Route, filters_in, with_evidence
 from retrieval.steps.schemas import QuestionFilters
 from retrieval.values import HistoryMessage, SearchFilters, Vocabulary
 from tests.retrieval.steps.fakes import ask, make_tools, start_run

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.steps.small_talk import small_talk_kind
+from retrieval.steps.query.small_talk import small_talk_kind
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@ import asyncio
 import pytest
 
 from retrieval.errors import ModelOutputError
-from retrieval.steps.small_talk import small_talk_kind
-from retrieval.steps.step import Deadline, FirstSearch, attempt
+from retrieval.steps.deadline import Deadline, FirstSearch
+from retrieval.steps.query.small_talk import small_talk_kind
+from retrieval.steps.step import attempt
 from retrieval.trace import Trace
 
 

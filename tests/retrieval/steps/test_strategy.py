@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.answer_grade import read
-from retrieval.steps.corrective_rewrite import CorrectiveRewrite
 from retrieval.steps.schemas import AnswerGrade
-from retrieval.steps.strategy import available_strategies, next_strategy, route_by_rule, why_not_available
 from retrieval.values import AnswerOptions, Query
+from retrieval.workflows.dual_loop.answer_grade import read
+from retrieval.workflows.dual_loop.corrective_rewrite import CorrectiveRewrite
+from retrieval.workflows.dual_loop.strategy import available_strategies, next_strategy, route_by_rule, why_not_available
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, make_tools, start_run
 
 ALL = ("hierarchical_search", "direct_chunk_search", "web_search")

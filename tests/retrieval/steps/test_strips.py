@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.steps.strips import recompose, split_strips
+from retrieval.text.strips import recompose, split_strips
 
 TABLE = "| Borrower | Items |\n|---|---|\n| Undergraduates | 12 |\n| Staff | 40 |"
 

@@ -1,7 +1,7 @@
 import pytest
 
-from retrieval.language import detect_language
-from retrieval.steps.support import missing_numbers, support
+from retrieval.steps.grounding.support import missing_numbers, support
+from retrieval.text.language import detect_language
 from tests.retrieval.steps.fakes import chunk
 
 LOANS = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from retrieval.errors import IndexUnavailableError
-from retrieval.steps.task_graph import Task, run_tasks
+from retrieval.workflows.planned.task_graph import Task, run_tasks
 
 
 def task(id_: str, *depends_on: str, priority: int = 0) -> Task:

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.refine import Refine
-from retrieval.steps.transform import Transform
+from retrieval.steps.query.transform import Transform
+from retrieval.steps.retrieve.refine import Refine
 from retrieval.values import AnswerOptions, Query, SearchFilters
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, make_tools, start_run
 

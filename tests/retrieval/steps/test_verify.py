@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.verify import Verify
+from retrieval.steps.grounding.verify import Verify
 from retrieval.values import Answer, Scores, Source
 from tests.retrieval.steps.fakes import chunk, make_tools, start_run
 

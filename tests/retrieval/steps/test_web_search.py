@@ -9,8 +9,8 @@ from django.conf import settings
 
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult
-from retrieval.steps.quoting import label, quote_source
-from retrieval.steps.web_search import WebSearch, as_chunk, may_search_web, web_query_without_model
+from retrieval.steps.retrieve.web_search import WebSearch, as_chunk, may_search_web, web_query_without_model
+from retrieval.text.quoting import label, quote_source
 from retrieval.trace import StepRecord
 from retrieval.values import AnswerOptions, HistoryMessage
 from tests.retrieval.steps.fakes import Events, ask, make_tools, start_run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from ragsite.errors import UnavailableError
+from ragsite.core.errors import UnavailableError
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from ragsite.errors import UnavailableError
+from ragsite.core.errors import UnavailableError
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult, WebResult
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, AnswerOptions, Exchange, HistoryMessage, Question, Recall, RememberedFact
-from retrieval.workflows.dual_loop import DualLoopWorkflow
+from retrieval.workflows.dual_loop.workflow import DualLoopWorkflow
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, Events, MemorySearcher, ask, chunk, make_tools
 
 DIAGRAM = Path(__file__).with_name("dual_loop.mmd")

@@ -11,7 +11,7 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import Answer, AnswerOptions, Clarification, OpenClarification, Question
-from retrieval.workflows.planned import PlannedWorkflow
+from retrieval.workflows.planned.workflow import PlannedWorkflow
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, Events, MemorySearcher, ask, chunk, make_tools
 
 DIAGRAM = Path(__file__).with_name("planned.mmd")

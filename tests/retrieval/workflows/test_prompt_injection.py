@@ -118,7 +118,7 @@ async def test_a_marker_that_a_document_asked_for_does_not_make_it_a_source(onli
 
 
 async def test_an_address_that_a_document_smuggles_in_is_not_loaded_by_the_page(online) -> None:
-    from chat.rendering import render_answer
+    from chat.messages.rendering import render_answer
 
     online.reply(structured=False, text=INJECTIONS["exfiltration"] + " EUR 300 [1].")
     answer, _ = await run(DEPOSIT, poisoned(INJECTIONS["exfiltration"]))

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 from django.conf import settings
 
-from ragsite.errors import InvalidInputError
+from ragsite.core.errors import InvalidInputError
 from retrieval.trace import Trace
 from retrieval.workflows import DEFAULT_WORKFLOW, WORKFLOW_NAMES, available_workflows, get_workflow
 from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from ragsite.errors import UnavailableError
+from ragsite.core.errors import UnavailableError
+from retrieval.answerability.grading import LIST_LENGTH
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.grading import LIST_LENGTH
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import (
     Answer,

@@ -1,0 +1,225 @@
+"""The chat's WebSocket: `ask`, `stop`, `resume` and `ping` from the client, the contract's events to it.
+
+A socket follows answers, it does not own them. All sockets of a user on one session are in one group of the channel
+layer, where a new answer is announced; each then follows that answer's log at its own pace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from channels.db import aclose_old_connections
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.db import Error as DatabaseError
+from rest_framework.exceptions import ValidationError
+
+from chat import selectors
+from chat.api.serializers import AskSerializer
+from chat.api.ws_auth import TRY_AGAIN_LATER
+from chat.errors import MessageNotFoundError, SessionNotFoundError
+from chat.messages.json_values import clean_text
+from chat.models import Message
+from chat.runs.following import follow
+from chat.services.ask import ask, session_group
+from chat.services.stop import message_stop
+from ragsite.core.api.fields import unknown_fields
+from ragsite.core.api.json_parser import InvalidJsonError, parse_json
+from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
+from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
+
+logger = logging.getLogger(__name__)
+
+STRANGER, NOT_YOURS = 4401, 4404
+BYTES_PER_CHAR = 12  # a character of JSON may be written as two \uXXXX
+ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
+FIELDS = {"stop": ("message_id",), "resume": ("message_id", "after"), "ping": ()}  # of `ask`: AskSerializer's
+
+
+class UnknownTypeError(InvalidInputError):
+    code = "unknown_type"
+    message = "Send ask, stop, resume or ping."
+
+
+class ChatConsumer(AsyncWebsocketConsumer):
+    """One socket. `/ws/chat/` gets its session by its first ask."""
+
+    async def connect(self) -> None:
+        self.user = self.scope["user"]
+        self.session_id: UUID | None = None
+        self._followers: dict[UUID, asyncio.Task[None]] = {}
+        if not self.user.is_authenticated:
+            await self.close(code=STRANGER)
+            return
+        session_id = self.scope["url_route"]["kwargs"].get("session_id")
+        if session_id:
+            try:
+                await database_call(selectors.session_get, user=self.user, session_id=session_id)
+            except SessionNotFoundError:
+                await self.close(code=NOT_YOURS)
+                return
+            except DatabaseError as error:
+                if not is_database_away(error):
+                    raise
+                await self.accept()
+                await self.close(code=TRY_AGAIN_LATER)
+                return
+            await self._join(session_id)
+        await self.accept()
+
+    async def disconnect(self, code: int) -> None:
+        for follower in self._followers.values():
+            follower.cancel()
+        if self.session_id:
+            await self.channel_layer.group_discard(session_group(self.session_id), self.channel_name)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        message_id: Any = None
+        try:
+            frame = _frame(text_data)
+            message_id = frame.get("message_id")
+            await aclose_old_connections()
+            await self._handle(frame)
+        except ValidationError as error:
+            detail = error.detail if isinstance(error.detail, dict) else {"detail": error.detail}
+            await self._send_error(InvalidInputError(fields=detail), message_id)
+        except AppError as error:
+            await self._send_error(error, message_id)
+        except DatabaseError as error:
+            if not is_database_away(error):
+                raise
+            logger.warning("a frame was not served: %s", error)
+            await self._send_error(DatabaseAwayError(), message_id)
+
+    async def run_started(self, event: dict[str, Any]) -> None:
+        """From the group: an answer has begun in this session, by this tab, another one, or an HTTP call."""
+        self._follow(UUID(event["message_id"]))
+
+    async def groups_restored(self, event: dict[str, Any]) -> None:
+        """From the channel layer: an answer that has begun in this session may not have been announced."""
+        if self.session_id is None:
+            return
+        since = datetime.fromtimestamp(event["since"], UTC)
+        try:
+            missed = await database_call(selectors.answers_begun_in, session_id=self.session_id, since=since)
+        except DatabaseError as error:
+            logger.warning("answers that were not announced could not be looked for: %s", error)
+            return
+        for message_id in missed:
+            self._follow(message_id)
+
+    # -------------------------------------------------------------------------------------------- frames
+    async def _handle(self, frame: dict[str, Any]) -> None:
+        match frame.get("type"):
+            case "ask":
+                await self._ask({name: value for name, value in frame.items() if name != "type"})
+            case "stop":
+                _refuse_unknown(frame)
+                await message_stop(user=self.user, message_id=_message_id(frame))
+            case "resume":
+                _refuse_unknown(frame)
+                await self._resume(frame)
+            case "ping":
+                _refuse_unknown(frame)
+                await self._send({"type": "pong"})
+            case _:
+                raise UnknownTypeError
+
+    async def _ask(self, frame: dict[str, Any]) -> None:
+        """`frame`: without its type."""
+        serializer = AskSerializer(data=frame)
+        serializer.is_valid(raise_exception=True)
+        question = serializer.ask(session_id=self.session_id)
+        if self.session_id and question.session_id != self.session_id:
+            raise InvalidInputError(
+                "This socket belongs to another session; open one for that session.",
+                fields={"session_id": ["Another session than the socket's."]},
+            )
+        assignment = await ask(user=self.user, question=question)
+        await self._join(assignment.session_id)
+        self._follow(assignment.message_id)
+
+    async def _resume(self, frame: dict[str, Any]) -> None:
+        after = frame.get("after", 0)
+        if after is None:
+            after = 0
+        if isinstance(after, bool) or not isinstance(after, int) or after < 0:
+            raise InvalidInputError(fields={"after": ["The number of the last event seen, from 0."]})
+        message = await database_call(selectors.message_get, user=self.user, message_id=_message_id(frame))
+        if message.role != Message.Role.ASSISTANT:
+            raise MessageNotFoundError
+        self._follow(message.pk, after=after, anew=True)
+
+    # -------------------------------------------------------------------------------------------- following
+    async def _join(self, session_id: UUID) -> None:
+        if self.session_id != session_id:
+            self.session_id = session_id
+            await self.channel_layer.group_add(session_group(session_id), self.channel_name)
+
+    def _follow(self, message_id: UUID, *, after: int = 0, anew: bool = False) -> None:
+        """Send this answer's events; once only, unless the client asks to have them `anew`."""
+        if follower := self._followers.get(message_id):
+            if not anew:
+                return
+            follower.cancel()
+        follower = asyncio.create_task(self._send_events(message_id, after))
+        follower.add_done_callback(_log_failure)
+        self._followers[message_id] = follower  # kept when it is done, so that a late announcement starts no second one
+
+    async def _send_events(self, message_id: UUID, after: int) -> None:
+        """A slow client holds up this task alone: the log waits for nobody."""
+        async for event in follow(message_id, after=after):
+            if event is not None:
+                await self._send(event)
+
+    async def _send(self, event: dict[str, Any]) -> None:
+        await self.send(text_data=json.dumps(event, ensure_ascii=False))
+
+    async def _send_error(self, error: AppError, message_id: Any) -> None:
+        event: dict[str, Any] = {"type": "error", "done": True, "code": error.code, "content": error.message}
+        event["fields"] = error.fields
+        if isinstance(message_id, str):
+            event["message_id"] = clean_text(message_id[:100])
+        if error.retry_after_s:
+            event["retry_after_s"] = error.retry_after_s
+        await self._send(event)
+
+
+def _log_failure(follower: asyncio.Task[None]) -> None:
+    if not follower.cancelled() and (error := follower.exception()):
+        level = logging.DEBUG if isinstance(error, OSError | RuntimeError) else logging.ERROR  # the client is gone
+        logger.log(level, "a socket stopped following its answer: %r", error)
+
+
+def _frame(text: str | None) -> dict[str, Any]:
+    """Raises InvalidInputError, TooLargeError."""
+    if text is None:
+        raise InvalidInputError("Send text frames with JSON in them.")
+    if len(text) > settings.RAG.limits.message_chars * BYTES_PER_CHAR + ENVELOPE_BYTES:
+        raise TooLargeError
+    try:
+        frame = parse_json(text)
+    except InvalidJsonError as error:
+        raise InvalidInputError(str(error)) from error
+    if not isinstance(frame, dict):
+        raise InvalidInputError("Send a JSON object with a type.")
+    return frame
+
+
+def _refuse_unknown(frame: dict[str, Any]) -> None:
+    """Raises InvalidInputError."""
+    if unknown := unknown_fields(frame, ("type", *FIELDS[frame["type"]])):
+        raise InvalidInputError(fields=unknown)
+
+
+def _message_id(frame: dict[str, Any]) -> UUID:
+    """Raises MessageNotFoundError: what is no id belongs to no message."""
+    try:
+        return UUID(str(frame.get("message_id", "")))
+    except ValueError as error:
+        raise MessageNotFoundError from error

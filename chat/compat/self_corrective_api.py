@@ -1,0 +1,248 @@
+"""`POST /api/self-corrective-rag`: the `self_corrective` workflow behind seed 000's own request and response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.http import StreamingHttpResponse
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from chat.api.base import ChatView
+from chat.api.event_schema import EVENTS
+from chat.api.streaming import EVENT_STREAM, event_stream, finished_message, wants_events
+from chat.compat.self_corrective import WORKFLOW, response_data
+from chat.services.ask import Ask, ask
+from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
+from ragsite.core.errors import InvalidInputError
+from retrieval.api.question_field import QuestionField
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
+from retrieval.values import AnswerOptions
+
+
+class ShareField(NumberField):
+    """A JSON number from 0 to 1."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(min_value=0.0, max_value=1.0, **kwargs)
+
+
+def _allowed_addresses() -> list[str]:
+    return [address.strip() for address in settings.RAG.self_corrective.allowed_addresses.split(",") if address.strip()]
+
+
+class AddressField(TextField):
+    schema_rules = {"enum": ["", None, *_allowed_addresses()]}
+
+
+class MilvusConfigSerializer(StrictSerializer):
+    address = AddressField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=255,
+        help_text="Refused unless it is among RAG_SELF_CORRECTIVE_ALLOWED_ADDRESSES; the site's own index is searched "
+        "in any case.",
+    )
+    collectionName = TextField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=MAX_ADDRESS_CHARS,
+        help_text="A collection that you may read: its id, `owner/name`, `site:name`, or name. By default your own, "
+        "those shared with your groups, and those that the site has approved. Its documents' embedding model, and so "
+        "the vectors' dimension, is the one that the query is embedded with.",
+    )
+
+
+class SelfCorrectiveSerializer(StrictSerializer):
+    """Only `query` is required; the numbers' defaults are settings (RAG_SELF_CORRECTIVE_*)."""
+
+    query = QuestionField()
+    topK = WholeNumberField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=settings.RAG.search.max_top_k,
+        help_text="Documents to grade; 5 by default.",
+    )
+    similarityThreshold = ShareField(
+        required=False,
+        allow_null=True,
+        help_text="Cosine below which a document that only the vectors found is left out; 0.3 by default.",
+    )
+    maxRewriteAttempts = WholeNumberField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=settings.RAG.self_corrective.rewrites_limit,
+        help_text="3 by default.",
+    )
+    gradePassThreshold = ShareField(
+        required=False,
+        allow_null=True,
+        help_text="Share of relevant documents to answer from; 0.6 by default, 0.8 is strict, 0.4 relaxed.",
+    )
+    milvusConfig = MilvusConfigSerializer(required=False, allow_null=True)
+    sessionId = IdField(required=False, allow_null=True, help_text="Go on in this conversation; a new one by default.")
+
+    def ask(self) -> Ask:
+        """Raises InvalidInputError for an address that is not allowed, or a number beyond the site's limits."""
+        data = self.validated_data
+        where = data.get("milvusConfig") or {}
+        refuse_address((where.get("address") or "").strip())
+        rewrites = data.get("maxRewriteAttempts")
+        limit = settings.RAG.self_corrective.rewrites_limit
+        if rewrites is not None and rewrites > limit:
+            raise InvalidInputError(fields={"maxRewriteAttempts": [f"From 0 to {limit}."]})
+        if (top_k := data.get("topK")) is not None and top_k > settings.RAG.search.max_top_k:
+            raise InvalidInputError(fields={"topK": [f"From 1 to {settings.RAG.search.max_top_k}."]})
+        name = (where.get("collectionName") or "").strip()
+        return Ask(
+            text=data["query"],
+            session_id=data.get("sessionId"),
+            workflow=WORKFLOW,
+            collections=(name,) if name else (),
+            options=AnswerOptions(
+                top_k=data.get("topK"),
+                min_similarity=data.get("similarityThreshold"),
+                max_rewrites=rewrites,
+                pass_rate=data.get("gradePassThreshold"),
+            ),
+        )
+
+
+def refuse_address(address: str) -> None:
+    """An allowed address is another name for the site's own index: nothing that a request names is connected to."""
+    if address and address not in _allowed_addresses():
+        said = "This site searches its own index only: leave the address out, or have an administrator allow it."
+        raise InvalidInputError(said, fields={"milvusConfig": {"address": [said]}})
+
+
+# ------------------------------------------------------------------------------------------------ output
+class QuerySerializer(serializers.Serializer[Any]):
+    original = serializers.CharField()
+    final = serializers.CharField(help_text="What the last search was for.")
+    wasRewritten = serializers.BooleanField()
+    rewriteCount = serializers.IntegerField()
+
+
+class RewriteSerializer(serializers.Serializer[Any]):
+    original = serializers.CharField()
+    rewritten = serializers.CharField()
+    reason = serializers.CharField()
+    keywords = serializers.ListField(child=serializers.CharField())
+    attempt = serializers.IntegerField()
+
+
+class GradeSerializer(serializers.Serializer[Any]):
+    isRelevant = serializers.BooleanField()
+    confidence = serializers.FloatField(help_text="In this judgement, 0 to 1.")
+    reasoning = serializers.CharField()
+    byModel = serializers.BooleanField(help_text="False: the model gave no verdict, the trained grader did.")
+
+
+class GradedDocumentSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    content = serializers.CharField(help_text="Its first 2,000 characters.")
+    score = serializers.FloatField(help_text="Cosine; without vectors the merged score.")
+    gradeResult = GradeSerializer()
+    metadata = serializers.DictField(help_text="documentId, title, fileName, page, heading, scores.")
+
+
+class SearchedCollectionSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    embeddingModel = serializers.CharField(allow_null=True, help_text="Null: nothing was ingested yet.")
+    dimension = serializers.IntegerField(allow_null=True)
+
+
+class RetrievalSerializer(serializers.Serializer[Any]):
+    totalDocuments = serializers.IntegerField(help_text="Graded, over all searches.")
+    filteredDocuments = serializers.IntegerField(help_text="Of them, those that passed.")
+    documents = GradedDocumentSerializer(many=True)
+    collections = SearchedCollectionSerializer(many=True, help_text="That were searched.")
+
+
+class DocumentGradeSerializer(GradeSerializer):
+    docId = serializers.CharField()
+
+
+class GraderResultSerializer(serializers.Serializer[Any]):
+    passRate = serializers.FloatField()
+    passCount = serializers.IntegerField()
+    totalCount = serializers.IntegerField()
+    shouldRewrite = serializers.BooleanField()
+    reasoning = serializers.CharField()
+    documentGrades = DocumentGradeSerializer(many=True)
+
+
+class NodeExecutionSerializer(serializers.Serializer[Any]):
+    node = serializers.CharField(help_text="condense, retrieve, grade, rewrite or generate.")
+    status = serializers.CharField(help_text="completed, skipped or error.")
+    startTime = serializers.IntegerField(help_text="ms since the run began.")
+    endTime = serializers.IntegerField()
+    duration = serializers.IntegerField(help_text="ms.")
+    input = serializers.DictField()
+    output = serializers.DictField()
+    error = serializers.CharField(required=False, help_text="Why a fallback served, or what failed.")
+
+
+class WorkflowSerializer(serializers.Serializer[Any]):
+    nodeExecutions = NodeExecutionSerializer(many=True)
+    decisionPath = serializers.ListField(child=serializers.CharField())
+    totalDuration = serializers.IntegerField(help_text="ms.")
+
+
+class SelfCorrectiveAnswerSerializer(serializers.Serializer[Any]):
+    success = serializers.BooleanField(help_text="False: the answer was stopped, or broke off.")
+    answer = serializers.CharField(help_text="Markdown with [1] markers.")
+    decision = serializers.CharField(allow_null=True, help_text="ANSWER, or NO_ANSWER where no document passed.")
+    query = QuerySerializer()
+    rewriteHistory = RewriteSerializer(many=True)
+    retrieval = RetrievalSerializer()
+    graderResult = GraderResultSerializer(allow_null=True, help_text="Of the last search; null for a greeting.")
+    workflow = WorkflowSerializer()
+    sessionId = serializers.UUIDField()
+    messageId = serializers.UUIDField()
+
+
+class SelfCorrectiveApi(ChatView):
+    @extend_schema(
+        operation_id="self_corrective_rag",
+        request=SelfCorrectiveSerializer,
+        responses={
+            (200, "application/json"): SelfCorrectiveAnswerSerializer,
+            (200, EVENT_STREAM): EVENTS,
+            **errors(409, 429),
+        },
+        examples=[
+            OpenApiExample(
+                "A question",
+                request_only=True,
+                value={
+                    "query": "How many books may an undergraduate borrow?",
+                    "topK": 5,
+                    "similarityThreshold": 0.3,
+                    "maxRewriteAttempts": 3,
+                    "gradePassThreshold": 0.6,
+                    "milvusConfig": {"collectionName": "handbook"},
+                },
+            )
+        ],
+        tags=["chat"],
+    )
+    async def post(self, request: Request) -> Response | StreamingHttpResponse:
+        """Ask with every document graded by itself. With `Accept: text/event-stream` the events of `/api/chat`."""
+        serializer = SelfCorrectiveSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        assignment = await ask(user=asking_user(request), question=serializer.ask())
+        if wants_events(request):
+            return event_stream(request, assignment.message_id)
+        message = await finished_message(request, assignment.message_id)
+        query, scope = serializer.validated_data["query"], assignment.question.scope
+        return Response(response_data(message, query=query, scope=scope))

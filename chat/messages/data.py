@@ -1,0 +1,155 @@
+"""A message as the contract shows it: the response of a question, an entry of the history, the end of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from chat.messages.json_values import clean_json, clean_text
+from chat.messages.rendering import render_answer
+from chat.models import DecisionStep, Message, Session, Source
+from retrieval import values
+from retrieval.trace import Trace
+
+UP_FROM, DOWN_TO = 4, 2  # scores that count as a thumb up or down
+
+
+def message_data(message: Message) -> dict[str, Any]:
+    """Of a message that `chat.selectors` has loaded with its details. Renders Markdown: keep it off the event loop."""
+    if message.role == Message.Role.USER:
+        return {
+            "session_id": str(message.session_id),
+            "message_id": str(message.pk),
+            "role": message.role,
+            "text": message.text,
+            "status": message.status,
+            "created_at": message.created_at.isoformat(),
+        }
+    return _answer_data(message)
+
+
+def _answer_data(message: Message) -> dict[str, Any]:
+    sources = list(message.sources.all())
+    ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "own_ratings", ())}
+    return {
+        "session_id": str(message.session_id),
+        "message_id": str(message.pk),
+        "role": message.role,
+        "reply_to": str(message.reply_to_id) if message.reply_to_id else None,
+        "status": message.status,
+        "decision": message.decision or None,
+        "reason": message.reason,
+        "workflow": message.workflow,
+        "model": message.model,
+        "answer": message.text,
+        "html": render_answer(
+            message.text, markers={source.marker for source in sources}, weak=weak_sentences(message.grounding or [])
+        ),
+        "grounding": message.grounding or [],
+        "clarification": message.clarification,
+        "sources": [{**_source_row(source), "rating": ratings.get(source.pk)} for source in sources],
+        "decision_path": [_step_row(step) for step in message.decision_steps.all()],
+        "usage": message.usage,
+        "degraded": message.degraded,
+        "error": message.error,
+        "rating": ratings.get(None),
+        "superseded": message.superseded,
+        "created_at": message.created_at.isoformat(),
+    }
+
+
+def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:
+    """The same object for an answer that is stored nowhere: it has no session and no id."""
+    return {
+        "session_id": None,
+        "message_id": None,
+        "role": Message.Role.ASSISTANT,
+        "status": "interrupted" if answer.partial else "complete",
+        "decision": answer.decision,
+        "reason": answer.reason,
+        "workflow": workflow,
+        "model": answer.model,
+        "answer": answer.text,
+        "grounding": [clean_json(one.as_dict()) for one in answer.grounding],
+        "clarification": answer.clarification.as_dict() if answer.clarification else None,
+        "sources": [source_data(source) for source in answer.sources],
+        "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
+        "usage": trace.usage().as_dict(),
+        "degraded": trace.degraded,
+        "created_at": created_at.isoformat(),
+    }
+
+
+def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Those that were checked and that their passages do not bear out."""
+    return [one["sentence"] for one in grounding if one["supported"] is False]
+
+
+def rating_data(rating: Any) -> dict[str, Any]:
+    """The reader's own rating of an answer or of one source."""
+    thumb = "up" if rating.score >= UP_FROM else "down" if rating.score <= DOWN_TO else None
+    return {"score": rating.score, "thumb": thumb, "tags": rating.tags, "comment": rating.comment}
+
+
+def session_data(session: Session) -> dict[str, Any]:
+    """Of a session that `chat.selectors` has loaded."""
+    return {
+        "id": str(session.pk),
+        "title": session.title,
+        "workflow": session.workflow,
+        "collections": session.collections,
+        "message_count": getattr(session, "message_count", 0),
+        "created_at": session.created_at.isoformat(),
+        "updated_at": session.updated_at.isoformat(),
+    }
+
+
+def source_data(source: values.Source) -> dict[str, Any]:
+    """A source while its answer is being written: the same fields as the stored one, without a rating."""
+    chunk = source.chunk
+    return {
+        "marker": source.marker,
+        "kind": chunk.kind,
+        "document_id": None if chunk.kind == "web" else chunk.document_id,
+        "chunk_id": chunk.chunk_id,
+        "title": clean_text(chunk.title),
+        "page": chunk.page,
+        "heading": clean_text(chunk.heading),
+        "file_name": clean_text(chunk.file_name),
+        "url": clean_text(chunk.url),
+        "published": chunk.published,
+        "text": clean_text(chunk.text),
+        "scores": clean_json(source.scores.as_dict()),
+        "cited": source.cited,
+    }
+
+
+def _source_row(source: Source) -> dict[str, Any]:
+    return {
+        "marker": source.marker,
+        "kind": source.kind,
+        "document_id": str(source.document_id) if source.document_id else None,
+        "chunk_id": source.chunk_id,
+        "title": source.title,
+        "page": source.page,
+        "heading": source.heading,
+        "file_name": source.file_name,
+        "url": source.url,
+        "published": source.published,
+        "text": source.text,
+        "scores": source.scores,
+        "cited": source.cited,
+    }
+
+
+def _step_row(step: DecisionStep) -> dict[str, Any]:
+    return {
+        "seq": step.seq,
+        "name": step.name,
+        "status": step.status,
+        "summary": step.summary,
+        "started_ms": step.started_ms,
+        "duration_ms": step.duration_ms,
+        "detail": step.detail,
+    }

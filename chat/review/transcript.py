@@ -1,0 +1,93 @@
+"""A conversation as a reviewer reads it: every answer with its way, its sources, its ratings, in few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.paginator import Page, Paginator
+
+from chat.models import DecisionStep, Message, Session, Source
+from ragsite.core.read_only_admin import pretty_json
+from retrieval.models import Document
+
+MESSAGES_PER_PAGE = 50
+SCORES = ("dense", "bm25", "fused", "rerank", "boost", "final")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedSource:
+    """`scores`: one column each, in the order of `SCORES`; None where a stage did not see it."""
+
+    source: Source
+    scores: tuple[float | None, ...]
+    document_exists: bool
+    ratings: tuple[Any, ...]
+
+    @property
+    def named_scores(self) -> list[tuple[str, float | None]]:
+        return list(zip(SCORES, self.scores, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedStep:
+    """`detail`: its inputs and outputs as JSON text, empty where there are none."""
+
+    step: DecisionStep
+    detail: str
+
+    @property
+    def name(self) -> str:
+        """web search"""
+        return self.step.name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedMessage:
+    message: Message
+    sources: tuple[ReviewedSource, ...]
+    steps: tuple[ReviewedStep, ...]
+    ratings: tuple[Any, ...]  # of the answer as a whole
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        return self.message.usage if isinstance(self.message.usage, dict) else {}
+
+
+def conversation_page(*, session: Session, page: str | int | None = 1) -> Page[Message]:
+    """Messages in the order in which they were written, `MESSAGES_PER_PAGE` to a page; a wrong page is the nearest."""
+    messages = session.messages.order_by("created_at", "id").prefetch_related(
+        "sources", "decision_steps", "ratings__user"
+    )
+    return Paginator(messages, MESSAGES_PER_PAGE).get_page(page)
+
+
+def reviewed_messages(messages: Iterable[Message]) -> list[ReviewedMessage]:
+    """The messages with everything that belongs to them; which documents still exist is asked once."""
+    messages = list(messages)
+    wanted = {source.document_id for message in messages for source in message.sources.all() if source.document_id}
+    existing: set[UUID] = set(Document.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    return [_reviewed(message, existing) for message in messages]
+
+
+def _reviewed(message: Message, existing: set[UUID]) -> ReviewedMessage:
+    ratings = list(message.ratings.all())  # the relation of the feedback app
+    return ReviewedMessage(
+        message=message,
+        steps=tuple(
+            ReviewedStep(step=step, detail=pretty_json(step.detail) if step.detail else "")
+            for step in message.decision_steps.all()
+        ),
+        ratings=tuple(rating for rating in ratings if rating.source_id is None),
+        sources=tuple(
+            ReviewedSource(
+                source=source,
+                scores=tuple(source.scores.get(name) for name in SCORES),
+                document_exists=source.document_id in existing,
+                ratings=tuple(rating for rating in ratings if rating.source_id == source.pk),
+            )
+            for source in message.sources.all()
+        ),
+    )

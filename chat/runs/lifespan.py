@@ -1,0 +1,89 @@
+"""What the chat does when a web process starts and when it stops (the ASGI lifespan protocol)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from chat.runs.answers import answers_mark_interrupted
+from chat.runs.events import close_event_log
+from chat.runs.run import runs_interrupt, runs_shut_down
+from ragsite.runtime.watchdog import bring_exit_forward, exit_within
+from retrieval.engine import close_engine, warm_up
+
+logger = logging.getLogger(__name__)
+
+STOP_S = 3.3  # from the signal to the end of the process, whatever a step, a socket or a thread does
+CLOSE_TIMEOUT_S = 1.0
+REST_S = 0.5  # that the interpreter gets to end when everything is stored and closed
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """ASGI application of scope type `lifespan`."""
+    await receive()  # lifespan.startup
+    with _runs_end_at_signal():
+        warm_up()
+        await _start()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()  # lifespan.shutdown
+        await _stop()
+    bring_exit_forward(REST_S)
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+@contextmanager
+def _runs_end_at_signal() -> Iterator[None]:
+    """The server waits for open streams before it says that it stops; so the answers end at the signal itself.
+
+    Their readers get a proper end that way. The server's own handler is called next. The time to stop begins here, too:
+    threads that hang would keep the process for ever, as the interpreter waits for them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    theirs = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
+
+    def end_runs(number: int, frame: FrameType | None) -> None:
+        exit_within(STOP_S)
+        loop.call_soon_threadsafe(runs_interrupt)
+        theirs[signal.Signals(number)](number, frame)
+
+    for number in theirs:
+        signal.signal(number, end_runs)
+    try:
+        yield
+    finally:
+        for number, handler in theirs.items():
+            signal.signal(number, handler)
+
+
+async def _start() -> None:
+    """Answers of a process that was killed become `interrupted`. Without Redis no other process has any running."""
+    try:
+        count = await sync_to_async(answers_mark_interrupted)(at_start=not settings.REDIS_URL)
+    except DatabaseError as error:  # not migrated, or away: readiness says so; the next look marks them
+        logger.warning("unfinished answers could not be looked for: %s", error)
+        return
+    if count:
+        logger.info("%d unfinished answers marked as interrupted", count)
+
+
+async def _stop() -> None:
+    await runs_shut_down()
+    await close_event_log()
+    try:
+        await asyncio.wait_for(close_engine(), CLOSE_TIMEOUT_S)
+    except TimeoutError:
+        logger.warning("the engine's connections did not close in %s s", CLOSE_TIMEOUT_S)

@@ -1,0 +1,146 @@
+"""Why a document is up or down: the boosts on it that are live, those by hand, and the votes behind them. For staff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from feedback.models import Burst, Evidence, ManualBoost, RatedPassage, RatedQuestion, Revision, RevisionEvent
+from feedback.rounds.evidence import day_of
+from feedback.rounds.live import LiveBoost, live_boosts
+from retrieval.models import Chunk, Document
+
+EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownBoost:
+    """A live boost with its question and passage, both None for a document's prior. chunk: None where its text is
+    gone."""
+
+    boost: LiveBoost
+    document: Document
+    question: RatedQuestion | None
+    passage: RatedPassage | None
+    chunk: Chunk | None
+
+
+def boosts_shown(
+    *, document_id: UUID | None = None, revision: Revision | None = None, chunk_id: UUID | None = None
+) -> list[LiveBoost]:
+    """Strongest first. chunk_id: those on this chunk, and the prior of its document."""
+    found = live_boosts(document_id=document_id, revision=revision)
+    if chunk_id is None:
+        return found
+    here = set(RatedPassage.objects.filter(chunk_id=chunk_id).values_list("pk", flat=True))
+    return [boost for boost in found if boost.passage_id is None or boost.passage_id in here]
+
+
+def boosts_explained(boosts: Iterable[LiveBoost]) -> list[ShownBoost]:
+    """With what they are about, in four queries; without those whose document is gone."""
+    boosts = list(boosts)
+    documents = Document.objects.select_related("collection").in_bulk({boost.document_id for boost in boosts})
+    questions = RatedQuestion.objects.in_bulk({boost.question_id for boost in boosts if boost.question_id})
+    passages = RatedPassage.objects.in_bulk({boost.passage_id for boost in boosts if boost.passage_id})
+    chunks = Chunk.objects.in_bulk({passage.chunk_id for passage in passages.values() if passage.chunk_id})
+    found = []
+    for boost in boosts:
+        if boost.document_id not in documents:
+            continue
+        passage = passages.get(boost.passage_id) if boost.passage_id else None
+        found.append(
+            ShownBoost(
+                boost=boost,
+                document=documents[boost.document_id],
+                question=questions.get(boost.question_id) if boost.question_id else None,
+                passage=passage,
+                chunk=chunks.get(passage.chunk_id) if passage and passage.chunk_id else None,
+            )
+        )
+    return found
+
+
+def manual_boosts_in_force() -> QuerySet[ManualBoost]:
+    open_ended = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+    return ManualBoost.objects.filter(open_ended, ended_at=None).select_related("document", "created_by")
+
+
+def votes_on(*, document: Document, chunk_id: UUID | None = None) -> QuerySet[Evidence]:
+    """The evidence on a document or one chunk of it, newest first."""
+    rows = Evidence.objects.filter(passage__document=document)
+    if chunk_id is not None:
+        rows = rows.filter(passage__chunk_id=chunk_id)
+    related = ("rating__message", "rating__source", "question", "passage", "voter", "burst", "discarded_by")
+    return rows.select_related(*related).order_by("-day", "-pk")
+
+
+def events_on(document: Document) -> QuerySet[RevisionEvent]:
+    """What staff did about this document, newest first."""
+    return RevisionEvent.objects.filter(document_id=document.pk).select_related("by", "rater", "revision")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """A row of evidence as people read it.
+
+    fading: the share of it that its half-life has left, 0..1. left_out: why it does not count; empty: it does.
+    """
+
+    evidence: Evidence
+    fading: float
+    left_out: str
+
+    @property
+    def counts_now(self) -> float:
+        """What it adds to this question's votes today, before one voice per person is seen to."""
+        return 0.0 if self.left_out else self.evidence.weight * self.evidence.voter_weight * self.fading
+
+    @property
+    def day(self) -> date:
+        return EPOCH + timedelta(days=self.evidence.day)
+
+    def as_dict(self) -> dict[str, Any]:
+        row, rating = self.evidence, self.evidence.rating
+        return {
+            "rating_id": str(rating.pk),
+            "message_id": str(rating.message_id),
+            "session_id": str(rating.message.session_id),
+            "user": row.voter.get_username(),
+            "score": rating.score,
+            "tags": rating.tags,
+            "rated": "source" if rating.source_id else "answer",
+            "question": row.question.text,
+            "chunk_id": str(row.passage.chunk_id) if row.passage.chunk_id else None,
+            "day": self.day.isoformat(),
+            "weight": round(row.weight, 4),
+            "document_weight": round(row.document_weight, 4),
+            "voter_weight": row.voter_weight,
+            "counts_now": round(self.counts_now, 4),
+            "left_out": self.left_out,
+        }
+
+
+def votes_shown(rows: Iterable[Evidence]) -> list[Vote]:
+    today, half_life = day_of(timezone.now()), settings.RAG.feedback.half_life_days
+    return [
+        Vote(evidence=row, fading=0.5 ** (max(0, today - row.day) / half_life), left_out=_left_out(row)) for row in rows
+    ]
+
+
+def _left_out(row: Evidence) -> str:
+    if row.discarded_by is not None:
+        return f"discarded on {row.discarded_by.at:%Y-%m-%d}: {row.discarded_by.why}".rstrip(": ")
+    if row.burst is not None and row.burst.status == Burst.Status.OPEN:
+        return "part of a burst that nobody has decided on"
+    if row.burst is not None and row.burst.status == Burst.Status.REJECTED:
+        return f"part of a burst that was rejected: {row.burst.why}".rstrip(": ")
+    if row.passage.chunk_id is None:
+        return "its text is gone from the document"
+    return ""

@@ -1,0 +1,140 @@
+"""Which questions were not answered well, and the knowledge gaps that they make. For staff."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from chat.models import Message
+from feedback.curation.gaps import Gap, Unanswered, Vector, find_gaps
+from feedback.models import QuestionVector, Rating
+from feedback.rounds.evidence import searched_for
+from feedback.rounds.live import vector_decode
+from feedback.rounds.rated_texts import signature
+from retrieval.models import SITE
+from retrieval.selectors import collection_addresses
+from retrieval.text.analysis import analyze, query_terms
+
+BAD_SCORE = 2  # and below
+ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
+MAX_QUESTION_CHARS = 1000
+MAX_DAYS = 3650
+MAX_TERMS = 96
+ANY_COLLECTION = ""  # asked of all that the user may read
+CSV_COLUMNS = (
+    "collection", "question", "count", "people", "no_answer", "badly_rated", "failed", "first_seen", "last_seen",
+    "terms", "examples",
+)  # fmt: skip
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins so
+
+
+def knowledge_gaps(*, collection: str | None = None, days: int | None = None) -> list[Gap]:
+    """Clusters of the newest `gap_questions` questions of the last days that got no answer, a failed or a badly rated
+    one. A question that was asked of two collections counts in each.
+
+    collection: a name of the site's, `owner/name` of others, `ANY_COLLECTION` for questions that named none, None: all.
+    days: `gap_days` by default. An answer that was written anew does not count, nor do bad ratings for style alone.
+    """
+    numbers = settings.RAG.feedback
+    since = timezone.now() - timedelta(days=days or numbers.gap_days)
+    asked = [one for one in _unanswered(since, numbers.gap_questions) if collection in (None, one.collection)]
+    return find_gaps(asked, overlap=numbers.gap_overlap, cosine=numbers.gap_cosine)
+
+
+def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
+    bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
+    answers = Message.objects.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
+    poor = answers.annotate(bad=Exists(bad)).filter(
+        Q(decision=Message.Decision.NO_ANSWER) | Q(status=Message.Status.FAILED) | Q(bad=True), reply_to__isnull=False
+    )
+    rows = list(
+        poor.order_by("-created_at", "pk").values(
+            "pk", "decision", "status", "bad", "reply_to__text", "request", "created_at", "session__user_id"
+        )[:limit]
+    )
+    standing_alone = searched_for([row["pk"] for row in rows])
+    texts = {row["pk"]: (standing_alone.get(row["pk"]) or row["reply_to__text"])[:MAX_QUESTION_CHARS] for row in rows}
+    words = {text: query_terms(text)[:MAX_TERMS] for text in set(texts.values())}
+    vectors = _vectors(words)
+    collections = _collections([row["request"] for row in rows])
+    for row, asked_of in zip(rows, collections, strict=True):
+        text = texts[row["pk"]]
+        if not text.strip():
+            continue
+        for collection in asked_of:
+            yield Unanswered(
+                text=" ".join(text.split()),
+                collection=collection,
+                reasons=_reasons(row),
+                asker=row["session__user_id"],
+                at=row["created_at"],
+                terms=tuple(dict.fromkeys(analyze(text)[:MAX_TERMS])),
+                words=tuple(dict.fromkeys(words[text])),
+                vectors=vectors.get(text, {}),
+            )
+
+
+def _reasons(row: Mapping[str, Any]) -> frozenset[str]:
+    found = {
+        "no_answer": row["decision"] == Message.Decision.NO_ANSWER,
+        "failed": row["status"] == Message.Status.FAILED,
+        "badly_rated": row["bad"],
+    }
+    return frozenset(reason for reason, holds in found.items() if holds)
+
+
+def _collections(requests: Sequence[Any]) -> list[list[str]]:
+    """What each question was asked of, whatever the asker called it: the same collection under one name for all."""
+    kept = [request if isinstance(request, dict) else {} for request in requests]
+    addresses = collection_addresses({key for request in kept for key in request.get("collection_ids") or ()})
+    found = []
+    for request in kept:
+        names = [addresses[key].removeprefix(SITE) for key in request.get("collection_ids") or () if key in addresses]
+        names = names or [str(name) for name in request.get("collections") or ()]
+        found.append(list(dict.fromkeys(names)) or [ANY_COLLECTION])
+    return found
+
+
+def _vectors(words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Vector]]:
+    """Text → its vectors, for questions that a round has embedded."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    for text, terms in words.items():
+        texts[signature(text, terms)].append(text)
+    found: dict[str, dict[str, Vector]] = defaultdict(dict)
+    rows = QuestionVector.objects.filter(question__signature__in=list(texts))
+    for key, model, dim, data in rows.values_list("question__signature", "embedding_model", "embedding_dim", "vector"):
+        for text in texts[key]:
+            found[text][f"{model}/{dim}"] = vector_decode(data)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ as files
+def gaps_as_json(gaps: Iterable[Gap]) -> str:
+    return json.dumps({"gaps": [gap.as_dict() for gap in gaps]}, ensure_ascii=False, indent=2)
+
+
+def gaps_as_csv(gaps: Iterable[Gap]) -> str:
+    """With a byte order mark, so that spreadsheets read it as UTF-8. Several terms or examples stand on lines of their
+    own."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(CSV_COLUMNS)
+    for gap in gaps:
+        told = gap.as_dict()
+        writer.writerow([_cell(told[name]) for name in CSV_COLUMNS])
+    return "\ufeff" + out.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """Users' words are never a formula."""
+    text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"'{text}" if text.startswith(FORMULA) else text

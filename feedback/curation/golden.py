@@ -1,0 +1,140 @@
+"""Golden questions: what the guard measures a revision on. Entered one by one, or made from a reviewed answer. Audited:
+a question that goes or is left out may let a revision pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from chat.models import Message
+from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
+from ragsite.core.errors import AppError, InvalidInputError
+from retrieval.models import Chunk, Collection, Document
+from retrieval.selectors import collection_named
+
+MAX_TEXT_CHARS = 4000
+MAX_RELEVANT = 100
+GRADES = GoldenRelevance.Grade.values
+LOGGED_CHARS = 300
+Action = RevisionEvent.Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevant:
+    """What answers a question: a document, or with chunk_id one chunk of it. grade: 1 partly … 3 fully."""
+
+    document_id: UUID
+    chunk_id: UUID | None = None
+    grade: int = 1
+
+
+@transaction.atomic
+def golden_save(
+    *,
+    by: User,
+    text: str,
+    collection: Collection,
+    relevant: Sequence[Relevant],
+    enabled: bool = True,
+    source: str = GoldenQuestion.Origin.MANUAL,
+    message: Message | None = None,
+    question: GoldenQuestion | None = None,
+) -> GoldenQuestion:
+    """Make a golden question, or write `question` anew. Raises InvalidInputError."""
+    action = Action.GOLDEN_CHANGED if question else Action.GOLDEN_ADDED
+    text = " ".join(text.split())
+    golden_check(text, collection, relevant)
+    if question is None:
+        question = GoldenQuestion(source=source, message=message, created_by=by)
+    question.text, question.collection, question.enabled = text, collection, enabled
+    question.save()
+    question.relevant.all().delete()
+    GoldenRelevance.objects.bulk_create(relevance_rows(question, relevant))
+    golden_log(action, question, by=by)
+    return question
+
+
+@transaction.atomic
+def golden_delete(*, question: GoldenQuestion, by: User) -> None:
+    golden_log(Action.GOLDEN_DELETED, question, by=by)
+    question.delete()
+
+
+@transaction.atomic
+def golden_switch(*, questions: QuerySet[GoldenQuestion], enabled: bool, by: User) -> int:
+    """Measure these, or leave them out; how many were it not already."""
+    changed = list(questions.exclude(enabled=enabled))
+    for question in changed:
+        question.enabled = enabled
+        question.save(update_fields=["enabled", "updated_at"])
+        golden_log(Action.GOLDEN_CHANGED, question, by=by)
+    return len(changed)
+
+
+def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
+    """As the question is now."""
+    RevisionEvent.objects.create(
+        action=action,
+        by=by,
+        detail={
+            "golden_question": str(question.pk),
+            "question": question.text[:LOGGED_CHARS],
+            "collection": question.collection.name,
+            "enabled": question.enabled,
+            "relevant": question.relevant.count(),
+        },
+    )
+
+
+def relevance_rows(question: GoldenQuestion, relevant: Sequence[Relevant]) -> list[GoldenRelevance]:
+    return [
+        GoldenRelevance(question=question, document_id=one.document_id, chunk_id=one.chunk_id, grade=one.grade)
+        for one in relevant
+    ]
+
+
+def golden_check(text: str, collection: Collection, relevant: Sequence[Relevant]) -> None:
+    """Raises InvalidInputError."""
+    fields: dict[str, list[str]] = {}
+    if not text:
+        fields["text"] = ["Write the question."]
+    elif len(text) > MAX_TEXT_CHARS:
+        fields["text"] = [f"At most {MAX_TEXT_CHARS} characters."]
+    if wrong := _wrong_with(collection, relevant):
+        fields["relevant"] = [wrong]
+    if fields:
+        raise InvalidInputError(fields=fields)
+
+
+def _wrong_with(collection: Collection, relevant: Sequence[Relevant]) -> str:
+    if not relevant:
+        return "Name at least one document or chunk that answers it."
+    if len(relevant) > MAX_RELEVANT:
+        return f"At most {MAX_RELEVANT}."
+    if any(one.grade not in GRADES for one in relevant):
+        return "A grade is 1, 2 or 3."
+    if len({one.chunk_id or one.document_id for one in relevant}) < len(relevant):
+        return "The same document or chunk is named twice."
+    wanted = {one.document_id for one in relevant}
+    there = set(Document.objects.filter(pk__in=wanted, collection=collection).values_list("pk", flat=True))
+    if missing := wanted - there:
+        return f"The collection {collection.name} has no document {min(missing)}."
+    chunks = {one.chunk_id: one.document_id for one in relevant if one.chunk_id}
+    known = dict(Chunk.objects.filter(pk__in=list(chunks)).values_list("pk", "document_id"))
+    for chunk, document in chunks.items():
+        if chunk is not None and known.get(chunk) != document:
+            return f"The document {document} has no chunk {chunk}."
+    return ""
+
+
+def collection_find(name: str) -> Collection:
+    """By id, `owner/name` or name, the site's own first. Raises InvalidInputError, also where it is ambiguous."""
+    try:
+        return collection_named(name)
+    except AppError as error:
+        raise InvalidInputError(fields={"collection": [error.message]}) from error

@@ -1,0 +1,145 @@
+"""`retrieval.ports.BoostSource` over the live revision, kept in memory.
+
+The pointer's version is looked at when a search comes and some seconds have gone; another revision is loaded beside the
+searches and put in place in one assignment. Who asks is given the snapshot that is in place, and keeps it: a search, or
+an answer with all of its searches, works on one revision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+from numpy.typing import NDArray
+
+from feedback.ranking.snapshot import Snapshot
+from feedback.rounds.live import live_version, snapshot_load
+from ragsite.core.errors import UnavailableError
+from ragsite.core.rag_settings import FeedbackSettings
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.ports import Models
+from retrieval.text.analysis import query_terms
+from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
+
+PATIENCE_S = 0.5  # with the database, when it is looked whether another revision is live
+UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
+Result = TypeVar("Result")
+logger = logging.getLogger(__name__)
+
+
+class LiveBoosts:
+    """Belongs to one event loop, as the engine does."""
+
+    def __init__(self, models: Models, settings: FeedbackSettings) -> None:
+        self._models = models
+        self._settings = settings
+        self._snapshot: Snapshot | None = None
+        self._checked = self._begun = 0.0
+        self._refreshing: asyncio.Task[None] | None = None
+
+    async def current(self) -> SnapshotBoosts:
+        """Raises UnavailableError when no revision could be read yet."""
+        return SnapshotBoosts(snapshot=await self._current(), models=self._models, settings=self._settings)
+
+    async def _current(self) -> Snapshot:
+        """The first one is waited for; later ones only for a moment, so that whoever has just seen a revision go live
+        finds it at work, and a slow database holds nobody up."""
+        if self._refreshing and self._refreshing.done():
+            self._refreshing = None
+        now = time.monotonic()
+        due = now - self._checked >= self._settings.refresh_s
+        if (due or self._snapshot is None) and self._refreshing is None:
+            # Nothing of the request that happens to start it: it may end before this does.
+            self._refreshing = asyncio.create_task(self._refresh(), context=contextvars.Context())
+            self._begun = now
+        if self._refreshing and self._snapshot is None:
+            await asyncio.shield(self._refreshing)
+        elif self._refreshing and (left := self._begun + PATIENCE_S - now) > 0:
+            await asyncio.wait({self._refreshing}, timeout=left)
+        if self._snapshot is None:
+            raise UnavailableError("The ratings can't be read at the moment.")
+        return self._snapshot
+
+    async def _refresh(self) -> None:
+        try:
+            version = await _read(live_version)
+            if self._snapshot is None or version != self._snapshot.version:
+                self._snapshot = await _read(snapshot_load)
+        except (DatabaseError, ValueError) as error:
+            logger.warning("The live ratings could not be read, going on with the last ones: %s", error)
+        self._checked = time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotBoosts:
+    """`retrieval.ports.RevisionBoosts` of one snapshot."""
+
+    snapshot: Snapshot
+    models: Models
+    settings: FeedbackSettings
+
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+        snapshot, exploration = self.snapshot, self.settings.exploration
+        if snapshot.is_empty and not exploration:
+            return Boosts(revision=snapshot.revision)
+        vectors: Mapping[EmbeddingSpace, NDArray[np.float32]] = {}
+        degraded = ""
+        if snapshot.spaces and snapshot.touches(candidates):
+            vectors, degraded = await self._vectors(query, snapshot.spaces)
+        found = await asyncio.to_thread(_evaluate, snapshot, query, vectors, candidates)
+        if exploration:
+            found = explored(found, snapshot, query, candidates, share=exploration)
+        return replace(found, degraded=degraded)
+
+    async def _vectors(
+        self, query: str, spaces: Sequence[EmbeddingSpace]
+    ) -> tuple[dict[EmbeddingSpace, NDArray[np.float32]], str]:
+        """The question in each space, which the search has mostly embedded already; and what could not be had."""
+        results = await asyncio.gather(*(self._vector(query, space) for space in spaces))
+        reasons = [result for result in results if isinstance(result, str)]
+        vectors = {space: one for space, one in zip(spaces, results, strict=True) if not isinstance(one, str)}
+        return vectors, f"rated questions were compared by words alone: {reasons[0]}" if reasons else ""
+
+    async def _vector(self, query: str, space: EmbeddingSpace) -> NDArray[np.float32] | str:
+        try:
+            embedder = await self.models.embedder(space)
+            return await embedder.embed_query(query)
+        except EmbeddingUnavailableError as error:
+            return error.reason
+
+
+async def _read(function: Callable[[], Result]) -> Result:
+    """In a thread of the pool: a request's own database thread would keep the request waiting."""
+    return await database_sync_to_async(function, thread_sensitive=False)()
+
+
+def _evaluate(
+    snapshot: Snapshot,
+    query: str,
+    vectors: Mapping[EmbeddingSpace, NDArray[np.float32]],
+    candidates: Sequence[ScoredChunk | Contender],
+) -> Boosts:
+    return snapshot.boosts(query_terms(query), vectors, candidates, now=time.time())
+
+
+def explored(
+    boosts: Boosts, snapshot: Snapshot, query: str, candidates: Sequence[ScoredChunk | Contender], *, share: float
+) -> Boosts:
+    """For a share of the questions, always the same ones: what nobody has rated stands first among equals."""
+    if random.Random(f"{snapshot.revision}:{query}").random() >= share:  # noqa: S311
+        return boosts
+    unseen = {
+        one.chunk_id: UNSEEN
+        for one in candidates
+        if one.chunk_id not in boosts.by_chunk and not snapshot.has_seen(one.chunk_id)
+    }
+    return replace(boosts, by_chunk={**boosts.by_chunk, **unseen})

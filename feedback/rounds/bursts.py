@@ -1,0 +1,96 @@
+"""Bursts: many votes on one document on one day from very few accounts. They wait until a person has decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from feedback.models import Burst, Evidence, RevisionEvent
+from feedback.ranking.boosts import find_bursts
+from feedback.rounds.proposals import Ballot
+from ragsite.core.errors import ConflictError
+
+EPOCH = date(1970, 1, 1)
+
+
+def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
+    """Set aside what looks like a burst: how many were found or have grown, and the ballot without them.
+
+    Votes that belong to a burst that a person has decided on are not judged again.
+    """
+    numbers = settings.RAG.feedback
+    open_votes = ballot.votes.where(~ballot.judged)
+    found = find_bursts(open_votes, least_votes=numbers.burst_votes, accounts=numbers.burst_accounts)
+    known = set(ballot.votes.key[ballot.left_out].tolist())
+    grown = 0
+    for one in found:
+        keys = open_votes.key[one.rows].tolist()
+        if known.issuperset(keys):
+            continue
+        _flag(ballot.documents.ids[one.document], one.day, keys)
+        known.update(keys)
+        grown += 1
+    return grown, replace(ballot, left_out=np.isin(ballot.votes.key, np.fromiter(known, np.int64, len(known))))
+
+
+@transaction.atomic
+def _flag(document_id: UUID, day: int, evidence: list[int]) -> None:
+    burst, made = Burst.objects.get_or_create(
+        document_id=document_id,
+        day=EPOCH + timedelta(days=day),
+        status=Burst.Status.OPEN,
+        defaults={"votes": 0, "accounts": 0},
+    )
+    Evidence.objects.filter(pk__in=evidence).update(burst=burst)
+    rows = Evidence.objects.filter(burst=burst)
+    burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
+    burst.save(update_fields=["votes", "accounts"])
+    if made:
+        _log(RevisionEvent.Action.BURST_FLAGGED, burst, f"{burst.said()} on {burst.day}")
+
+
+@transaction.atomic
+def burst_decide(*, burst: Burst, accept: bool, by: User, why: str = "") -> Burst:
+    """Count a burst's votes from the next round on, or leave them out. Raises ConflictError when it is decided already:
+    that has to be taken back first."""
+    burst = Burst.objects.select_for_update().get(pk=burst.pk)
+    if burst.status != Burst.Status.OPEN:
+        raise ConflictError(f"This burst has been {burst.status} already.")
+    burst.status = Burst.Status.ACCEPTED if accept else Burst.Status.REJECTED
+    burst.decided_by, burst.decided_at, burst.why = by, timezone.now(), why[:500]
+    burst.save()
+    _log(RevisionEvent.Action.BURST_ACCEPTED if accept else RevisionEvent.Action.BURST_REJECTED, burst, burst.why, by)
+    return burst
+
+
+def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
+    """Take a decision back: its votes are left out until the next one. Raises ConflictError where it is open, or where
+    another burst on that document and day is."""
+    try:
+        with transaction.atomic():
+            decided = Burst.objects.filter(pk=burst.pk).exclude(status=Burst.Status.OPEN)
+            undecided = {"status": Burst.Status.OPEN, "decided_by": None, "decided_at": None, "why": ""}
+            if not decided.update(**undecided):
+                raise ConflictError("This burst waits for a decision already.")
+            _log(RevisionEvent.Action.BURST_REOPENED, burst, why, by)
+    except IntegrityError as error:  # one_open_burst_per_document_and_day
+        raise ConflictError("Another burst on this document and day waits; decide on that one first.") from error
+    burst.refresh_from_db()
+    return burst
+
+
+def _log(action: str, burst: Burst, why: str, by: User | None = None) -> None:
+    RevisionEvent.objects.create(
+        action=action,
+        document_id=burst.document_id,
+        by=by,
+        why=why[:500],
+        detail={"burst": str(burst.pk), "votes": burst.votes, "accounts": burst.accounts},
+    )

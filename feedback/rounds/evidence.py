@@ -1,0 +1,297 @@
+"""Draws evidence from ratings: those that are new or have changed since their evidence was drawn.
+
+A rating knows the `updated_at` that its evidence belongs to, so nothing is lost to a clock or a kill and nothing is
+counted twice: a batch's evidence and that mark are written in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from chat.models import DecisionStep, Message, Source
+from feedback.models import Evidence, Rating
+from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
+from feedback.rounds.rated_texts import PassageReader, QuestionReader, Shown
+
+BATCH = 1000  # rated answers in a transaction
+ATTEMPTS = 3  # at a batch in whose midst documents or accounts go
+MAX_QUESTION_CHARS = 4000
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """How many ratings were looked at, and how many rows of evidence they gave."""
+
+    ratings: int = 0
+    evidence: int = 0
+
+
+def answer_touch(*, user_id: int, message_id: UUID) -> None:
+    """Have the evidence of this user's rating of the whole answer drawn anew."""
+    Rating.objects.filter(user=user_id, message=message_id, source=None).update(attributed_at=None)
+
+
+def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
+    """Bring all evidence up to date, batch by batch; `report` is called between them. Killed, the next call goes on."""
+    changed = Q(attributed_at=None) | ~Q(attributed_at=F("updated_at"))
+    waiting = Rating.objects.filter(changed).order_by("updated_at", "pk").values_list(raw("message_id"), flat=True)
+    answers: dict[Key, None] = {}
+    ratings = evidence = 0
+    for message in waiting.iterator():
+        answers[message] = None
+        ratings += 1
+    messages, read = list(answers), _Readers()
+    del answers
+    for start in range(0, len(messages), BATCH):
+        evidence += _attribute_batch(messages[start : start + BATCH], read)
+        report()
+    return Gathered(ratings=ratings, evidence=evidence)
+
+
+class _Readers:
+    """What is known of texts and people in a round."""
+
+    def __init__(self) -> None:
+        self.questions, self.passages, self.voters = QuestionReader(), PassageReader(), _VoterWeights()
+
+    def forget(self) -> None:
+        self.questions.forget()
+        self.passages.forget()
+
+
+# ------------------------------------------------------------------------------------------------ one batch
+@dataclass(slots=True)
+class _Row:
+    """One of Evidence's, before it is written."""
+
+    rating: Key
+    question: int
+    passage: int
+    voter: int
+    weight: float
+    document_weight: float
+    voter_weight: float
+    day: int
+    standing: float | None = None
+    burst: Key | None = None
+    discarded_by: Key | None = None
+
+
+ROW = tuple(column.name for column in fields(_Row))
+
+
+class _Given(NamedTuple):
+    """A rating. source: None for the whole answer."""
+
+    key: Key
+    user: int
+    message: Key
+    source: int | None
+    score: int
+    tags: list[str]
+    updated_at: datetime
+    attributed_at: datetime | None
+
+
+@dataclass(slots=True)
+class _Answer:
+    """A rated answer with all that is needed of it. question: as it was searched for."""
+
+    rated: RatedAnswer
+    question: str
+    sources: dict[int, int]  # marker → source, without pages from the web
+    ratings: dict[int, list[GivenRating]] = field(default_factory=lambda: defaultdict(list))  # by user
+
+
+def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
+    """Returns the rows written. What is known of questions and passages may have been deleted since it was read; the
+    database notices, and the batch is done again without it."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with transaction.atomic():
+                return _attribute(messages, read)
+        except IntegrityError:
+            if attempt == ATTEMPTS:
+                raise
+            read.forget()
+    raise AssertionError("unreachable")
+
+
+def _attribute(messages: Sequence[Key], read: _Readers) -> int:
+    """A user's ratings of one answer belong together, so all of them are drawn anew when one has changed."""
+    given = {one.key: one for one in _given(messages)}
+    if not given:
+        return 0
+    answers = _answers(list(given.values()))
+    credits = [
+        (answer, user, credit)
+        for answer in answers.values()
+        for user, ratings in answer.ratings.items()
+        for credit in attribute(answer.rated, ratings)
+        if credit.marker in answer.sources
+    ]
+    rows = _evidence_rows(credits, given, read)
+    _keep_marks(rows, [one.key for one in given.values() if one.attributed_at == one.updated_at])
+    Evidence.objects.filter(one_of("rating_id", given)).delete()
+    rows_add(Evidence, ROW, map(attrgetter(*ROW), rows))
+    Rating.objects.filter(one_of("pk", given)).update(attributed_at=F("updated_at"))
+    return len(rows)
+
+
+def _given(messages: Sequence[Key]) -> list[_Given]:
+    """The ratings of these answers by everyone who has one that is not drawn yet, the oldest first; locked."""
+    rows = Rating.objects.select_for_update().filter(one_of("message_id", messages)).order_by("updated_at", "pk")
+    columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", "attributed_at")
+    ratings = [_Given(*row) for row in rows.values_list(*columns)]
+    changed = {(one.user, one.message) for one in ratings if one.attributed_at != one.updated_at}
+    return [one for one in ratings if (one.user, one.message) in changed]
+
+
+def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
+    messages = list(dict.fromkeys(one.message for one in given))
+    listed: dict[Key, list[CitedSource]] = defaultdict(list)
+    places: dict[Key, dict[int, int]] = defaultdict(dict)
+    marker_of: dict[int, int] = {}
+    rated = {one.source for one in given} - {None}
+    wanted = Q(cited=True) | Q(pk__in=rated) if rated else Q(cited=True)
+    rows = Source.objects.filter(wanted, one_of("message_id", messages)).order_by("pk")
+    for key, message, marker, document, cited in rows.values_list(
+        "pk", raw("message_id"), "marker", raw("document_id"), "cited"
+    ):
+        listed[message].append(CitedSource(marker, cited))
+        if document is not None:  # a page from the web has none
+            places[message][marker] = key
+        marker_of[key] = marker
+    searched = _searched_for(messages)
+    columns = (
+        Message.objects.filter(one_of("id", messages))
+        .order_by()
+        .values_list(raw("id"), "text", "decision", "status", "reply_to__text")
+    )
+    texts = {key: (text, decision, status, question) for key, text, decision, status, question in columns}
+    answers: dict[Key, _Answer] = {}
+    for key in messages:
+        text, decision, status, question = texts[key]
+        answers[key] = _Answer(
+            rated=RatedAnswer(text=text, decision=decision, status=status, sources=listed[key]),
+            question=(searched.get(key) or question or "")[:MAX_QUESTION_CHARS],
+            sources=places[key],
+        )
+    for one in given:
+        place = None if one.source is None else marker_of[one.source]
+        rating = GivenRating(id=one.key, marker=place, score=one.score, tags=one.tags)
+        answers[one.message].ratings[one.user].append(rating)
+    return answers
+
+
+def searched_for(message_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """The user's words as they were searched for first: of "and for Masters?" made to stand alone."""
+    return _first_words(DecisionStep.objects.filter(message__in=message_ids), F("message_id"))
+
+
+def _searched_for(messages: Sequence[Key]) -> dict[Key, str]:
+    return _first_words(DecisionStep.objects.filter(one_of("message_id", messages)), raw("message_id"))
+
+
+def _first_words(steps: QuerySet[DecisionStep], message: Any) -> dict[Any, str]:
+    """By message. The last step of each is the first search, and overwrites those after it."""
+    rows = steps.filter(name="retrieve").order_by("-seq").values_list(message, "detail__queries__0")
+    first = ((key, query) for key, query in rows if isinstance(query, dict) and query.get("kind") == "original")
+    return {key: str(query["text"]) for key, query in first if query.get("text")}
+
+
+def _evidence_rows(
+    credits: Sequence[tuple[_Answer, int, Credit]], given: dict[Key, _Given], read: _Readers
+) -> list[_Row]:
+    sources = {answer.sources[credit.marker] for answer, _, credit in credits}
+    passages, standings = read.passages.passages(_shown(sources)), _standings(sources)
+    credited = [one for one in credits if one[0].sources[one[2].marker] in passages]
+    questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
+    read.voters.learn({user for _, user, _ in credited})
+    rows: dict[tuple[Key, int], _Row] = {}
+    for answer, user, credit in credited:
+        if answer.question not in questions:
+            continue
+        rating, passage = given[credit.rating_id], passages[answer.sources[credit.marker]]
+        key = (rating.key, passage)
+        if key in rows:  # two markers of one text
+            rows[key].weight = max(-1.0, min(1.0, rows[key].weight + credit.weight))
+            rows[key].document_weight = max(-1.0, min(1.0, rows[key].document_weight + credit.document_weight))
+            continue
+        rows[key] = _Row(
+            rating=rating.key,
+            question=questions[answer.question],
+            passage=passage,
+            voter=user,
+            weight=credit.weight,
+            document_weight=credit.document_weight,
+            voter_weight=read.voters.weight(user, rating.updated_at),
+            day=day_of(rating.updated_at),
+            standing=standings.get(answer.sources[credit.marker]),
+        )
+    return list(rows.values())
+
+
+def _shown(sources: set[int]) -> Iterable[Shown]:
+    rows = Source.objects.filter(one_of("pk", sources)).order_by("pk")
+    return map(Shown._make, rows.values_list("pk", raw("document_id"), "chunk_id", "text"))
+
+
+def _standings(sources: set[int]) -> dict[int, float]:
+    """Source → where its passage stood in the search; not of those that were shown before this was kept."""
+    rows = Source.objects.filter(one_of("pk", sources), scores__standing__isnull=False)
+    return {key: min(1.0, max(0.0, float(place))) for key, place in rows.values_list("pk", "scores__standing")}
+
+
+def _keep_marks(rows: Iterable[_Row], unchanged: Sequence[Key]) -> None:
+    """A rating that is drawn anew without having changed stays in its burst, and stays discarded."""
+    if not unchanged:
+        return
+    marked = Evidence.objects.filter(one_of("rating_id", unchanged)).exclude(burst=None, discarded_by=None)
+    marks = {
+        (rating, passage): (burst, discarded)
+        for rating, passage, burst, discarded in marked.values_list(
+            raw("rating_id"), "passage_id", raw("burst_id"), raw("discarded_by_id")
+        )
+    }
+    for row in rows:
+        row.burst, row.discarded_by = marks.get((row.rating, row.passage), (None, None))
+
+
+def day_of(moment: datetime) -> int:
+    """Days since 1970-01-01, UTC."""
+    return max(0, (moment - EPOCH).days)
+
+
+class _VoterWeights:
+    """How much each voter counts: new accounts less, staff more."""
+
+    def __init__(self) -> None:
+        self._users: dict[int, tuple[datetime, bool]] = {}
+
+    def learn(self, users: set[int]) -> None:
+        new = users - self._users.keys()
+        rows = get_user_model().objects.filter(pk__in=new).values_list("pk", "date_joined", "is_staff") if new else ()
+        self._users.update((key, (joined, staff)) for key, joined, staff in rows)
+
+    def weight(self, user: int, rated_at: datetime) -> float:
+        numbers = settings.RAG.feedback
+        joined, staff = self._users[user]
+        if staff:
+            return numbers.staff_weight
+        is_new = rated_at - joined < timedelta(days=numbers.new_account_days)
+        return numbers.new_account_weight if is_new else 1.0

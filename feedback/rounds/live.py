@@ -1,0 +1,199 @@
+"""The live revision as searches use it, and as the admin shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.db.models import F, Q
+from django.utils import timezone
+from numpy.typing import NDArray
+
+from feedback.models import FeedbackState, ManualBoost, QuestionVector, RatedPassage, RatedQuestion, Revision
+from feedback.ranking.snapshot import Content, ManualRule, RatedQuestions, Snapshot
+from retrieval.values import EmbeddingSpace
+
+IN_BATCH = 5000
+
+
+def feedback_state() -> FeedbackState:
+    """The one row that says what is live; made when it is not there yet."""
+    state, _ = FeedbackState.objects.select_related("live").get_or_create(pk=1)
+    return state
+
+
+def live_version() -> int:
+    """Grows with every switch and every boost by hand; 0 before the first."""
+    return FeedbackState.objects.filter(pk=1).values_list("version", flat=True).first() or 0
+
+
+def version_bump() -> None:
+    """Searches see what has changed, here within `refresh_s` and in other processes too."""
+    feedback_state()
+    FeedbackState.objects.filter(pk=1).update(version=F("version") + 1)
+
+
+def parameters() -> dict[str, float]:
+    """What a revision made now is read with."""
+    numbers = settings.RAG.feedback
+    return {
+        "full_votes": numbers.full_votes,
+        "cosine_from": numbers.cosine_from,
+        "cosine_full": numbers.cosine_full,
+        "overlap_from": numbers.overlap_from,
+        "overlap_full": numbers.overlap_full,
+    }
+
+
+def content_of(revision: Revision | None) -> Content:
+    """Raises ValueError for one that another version of the program wrote."""
+    return Content.decode(bytes(revision.content)) if revision else Content.empty(parameters())
+
+
+def snapshot_load() -> Snapshot:
+    """The live revision and the boosts by hand, read so that both belong to `version`."""
+    state = FeedbackState.objects.select_related("live").filter(pk=1).first()
+    if state is None:
+        return snapshot_make(content_of(None), manual=manual_rules())
+    revision = str(state.live_id or "")
+    return snapshot_make(content_of(state.live), revision=revision, version=state.version, manual=manual_rules())
+
+
+def snapshot_make(
+    content: Content, *, revision: str = "", version: int = 0, manual: Mapping[str, ManualRule] | None = None
+) -> Snapshot:
+    """With the places, words and vectors that the content's rows refer to."""
+    questions = questions_load(np.unique(content.queries.question).tolist())
+    chunk_of = chunks_of(np.unique(content.queries.passage).tolist())
+    return Snapshot(content, questions, chunk_of, revision=revision, version=version, manual=manual)
+
+
+def snapshots_make(contents: Sequence[Content], *, manual: Mapping[str, ManualRule]) -> list[Snapshot]:
+    """Of contents that have most of their rows in common: what these refer to is read once."""
+    asked = [np.unique(content.queries.question) for content in contents]
+    questions = questions_load(np.unique(np.concatenate(asked)).tolist())
+    chunk_of = chunks_of(np.unique(np.concatenate([content.queries.passage for content in contents])).tolist())
+    return [
+        Snapshot(content, _some_of(questions, ids), chunk_of, manual=manual)
+        for content, ids in zip(contents, asked, strict=True)
+    ]
+
+
+def _some_of(questions: RatedQuestions, ids: NDArray[np.int64]) -> RatedQuestions:
+    rows = np.flatnonzero(np.isin(questions.ids, ids))
+    if len(rows) == len(questions.ids):
+        return questions
+    return RatedQuestions(
+        ids=questions.ids[rows],
+        terms=[questions.terms[row] for row in rows.tolist()],
+        vectors={space: stored[rows] for space, stored in questions.vectors.items()},
+    )
+
+
+def questions_load(ids: list[int]) -> RatedQuestions:
+    """Those that still exist, in the order of their ids."""
+    terms: dict[int, list[str]] = {}
+    for batch in _batches(ids):
+        rows = RatedQuestion.objects.filter(pk__in=batch).order_by("pk").values_list("pk", "terms")
+        terms.update((key, text.split()) for key, text in rows)
+    known = np.asarray(sorted(terms), dtype=np.int64)
+    return RatedQuestions(ids=known, terms=[terms[key] for key in known.tolist()], vectors=_vectors(known))
+
+
+def _vectors(ids: NDArray[np.int64]) -> dict[EmbeddingSpace, NDArray[np.float32]]:
+    vectors: dict[EmbeddingSpace, NDArray[np.float32]] = {}
+    for batch in _batches(ids.tolist()):
+        rows = QuestionVector.objects.filter(question__in=batch).values_list(
+            "question_id", "embedding_model", "embedding_dim", "vector"
+        )
+        for question, model, dim, data in rows:
+            space = EmbeddingSpace(model, dim)
+            if space not in vectors:
+                vectors[space] = np.full((len(ids), dim), np.nan, dtype=np.float32)
+            vectors[space][np.searchsorted(ids, question)] = vector_decode(data)
+    return vectors
+
+
+def vector_encode(vector: NDArray[np.float32]) -> bytes:
+    return np.asarray(vector, dtype="<f2").tobytes()
+
+
+def vector_decode(data: bytes | memoryview) -> NDArray[np.float32]:
+    return np.frombuffer(bytes(data), dtype="<f2").astype(np.float32)
+
+
+def chunks_of(passages: list[int]) -> dict[int, str]:
+    """passage → the chunk in which its text stands now; without those whose text or document is gone."""
+    found: dict[int, str] = {}
+    for batch in _batches(passages):
+        rows = RatedPassage.objects.filter(pk__in=batch, chunk_id__isnull=False).values_list("pk", "chunk_id")
+        found.update((key, str(chunk_id)) for key, chunk_id in rows)
+    return found
+
+
+def manual_rules() -> dict[str, ManualRule]:
+    """The boosts by hand that are in force, by chunk or document id."""
+    rows = ManualBoost.objects.filter(ended_at=None).filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
+    return {
+        str(row.chunk_id or row.document_id): ManualRule(
+            multiplier=row.multiplier,
+            hide=row.hide,
+            expires_at=row.expires_at.timestamp() if row.expires_at else None,
+            why=row.why,
+        )
+        for row in rows
+    }
+
+
+def _batches(ids: list[int]) -> Iterable[list[int]]:
+    return (ids[start : start + IN_BATCH] for start in range(0, len(ids), IN_BATCH))
+
+
+# ------------------------------------------------------------------------------------------------ for people
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveBoost:
+    """One boost that is live. question_id, passage_id: None for a document's prior."""
+
+    document_id: UUID
+    multiplier: float
+    raters_up: int
+    raters_down: int
+    question_id: int | None = None
+    passage_id: int | None = None
+
+
+def live_boosts(*, document_id: UUID | None = None, revision: Revision | None = None) -> list[LiveBoost]:
+    """What a revision, by default the live one, does; of one document, or all of it. Strongest first.
+
+    "Why is this document up?": these rows, and for each the `Evidence` with its question and passage.
+    """
+    content = content_of(revision or feedback_state().live)
+    passages = (
+        RatedPassage.objects.filter(pk__in=set(content.queries.passage.tolist()))
+        if document_id is None
+        else (RatedPassage.objects.filter(document=document_id))
+    )
+    document_of = dict(passages.values_list("pk", "document_id"))
+    rows = content.queries
+    columns = zip(rows.question, rows.passage, content.multipliers(), rows.raters_up, rows.raters_down, strict=True)
+    found = [
+        LiveBoost(
+            document_id=document_of[int(passage)],
+            multiplier=float(multiplier),
+            raters_up=int(up),
+            raters_down=int(down),
+            question_id=int(question),
+            passage_id=int(passage),
+        )
+        for question, passage, multiplier, up, down in columns
+        if int(passage) in document_of
+    ]
+    found += [
+        LiveBoost(document_id=key, multiplier=one.multiplier, raters_up=one.raters_up, raters_down=one.raters_down)
+        for key, one in content.documents.items()
+        if document_id in (None, key)
+    ]
+    return sorted(found, key=lambda one: -abs(np.log(one.multiplier)))

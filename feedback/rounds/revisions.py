@@ -1,0 +1,175 @@
+"""The life of a revision: proposed, held or live, rolled back. Every step is audited with who, when and why.
+
+Live is a pointer in `FeedbackState`; switching it and raising its version is one transaction, so a search works with
+the one revision or the other. Nothing here changes a revision's content.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from feedback.models import Boost, FeedbackState, Revision, RevisionEvent
+from feedback.rounds.bulk_rows import rows_add
+from feedback.rounds.live import feedback_state
+from feedback.rounds.proposals import Change, Proposal
+from ragsite.core.errors import ConflictError
+
+Action = RevisionEvent.Action
+BOOST_COLUMNS = (
+    "revision", "kind", "change", "document", "passage", "question", "before", "after", "raters_up", "raters_down",
+)  # fmt: skip
+Status = Revision.Status
+
+
+def revision_create(
+    proposal: Proposal, *, guard: dict[str, Any], summary: dict[str, Any], by: User | None = None
+) -> Revision:
+    """A proposed revision with its differences from the live one. Call it inside a transaction that decides on it."""
+    state = _locked()
+    newest = Revision.objects.order_by("-number").values_list("number", flat=True).first() or 0
+    revision = Revision.objects.create(
+        number=newest + 1,
+        parent=state.live,
+        content=proposal.content.encode(),
+        digest=proposal.content.digest(),
+        summary={**summary, **proposal.counts()},
+        guard=guard,
+        made_by=by,
+    )
+    rows_add(Boost, BOOST_COLUMNS, (_boost_row(revision, change) for change in proposal.changes))
+    _log(Action.PROPOSED, revision=revision, by=by, detail=proposal.counts())
+    return revision
+
+
+def _boost_row(revision: Revision, change: Change) -> tuple[Any, ...]:
+    kind = Boost.Kind.DOCUMENT if change.passage is None else Boost.Kind.QUERY
+    return (
+        revision.pk, kind, change.kind, change.document, change.passage, change.question, change.before, change.after,
+        change.raters_up, change.raters_down,
+    )  # fmt: skip
+
+
+@transaction.atomic
+def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "") -> Revision:
+    """Make it the one that searches use; the one before is superseded, and so are those that were waiting.
+
+    Raises ConflictError for one that is live, was rolled back, or was made before the one that is live now.
+    """
+    return _go_live(revision, by=by, why=why, action=Action.WENT_LIVE)
+
+
+@transaction.atomic
+def revision_release(*, revision: Revision, by: User, why: str = "") -> Revision:
+    """Make a held or proposed one live in spite of the guard. Raises as `revision_go_live`."""
+    return _go_live(revision, by=by, why=why, action=Action.RELEASED)
+
+
+def _go_live(revision: Revision, *, by: User | None, why: str, action: str) -> Revision:
+    state = _locked()
+    revision = Revision.objects.select_for_update().get(pk=revision.pk)
+    if revision.status not in (Status.PROPOSED, Status.HELD):
+        raise ConflictError(f"Revision {revision.number} is {_said(revision)}; only one that waits can go live.")
+    if state.live and state.live.number > revision.number:
+        raise ConflictError(
+            f"Revision {revision.number} was made before revision {state.live.number}, which is live; run a new round."
+        )
+    _supersede_waiting(revision)
+    if state.live:
+        _end(state.live, Status.SUPERSEDED, f"Revision {revision.number} took its place.")
+    _point_at(state, revision, by=by, why=why)
+    _log(action, revision=revision, by=by, why=why)
+    return revision
+
+
+@transaction.atomic
+def revision_hold(*, revision: Revision, by: User | None = None, why: str) -> Revision:
+    """Keep a proposed revision from going live. Raises ConflictError for one that is not waiting."""
+    _locked()
+    revision = Revision.objects.select_for_update().get(pk=revision.pk)
+    if revision.status != Status.PROPOSED:
+        raise ConflictError(f"Revision {revision.number} is {_said(revision)}; only a proposed one can be held.")
+    _supersede_waiting(revision)
+    revision.status, revision.reason = Status.HELD, why[:500]
+    revision.save(update_fields=["status", "reason"])
+    _log(Action.HELD, revision=revision, by=by, why=why)
+    return revision
+
+
+@transaction.atomic
+def revision_roll_back(*, by: User, why: str, to: Revision | None = None, freeze: bool = True) -> Revision | None:
+    """Take the live revision back, to the one that was live before it, or to `to`; None: to no boosts at all.
+
+    Rounds are frozen with it (`freeze`), for the next one would draw the same from the same ratings. Raises
+    ConflictError when nothing is live, or when `to` never was.
+    """
+    state = _locked()
+    live = state.live
+    if live is None:
+        raise ConflictError("No revision is live, so there is nothing to roll back.")
+    target = to or _before(live)
+    if target is not None and (target.pk == live.pk or target.live_at is None):
+        raise ConflictError(f"Revision {target.number} can't be rolled back to: it is live, or never was.")
+    _end(live, Status.ROLLED_BACK, why)
+    _log(Action.ROLLED_BACK, revision=live, by=by, why=why, detail={"to": target.number if target else None})
+    if target is None:
+        FeedbackState.objects.filter(pk=state.pk).update(live=None, version=state.version + 1)
+    else:
+        _point_at(state, target, by=by, why=f"Rolled back from revision {live.number}: {why}")
+    if freeze and not state.frozen:
+        FeedbackState.objects.filter(pk=state.pk).update(frozen=True)
+        _log(Action.FROZEN, by=by, why=f"Rolled back revision {live.number}: {why}")
+    return target
+
+
+def _before(live: Revision) -> Revision | None:
+    """The revision that was live before this one, leaving out what was rolled back."""
+    earlier = Revision.objects.filter(live_at__isnull=False, live_at__lt=live.live_at)
+    return earlier.exclude(status=Status.ROLLED_BACK).exclude(pk=live.pk).order_by("-live_at").first()
+
+
+@transaction.atomic
+def feedback_freeze(*, by: User, why: str, frozen: bool = True) -> bool:
+    """Stop rounds from proposing anything, or (`frozen=False`) let them again. False where it was so already."""
+    state = _locked()
+    if state.frozen == frozen:
+        return False
+    FeedbackState.objects.filter(pk=state.pk).update(frozen=frozen)
+    _log(Action.FROZEN if frozen else Action.UNFROZEN, by=by, why=why)
+    return True
+
+
+# ------------------------------------------------------------------------------------------------ parts
+def _locked() -> FeedbackState:
+    feedback_state()
+    return FeedbackState.objects.select_for_update(of=("self",)).select_related("live").get(pk=1)
+
+
+def _point_at(state: FeedbackState, revision: Revision, *, by: User | None, why: str) -> None:
+    revision.status, revision.live_at, revision.live_by, revision.ended_at = Status.LIVE, timezone.now(), by, None
+    revision.reason = why[:500]
+    revision.save(update_fields=["status", "live_at", "live_by", "ended_at", "reason"])
+    FeedbackState.objects.filter(pk=state.pk).update(live=revision, version=state.version + 1)
+
+
+def _supersede_waiting(revision: Revision) -> None:
+    """Those before it that nobody has decided on."""
+    waiting = Revision.objects.filter(status__in=(Status.PROPOSED, Status.HELD), number__lt=revision.number)
+    reason = f"Revision {revision.number} came after it."
+    waiting.update(status=Status.SUPERSEDED, ended_at=timezone.now(), reason=reason)
+
+
+def _end(revision: Revision, status: str, why: str) -> None:
+    """Before another one becomes live: there is only ever one."""
+    Revision.objects.filter(pk=revision.pk).update(status=status, ended_at=timezone.now(), reason=why[:500])
+
+
+def _said(revision: Revision) -> str:
+    return revision.get_status_display().lower()
+
+
+def _log(action: str, *, why: str = "", detail: dict[str, Any] | None = None, **fields: Any) -> RevisionEvent:
+    return RevisionEvent.objects.create(action=action, why=why[:500], detail=detail or {}, **fields)

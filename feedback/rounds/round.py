@@ -1,0 +1,269 @@
+"""One round of the feedback loop.
+
+    ratings ─► evidence ─► bursts set aside ─► proposal ─► guard ─┬─► live
+               (batches)                       (diff)             └─► held, with the reason
+
+Only one runs at a time (a lease in the database). Evidence is written batch by batch, the revision with everything
+about it in one transaction; so a round that is killed leaves what it has done, and the next one goes on from there. A
+round that finds nothing to change writes no revision.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from feedback.models import FeedbackState, RatedPassage, Revision
+from feedback.ranking.guard import GuardReport
+from feedback.rounds.bulk_rows import room_for_many_rows
+from feedback.rounds.bursts import bursts_flag
+from feedback.rounds.evidence import Gathered, evidence_gather
+from feedback.rounds.forgetting import revisions_forget
+from feedback.rounds.guard import guard_measure
+from feedback.rounds.live import content_of, feedback_state
+from feedback.rounds.passages import passages_relocate
+from feedback.rounds.private_copy import private_copy
+from feedback.rounds.proposals import Proposal, ballot_load, proposal_make
+from feedback.rounds.question_vectors import questions_embed
+from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold
+from ragsite.core.errors import ConflictError
+from ragsite.core.leases import Lease, LeaseLostError
+from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
+
+LEASE = "feedback round"
+Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundOutcome:
+    """What a round did. revision: the id of the one that it made, or, unchanged and held, of the one that still waits.
+
+    ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
+    timings_ms: of its parts, in their order.
+    """
+
+    status: Status
+    reason: str = ""
+    dry_run: bool = False
+    revision: str | None = None
+    number: int | None = None
+    ratings: int = 0
+    evidence: int = 0
+    bursts: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    guard: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    timings_ms: dict[str, int] = field(default_factory=dict)
+    duration_ms: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "notes": list(self.notes)}
+
+
+BUSY = RoundOutcome(status="busy", reason="Another round is running.")
+
+
+class RoundLostError(ConflictError):
+    """The round was stopped for so long that another one has taken over."""
+
+    code = "feedback_round_lost"
+    message = "Another round has taken over; look at its outcome."
+
+
+def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
+    """Draw the evidence of new ratings, and make a revision of what has changed.
+
+    by: who started it, None: the schedule. dry_run: the same on a private copy, so that nothing is written and nobody
+    waits for it; a revision that it would make has no id and no number. Raises RoundLostError.
+    """
+    begun = time.monotonic()
+    if dry_run:
+        return _dry_run(by, begun)
+    with _lease() as lease:
+        if lease is None:
+            return BUSY
+        with _failure_told():
+            outcome = _round(lease.renew, by)
+        outcome = replace(outcome, duration_ms=_ms_since(begun))
+        FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+    logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
+    return outcome
+
+
+def _dry_run(by: User | None, begun: float) -> RoundOutcome:
+    if lease_is_held(LEASE):
+        return replace(BUSY, dry_run=True)
+    with private_copy():
+        outcome = _round(_nothing, by)
+    if outcome.revision and not Revision.objects.filter(pk=outcome.revision).exists():
+        outcome = replace(outcome, revision=None, number=None)
+    return replace(outcome, dry_run=True, duration_ms=_ms_since(begun))
+
+
+def _nothing() -> None:
+    """There is no lease to renew."""
+
+
+def _ms_since(begun: float) -> int:
+    return round((time.monotonic() - begun) * 1000)
+
+
+@contextmanager
+def _failure_told() -> Iterator[None]:
+    """Staff who look for the outcome find that there is none, also while the task queue shows nothing."""
+    try:
+        yield
+    except (LeaseLostError, RoundLostError):
+        raise  # the other round tells its own
+    except Exception:
+        at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
+        reason = f"It broke off at {at}; the worker's log says why. What was rated waits for the next one."
+        with suppress(DatabaseError):
+            # Not its time: from that on documents are looked at whose passages have moved.
+            state = FeedbackState.objects.filter(pk=1)
+            state.update(last_round=RoundOutcome(status="failed", reason=reason).as_dict())
+        raise
+
+
+# ------------------------------------------------------------------------------------------------ its parts
+def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
+    state, laps = feedback_state(), _Laps()
+    gathered, not_embedded = _gather(state, renew, laps)
+    bursts, ballot = bursts_flag(ballot_load())
+    laps.end("votes")
+    notes = (f"some rated questions are compared by words alone: {not_embedded}",) if not_embedded else ()
+    renew()
+    done: dict[str, Any] = {
+        "ratings": gathered.ratings, "evidence": gathered.evidence, "bursts": bursts, "notes": notes,
+        "timings_ms": laps.ms,
+    }  # fmt: skip
+    if state.frozen:
+        return RoundOutcome(status="frozen", reason="Rounds are frozen: evidence was gathered, no more.", **done)
+    live = content_of(state.live)
+    proposal = proposal_make(ballot, live)
+    del ballot
+    laps.end("proposal")
+    renew()
+    done["counts"] = proposal.counts()
+    if not proposal.changes:
+        return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
+    revision = _waits_already(proposal)
+    if revision is None:
+        report = guard_measure(proposal, live=live, report=renew)
+        laps.end("guard")
+        revision = _decide(proposal, report, gathered, state, renew, by)
+        laps.end("revision")
+    return RoundOutcome(
+        status=_outcome_status(revision), reason=revision.reason, revision=str(revision.pk), number=revision.number,
+        guard=revision.guard, **done,
+    )  # fmt: skip
+
+
+def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tuple[Gathered, str]:
+    """Evidence, passages and vectors brought up to date; why some questions could not be embedded, or nothing."""
+    begun = timezone.now()
+    # Passages that the first round makes are read in it, so only those of an earlier one that broke off may have moved.
+    since = state.last_round_at or (None if RatedPassage.objects.exists() else begun)
+    with room_for_many_rows():
+        gathered = evidence_gather(report=renew)
+        laps.end("evidence")
+        passages_relocate(since=since)
+    FeedbackState.objects.filter(pk=1).update(last_round_at=begun)
+    laps.end("passages")
+    not_embedded = questions_embed(report=renew)
+    laps.end("vectors")
+    return gathered, not_embedded
+
+
+def _waits_already(proposal: Proposal) -> Revision | None:
+    """The revision that was held for the very same boosts: it needs a person, not another row."""
+    newest = Revision.objects.order_by("-number").first()
+    same = newest and newest.status == Revision.Status.HELD and newest.digest == proposal.content.digest()
+    return newest if same else None
+
+
+@transaction.atomic
+def _decide(
+    proposal: Proposal,
+    report: GuardReport,
+    gathered: Gathered,
+    state: FeedbackState,
+    renew: Callable[[], None],
+    by: User | None,
+) -> Revision:
+    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
+    renew()
+    if feedback_state().live_id != state.live_id:
+        raise RoundLostError("Another revision went live while this round was measured; start it again.")
+    summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
+    revision = revision_create(proposal, guard=report.as_dict(), summary=summary, by=by)
+    taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
+    if taken_back:
+        revision = revision_hold(
+            revision=revision, why=f"It does the same as revision {taken_back.number}, which was rolled back."
+        )
+    elif not report.passed:
+        revision = revision_hold(revision=revision, why=report.reason)
+    elif settings.RAG.feedback.auto_live:
+        revision = revision_go_live(revision=revision, why="The guard let it pass.")
+    revisions_forget()
+    return revision
+
+
+def _outcome_status(revision: Revision) -> Status:
+    statuses: dict[str, Status] = {"live": "live", "held": "held", "proposed": "proposed"}
+    return statuses[revision.status]
+
+
+class _Laps:
+    """How long the parts of a round took, in ms, one after the other."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, int] = {}
+        self._begun = time.monotonic()
+
+    def end(self, part: str) -> None:
+        now = time.monotonic()
+        self.ms[part] = round((now - self._begun) * 1000)
+        self._begun = now
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """A round makes millions of rows and no cycles: looking for those after every 700 objects takes a third of it.
+
+    For a process that does nothing else meanwhile: it holds for all threads.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+# ------------------------------------------------------------------------------------------------ one at a time
+@contextmanager
+def _lease() -> Iterator[Lease | None]:
+    """None where another round holds it. Raises RoundLostError out of a body whose lease is another round's by now."""
+    lease = space_lease(LEASE, seconds=settings.RAG.feedback.lease_s)
+    if not lease_take(lease):
+        yield None
+        return
+    try:
+        yield lease
+    except LeaseLostError as error:
+        raise RoundLostError from error
+    finally:
+        lease_release(lease)

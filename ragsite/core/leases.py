@@ -1,0 +1,215 @@
+"""The one kind of lease: the right to work on a row of the database until a moment that its holder keeps moving.
+
+A holder that was killed leaves a lease that runs out. One that was only stopped (SIGSTOP, a blocked event loop, a
+database that was away) wakes up with a token; whoever took the row over since has written another one. Every write
+names the token, so that what a late holder writes changes nothing ("fencing token").
+
+    lease = Lease(IngestJob.objects.all(), job_id, seconds=60)
+    if lease.take(state="running"):                 # one conditional UPDATE: one of many wins
+        async with hold(lease):                     # renews; cancels the body when the lease is lost
+            ...
+            with transaction.atomic():
+                lease.check()                       # locks the row; raises LeaseLostError
+                ...                                 # writes that belong to the work
+        lease.release(state="done")
+
+The clocks of the machines that share a database have to agree within a few seconds, as NTP keeps them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import Error, connections, models
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from ragsite.core.errors import ConflictError
+
+RENEWALS = 3  # tries of `hold` within the time of a lease
+RETRY_S = 0.5  # after a database error while renewing
+LAST_TRY_S = 5.0  # for the one renewal of a holder that wakes up after its lease ran out
+# What passes while the machine sleeps counts too, where the system can tell.
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+logger = logging.getLogger(__name__)
+
+
+class LeaseLostError(ConflictError):
+    """Somebody else holds the lease by now, or it ran out and could not be renewed. The work on the row ends."""
+
+    code = "lease_lost"
+    message = "Another process has taken this work over."
+
+
+class Leased(models.Model):
+    """A row that one process at a time works on. Both columns are empty while nobody does."""
+
+    lease_token = models.UUIDField(null=True, blank=True, editable=False, help_text="Of the holder; new at each take.")
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+def run_out(*, at: datetime | None = None) -> Q:
+    """Rows that nobody holds, or whose holder's time is over: `Message.objects.filter(run_out(), status=…)`."""
+    return Q(lease_expires_at=None) | Q(lease_expires_at__lte=at or timezone.now())
+
+
+class Lease:
+    """The lease of one row, as its holder sees it. Synchronous; every method but `ensure` is one statement.
+
+    rows: a queryset of a `Leased` model; rows that it leaves out can't be taken, nor held.
+    seconds: how long it lasts after each take and renewal, > 0.
+    token: made here unless given.
+    """
+
+    def __init__(self, rows: QuerySet[Any], pk: Any, *, seconds: float, token: uuid.UUID | None = None) -> None:
+        self.rows = rows
+        self.pk = pk
+        self.seconds = seconds
+        self.token = token or uuid.uuid4()
+        self._deadline = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Lease of {self.rows.model.__name__} {self.pk}>"
+
+    # -------------------------------------------------------------------------------------------- statements
+    def columns(self) -> dict[str, Any]:
+        """For creating a row that is held from the beginning: `Message.objects.create(…, **lease.columns())`."""
+        self._deadline = _clock() + self.seconds
+        return self._columns()
+
+    def take(self, **values: Any) -> bool:
+        """True when nobody held the row, or the holder's time was over; then `values` are written with it.
+
+        Taking again what this token holds renews it, so that a take whose reply was lost can be repeated.
+        """
+        free = self.rows.filter(run_out() | Q(lease_token=self.token), pk=self.pk)
+        return self._written(free, values)
+
+    def renew(self, **values: Any) -> None:
+        """Prolong it, and write `values` with it. Raises LeaseLostError.
+
+        Also after it ran out, as long as nobody has taken the row: then nobody can have worked on it meanwhile.
+        """
+        if not self._written(self.held(), values):
+            raise LeaseLostError
+
+    def check(self) -> None:
+        """Inside a transaction, before it writes: nobody takes the row until it ends. Raises LeaseLostError."""
+        if self.held().select_for_update().order_by().values_list("pk").first() is None:
+            raise LeaseLostError
+
+    def release(self, **values: Any) -> bool:
+        """Give it back, and write `values` with it. False: it was lost, and nothing is written."""
+        self._deadline = 0.0
+        return bool(self.held().update(lease_token=None, lease_expires_at=None, **values))
+
+    def held(self) -> QuerySet[Any]:
+        """The row, as long as it is this token's: for writes that need no lock, `lease.held().update(…)`."""
+        return self.rows.filter(pk=self.pk, lease_token=self.token)
+
+    def _written(self, rows: QuerySet[Any], values: dict[str, Any]) -> bool:
+        deadline = _clock() + self.seconds  # before it is sent: the statement may wait for a lock
+        if rows.update(**self._columns(), **values):
+            self._deadline = deadline
+            return True
+        self._deadline = 0.0
+        return False
+
+    def _columns(self) -> dict[str, Any]:
+        return {"lease_token": self.token, "lease_expires_at": timezone.now() + timedelta(seconds=self.seconds)}
+
+    # -------------------------------------------------------------------------------------------- by this clock
+    def remaining_s(self) -> float:
+        """Until it runs out unless it is renewed, ≤ 0 afterwards; asks this machine's clock, not the database."""
+        return self._deadline - _clock()
+
+    def ensure(self) -> None:
+        """Right before a write that no transaction guards (a file, Milvus). Raises LeaseLostError.
+
+        Costs nothing while the lease lasts; one that ran out, as in a process that was stopped, has to be renewed.
+        """
+        if self.remaining_s() <= 0:
+            try:
+                _renew(self)
+            except Error as error:
+                raise LeaseLostError from error
+
+    async def aensure(self) -> None:
+        """`ensure` off the event loop."""
+        if self.remaining_s() <= 0:
+            await sync_to_async(self.ensure)()
+
+
+@contextlib.asynccontextmanager
+async def hold(lease: Lease) -> AsyncIterator[Lease]:
+    """Renew a lease that was taken, as long as the body runs; the caller releases it.
+
+    Cancels the body and raises LeaseLostError once the lease is somebody else's, or has run out and could not be
+    renewed. Database errors are waited out until then.
+    """
+    lost: LeaseLostError | None = None
+
+    async def keep() -> None:
+        nonlocal lost
+        try:
+            await _keep_renewing(lease)
+        except LeaseLostError as error:
+            logger.error("%r was lost: its work here ends", lease)
+            lost = error
+            scope.reschedule(asyncio.get_running_loop().time())  # cancels the body
+
+    try:
+        async with asyncio.timeout(None) as scope:
+            renewing = asyncio.create_task(keep())
+            try:
+                yield lease
+            finally:
+                renewing.cancel()
+                await asyncio.wait([renewing])
+    except Exception as error:
+        if lost is None or error is lost:
+            raise
+        raise lost from lost.__cause__ or error
+    if lost is not None:  # and the body took no notice
+        raise lost
+
+
+async def _keep_renewing(lease: Lease) -> None:
+    """Ends by cancellation, or raises LeaseLostError."""
+    pause_s = lease.seconds / RENEWALS
+    while True:
+        await asyncio.sleep(pause_s)
+        pause_s = lease.seconds / RENEWALS
+        left_s = lease.remaining_s()
+        try:
+            async with asyncio.timeout(left_s if left_s > 0 else LAST_TRY_S):
+                await sync_to_async(_renew)(lease)
+        except (Error, TimeoutError) as error:
+            if lease.remaining_s() <= 0:
+                raise LeaseLostError from error
+            logger.warning("%r could not be renewed yet: %s", lease, error)
+            pause_s = min(RETRY_S, pause_s, max(lease.remaining_s(), 0))
+
+
+def _renew(lease: Lease) -> None:
+    """On a new connection next time, if this one has broken."""
+    try:
+        lease.renew()
+    except Error:
+        connections[lease.rows.db].close_if_unusable_or_obsolete()
+        raise
+
+
+def _clock() -> float:
+    return time.clock_gettime(CLOCK)

@@ -1,0 +1,59 @@
+"""Is there room on the disk, and was it the lack of room that made a call fail."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from ragsite.core.errors import StorageFullError
+
+MIB = 1024 * 1024
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+SQLITE_FULL = ("database or disk is full", "disk i/o error", "unable to open database file")
+POSTGRES_DISK_FULL = "53100"  # SQLSTATE
+
+
+def free_mib() -> float:
+    """What is left on the disk of the data, or of the uploads where that is another one."""
+    return min(shutil.disk_usage(folder).free for folder in _folders()) / MIB
+
+
+def is_full(*, room_mib: float = 0.0) -> bool:
+    """Less than the room that is kept free is left, or would be after so many MiB more."""
+    return free_mib() - room_mib < settings.RAG.storage.min_free_mib
+
+
+def check_room(size_bytes: int) -> None:
+    """Raises StorageFullError unless there is room for a file of this size."""
+    if is_full(room_mib=size_bytes / MIB):
+        raise StorageFullError
+
+
+def is_lack_of_room(error: BaseException | None) -> bool:
+    """Whether this error, or what it was raised from, says that a disk is full."""
+    while error is not None:
+        if isinstance(error, StorageFullError) or (isinstance(error, OSError) and error.errno in NO_SPACE):
+            return True
+        if isinstance(error, DatabaseError) and _database_is_full(error):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _database_is_full(error: DatabaseError) -> bool:
+    message = str(error).lower()
+    if message.startswith(SQLITE_FULL):
+        # SQLite has only the first for a full disk itself; its files beside the database fail with the others.
+        return message.startswith(SQLITE_FULL[0]) or is_full()
+    return getattr(error.__cause__, "sqlstate", "") == POSTGRES_DISK_FULL
+
+
+def _folders() -> Iterator[Path]:
+    """What is not made yet will be made in the nearest folder above it."""
+    for folder in (Path(settings.DATA_DIR), Path(settings.MEDIA_ROOT)):
+        yield next(place for place in (folder, *folder.parents) if place.exists())

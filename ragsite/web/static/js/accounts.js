@@ -1,0 +1,35 @@
+// Sign-in and sign-up: show the password on request, and send a form once.
+
+/** @param {ParentNode} root @returns {NodeListOf<HTMLButtonElement>} */
+const submitButtons = (root) => root.querySelectorAll('button[type="submit"]');
+
+for (const input of document.querySelectorAll(/** @type {"input"} */ ('input[type="password"]'))) {
+  const wrap = document.createElement("span");
+  wrap.className = "password-wrap";
+  input.replaceWith(wrap);
+  const toggle = document.createElement("button");
+  toggle.type = "button";
+  toggle.className = "password-toggle";
+  toggle.textContent = "Show";
+  toggle.setAttribute("aria-label", "Show the password");
+  toggle.addEventListener("click", () => {
+    const show = input.type === "password";
+    input.type = show ? "text" : "password";
+    toggle.textContent = show ? "Hide" : "Show";
+    toggle.setAttribute("aria-label", show ? "Hide the password" : "Show the password");
+  });
+  wrap.append(input, toggle);
+}
+
+for (const form of document.querySelectorAll("form[data-once]")) {
+  form.addEventListener("submit", () => {
+    for (const button of submitButtons(form)) button.disabled = true;
+  });
+}
+addEventListener("pageshow", () => {
+  for (const button of submitButtons(document)) button.disabled = false;
+});
+
+/** @type {HTMLElement | null} */
+const focused = document.querySelector('[aria-invalid="true"]') || document.querySelector("form input:not([type=hidden])");
+focused?.focus();

@@ -1,0 +1,283 @@
+// One answer on the page: while it is written, and afterwards.
+import { append, capitalized, h, icon, iconButton, plural, replace, seconds } from "../dom.js";
+import { menuButton, toast } from "../ui.js";
+import { decisionPath, stepLabel } from "./path.js";
+import { planTasks } from "./plan.js";
+import { answerRating } from "./rating.js";
+import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
+import { StreamText } from "./stream_text.js";
+
+/** @type {Record<string, string>} */
+const ENDINGS = {
+  stopped: "You stopped this answer.",
+  interrupted: "The site was interrupted while writing this answer.",
+};
+
+/**
+ * What its buttons do.
+ * @typedef {object} Actions
+ * @property {(answer: Answer, sources: Api.Source[], index: number, opener: HTMLElement) => unknown} source
+ * @property {(text: string) => unknown} option
+ * @property {(answer: Answer) => unknown} regenerate
+ * @property {(answer: Answer) => unknown} retry
+ */
+
+export class Answer {
+  /** @param {Actions} on @param {Api.Id | null} replyTo its question */
+  constructor(on, replyTo) {
+    this.on = on;
+    this.replyTo = replyTo;
+    /** @type {Api.Id | null} */
+    this.id = null;
+    this.question = "";
+    /** @type {Api.Answer | null} as it is stored */
+    this.message = null;
+    /** @type {Api.Source[]} */
+    this.sources = [];
+    /** @type {Api.Step[]} */
+    this.steps = [];
+    /** @type {HTMLElement | null} */
+    this.plan = null;
+    this.isDone = false;
+    this.status = h("div", { class: "answer-status" });
+    this.text = h("div", { class: "prose" });
+    this.after = h("div", { class: "answer-after" });
+    this.element = h("article", { class: "answer is-live", "aria-label": "Answer", "aria-busy": "true" }, this.status, this.text, this.after);
+    this.stream = new StreamText(this.text);
+    this.text.addEventListener("click", (event) => {
+      /** @type {HTMLElement | null} */
+      const link = /** @type {Element} */ (event.target).closest("[data-marker]");
+      if (!link) return;
+      event.preventDefault();
+      this.openSource(Number(link.dataset.marker), link);
+    });
+    this.showStep("Reading the question");
+  }
+
+  // ------------------------------------------------------------------------------------------- while it is written
+  /** @param {Api.Event} event */
+  apply(event) {
+    switch (event.type) {
+      case "started":
+        this.id = event.message_id;
+        break;
+      case "reasoning":
+        if (event.step) this.steps.push(event.step);
+        this.showStep(event.content || stepLabel(event.step?.name || ""));
+        break;
+      case "tool_call":
+        if (event.tool === "plan") this.plan = drawPlan(event.step?.detail?.tasks || []);
+        this.showStep(event.content || stepLabel(event.tool));
+        break;
+      case "sources":
+        this.sources = event.sources;
+        this.plan = null;
+        this.showStep(this.sources.length ? `Writing from ${plural(this.sources.length, "passage")}` : "Writing");
+        break;
+      case "chunk":
+        this.stream.push(event.content);
+        break;
+      case "clarify":
+        this.showClarification(event);
+        break;
+      case "done":
+        this.finish(event.message);
+        break;
+      case "error":
+        this.fail(event.content);
+    }
+  }
+
+  /** @param {string} text */
+  showStep(text) {
+    if (this.isDone) return;
+    replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, capitalized(text)), this.plan);
+  }
+
+  restart() {
+    this.stream.reset();
+    this.steps = [];
+    this.plan = null;
+  }
+
+  // ------------------------------------------------------------------------------------------- when it is there
+  /** @param {Api.Answer} message */
+  finish(message) {
+    this.end(message.message_id);
+    this.message = message;
+    this.sources = message.sources;
+    // Rendered and sanitised by the server (chat.messages.rendering): what the model wrote is never put in as it is.
+    this.text.innerHTML = message.html;
+    this.dressCitations();
+    this.dressWeakSentences();
+    this.showSummary(message);
+    replace(this.after);
+    this.showNotices(message);
+    if (message.decision === "CLARIFY" && message.clarification) this.showClarification(message.clarification);
+    if (message.decision !== "CLARIFY") this.showSources();
+    this.showActions(message);
+  }
+
+  /** @param {Api.Id | null} id */
+  end(id) {
+    this.stream.stop();
+    this.isDone = true;
+    this.id = id || this.id;
+    this.element.classList.remove("is-live");
+    this.element.removeAttribute("aria-busy");
+    if (this.id) this.element.id = `message-${this.id}`;
+  }
+
+  /** @param {string} text */
+  fail(text) {
+    this.end(null);
+    replace(this.status);
+    if (this.stream.text) this.stream.draw();
+    replace(this.after, this.problem(text));
+  }
+
+  problem(text = "The answer could not be written.") {
+    return h("div", { class: "notice is-error", role: "alert" }, icon("warn"), h("div", {}, h("p", {}, text),
+      h("button", { type: "button", class: "button small", onclick: () => this.on.retry(this) }, icon("retry"), "Try again")));
+  }
+
+  dressCitations() {
+    for (const link of this.text.querySelectorAll(/** @type {"a"} */ ("a.citation[data-marker]"))) {
+      const source = this.sources.find(({ marker }) => marker === Number(link.dataset.marker));
+      link.textContent = link.dataset.marker || "";
+      link.setAttribute("role", "button");
+      link.setAttribute("aria-label", `Source ${link.dataset.marker}${source ? `: ${source.title}` : ""}`);
+      if (source) link.title = [source.title, pageOf(source)].filter(Boolean).join(", ");
+    }
+    for (const link of this.text.querySelectorAll(/** @type {"a"} */ ("a:not(.citation)"))) link.target = "_blank";
+    for (const table of this.text.querySelectorAll("table")) {
+      const frame = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Table" });
+      table.replaceWith(frame);
+      frame.append(table);
+    }
+  }
+
+  /** Sentences that their passages do not bear out: underlined by the server's <mark>, explained below the answer. */
+  dressWeakSentences() {
+    for (const mark of this.text.querySelectorAll("mark")) mark.title = "The passages do not clearly say this.";
+  }
+
+  /** @param {Api.Answer} message */
+  showSummary({ decision_path: steps, usage, decision, degraded }) {
+    if (!steps.length) {
+      replace(this.status);
+      return;
+    }
+    const body = h("div", { class: "path-body" });
+    const cited = this.sources.filter((source) => source.cited).length;
+    const outcome = decision === "ANSWER" ? (cited ? `Answered from ${plural(cited, "source")}` : "Answered")
+      : decision === "CLARIFY" ? "Asked back" : decision === "NO_ANSWER" ? "No answer found" : "How this was answered";
+    const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
+    const details = h("details", { class: "path-toggle" },
+      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), degraded.length ? h("span", { class: "chip is-warn" }, plural(degraded.length, "fallback")) : null, icon("chevron")), body);
+    details.addEventListener("toggle", () => {
+      if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
+    });
+    replace(this.status, details);
+  }
+
+  /** @param {Api.Answer} message */
+  showNotices({ status, error, decision, grounding }) {
+    if (status === "failed") append(this.after, [this.problem(error?.content)]);
+    else if (ENDINGS[status]) {
+      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ENDINGS[status]),
+        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), "Write it again")))]);
+    }
+    const weak = grounding.filter(({ supported }) => supported === false);
+    if (weak.length) {
+      append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {},
+        this.text.querySelector("mark") ? [h("mark", {}, "Underlined"), `: ${weak.length === 1 ? "a sentence" : `${weak.length} sentences`}`] : plural(weak.length, "sentence"),
+        " that the passages do not clearly bear out. Check the source before you rely on it."))]);
+    }
+    if (decision === "NO_ANSWER") {
+      this.element.classList.add("is-no-answer");
+      append(this.after, [h("div", { class: "notice" }, icon("search"), h("div", {},
+        h("p", {}, "Try other words, choose other collections, or ", h("a", { href: "/documents/" }, "add a document"), ".")))]);
+    }
+  }
+
+  /** @param {Api.Clarification} clarification */
+  showClarification({ options = [], question }) {
+    if (!this.isDone && question && !this.stream.text) this.stream.push(question);
+    if (!options.length) return;
+    append(this.after, [h("div", { class: "options", role: "group", "aria-label": "Choose one" },
+      options.map((option) => h("button", { type: "button", class: "option", disabled: !this.isDone, onclick: () => this.on.option(option) }, option)))]);
+  }
+
+  showSources() {
+    if (!this.sources.length) return;
+    const cited = this.sources.filter((source) => source.cited);
+    const rest = this.sources.filter((source) => !source.cited);
+    const cards = (/** @type {Api.Source[]} */ list) => h("ul", { class: "source-cards" }, list.map((source) => h("li", {}, this.card(source))));
+    append(this.after, [h("section", { class: "answer-sources", "aria-label": "Sources" },
+      cited.length ? cards(cited) : null,
+      rest.length ? h("details", { class: "more-sources" }, h("summary", {}, icon("chevron"), `${plural(rest.length, cited.length ? "more passage" : "passage")} looked at`), cards(rest)) : null)]);
+  }
+
+  /** @param {Api.Source} source */
+  card(source) {
+    const place = isWeb(source) ? webPlace(source)
+      : [pageOf(source), placeIn(source).split(" › ").at(-1) || firstLine(source)].filter(Boolean).join(" · ");
+    return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
+      h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
+      h("span", { class: "source-text" }, h("span", { class: "source-title" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
+  }
+
+  /** @param {number} marker @param {HTMLElement} opener */
+  openSource(marker, opener) {
+    const cited = this.sources.filter((source) => source.cited);
+    const list = cited.some((source) => source.marker === marker) ? cited : this.sources;
+    this.on.source(this, list, list.findIndex((source) => source.marker === marker), opener);
+  }
+
+  /** @param {Api.Answer} message */
+  showActions({ message_id: id, session_id: session, status, rating: given, answer, model }) {
+    const rating = answerRating(id, given);
+    /** @type {HTMLElement} */
+    const copy = iconButton("copy", "Copy the answer", () => this.copy(answer, copy), { class: "small" });
+    const more = iconButton("more", "More", null, { class: "small" });
+    menuButton(more, [
+      { label: "Copy with sources", icon: "copy", run: () => this.copy(withSources(answer, this.sources), copy) },
+      { label: "Copy the address", icon: "external", run: () => this.copy(`${location.origin}/chat/${session}/#message-${id}`, copy) },
+    ], { align: "start" });
+    const rateable = status === "complete" || status === "stopped";
+    append(this.after, [
+      h("div", { class: "answer-actions" }, copy,
+        iconButton("retry", "Write it again", () => this.on.regenerate(this), { class: "small" }),
+        rateable ? [rating.up, rating.down] : null, more,
+        model ? h("span", { class: "answer-model" }, model) : null),
+      rateable ? rating.form : null,
+    ]);
+  }
+
+  /** @param {string} text @param {HTMLElement} button which tells that it is done */
+  async copy(text, button) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      toast("The browser did not allow copying.");
+      return;
+    }
+    replace(button, icon("check"));
+    toast("Copied.", { ms: 1800 });
+    setTimeout(() => replace(button, icon("copy")), 1800);
+  }
+}
+
+/** @param {Api.PlanTask[]} tasks */
+const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);
+
+/** @param {Api.Source} source */
+const pageOf = ({ page }) => (page ? `p. ${page}` : null);
+
+/** @param {string} answer @param {Api.Source[]} sources */
+export function withSources(answer, sources) {
+  const list = sources.filter((source) => source.cited)
+    .map((source) => `[${source.marker}] ${[source.title, pageOf(source), source.heading, isWeb(source) ? source.url : null].filter(Boolean).join(", ")}`);
+  return list.length ? `${answer}\n\n${list.join("\n")}` : answer;
+}

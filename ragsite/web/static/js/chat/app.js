@@ -1,0 +1,274 @@
+// The chat page: joins the session list, the thread, the composer and the connection.
+import { api, fetchAll } from "../api.js";
+import { bootData, byId, icon, replace, store } from "../dom.js";
+import { announcer, errorToast, menuButton } from "../ui.js";
+import { Composer } from "./composer.js";
+import { SessionList } from "./sessions.js";
+import { listenForShortcuts } from "./shortcuts.js";
+import { SourcePanel } from "./source_panel.js";
+import { watchStatus } from "./status.js";
+import { Thread } from "./thread.js";
+import { Transport } from "./transport.js";
+
+/** @typedef {import("./answer.js").Answer} Answer */
+
+/** @type {Boot.Chat} */
+const boot = bootData();
+const title = byId("chat-title");
+const announce = announcer();
+const status = watchStatus(byId("banner"));
+const panel = new SourcePanel(byId("source-panel"));
+/** @type {Api.Id | null} */
+let sessionId = null;
+/** @type {Answer | null} the answer whose question has been sent and not yet confirmed */
+let pending = null;
+let spoken = "";
+
+const thread = new Thread(byId("thread-scroll"), {
+  source: (answer, sources, index, opener) => panel.open(answer, sources, index, opener),
+  option: (text) => ask(text),
+  regenerate,
+  retry,
+});
+const transport = new Transport({
+  onEvent: receive,
+  onState: (state) => (state === "signed-out" ? status.signedOut() : status.connection(state !== "lost")),
+  onLostAsk: recoverAsk,
+});
+const composer = new Composer(byId("composer"), {
+  workflows: boot.workflows, limit: boot.limits.message_chars, web: boot.web_search, username: boot.username, onSend: ask, onStop: stop,
+});
+const sessions = new SessionList(byId("session-list"), byId("session-search", HTMLInputElement), {
+  onOpen: (session) => openSession(session.id, session.title),
+  onGone: () => openSession(null),
+  onRenamed: (session) => {
+    if (session.id === sessionId) showTitle(session.title);
+  },
+});
+
+// --------------------------------------------------------------------------------------------- sessions
+/** @param {Api.Id | null} id */
+async function openSession(id, name = "", { push = true } = {}) {
+  sessionId = id;
+  pending = null;
+  panel.close();
+  transport.open(id);
+  composer.setBusy(false);
+  composer.useDraft(id || "new");
+  sessions.setCurrent(id);
+  showTitle(name);
+  if (push) history.pushState({ id, name }, "", id ? `/chat/${id}/` : "/");
+  document.dispatchEvent(new CustomEvent("ragsite:navigated"));
+  if (id) await loadMessages(id);
+  else showWelcome();
+  if (!matchMedia("(pointer: coarse)").matches) composer.input.focus({ preventScroll: true });
+}
+
+/** @param {string} name */
+function showTitle(name) {
+  title.textContent = name || (sessionId ? "Conversation" : "New conversation");
+  document.title = name ? `${name} · Ragsite` : "Ragsite";
+}
+
+/** @param {Api.Id} id @returns {Promise<Api.Message[]>} */
+const fetchMessages = (id) => fetchAll(`/api/sessions/${id}/messages?page_size=200`, 1000);
+
+/** @param {Api.Id} id */
+async function loadMessages(id) {
+  thread.showLoading();
+  let messages;
+  try {
+    messages = await fetchMessages(id);
+  } catch (error) {
+    if (id === sessionId) thread.showProblem(/** @type {Error} */ (error).message, () => loadMessages(id));
+    return;
+  }
+  if (id !== sessionId) return;
+  thread.show(messages);
+  const last = messages.at(-1);
+  if (last?.role === "assistant" && last.status === "streaming") {
+    composer.setBusy(true);
+    transport.follow(last.message_id);
+  }
+  if (location.hash.startsWith("#message-")) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+
+function showWelcome() {
+  thread.showWelcome("What would you like to know?", "Answers come from your documents, with the passages they rest on.", boot.suggestions, ask);
+}
+
+// --------------------------------------------------------------------------------------------- asking
+/** @param {string} text */
+function ask(text) {
+  if (thread.live()) return false;
+  thread.addQuestion(text);
+  pending = thread.addAnswer();
+  pending.question = text;
+  composer.setBusy(true);
+  thread.toEnd();
+  transport.ask({ message: text, session_id: sessionId, ...composer.settings() });
+  return true;
+}
+
+function stop() {
+  const live = thread.live();
+  if (live?.id) transport.stop(live.id).catch(errorToast);
+}
+
+/** @param {Answer} answer */
+function retry(answer) {
+  if (answer.id && answer.message) {
+    regenerate(answer);
+    return;
+  }
+  const text = answer.question;
+  thread.removeFrom(answer);
+  if (text) ask(text);
+  else if (sessionId) loadMessages(sessionId);
+}
+
+/** @param {Answer} answer */
+function regenerate(answer) {
+  if (thread.live() || !answer.id) return;
+  pending = thread.replaceAnswer(answer);
+  pending.question = answer.question;
+  composer.setBusy(true);
+  panel.close();
+  transport.regenerate(answer.id);
+}
+
+/** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} ask */
+async function recoverAsk({ message }) {
+  const answer = pending;
+  const failed = () => receive({ type: "error", content: "The connection broke before the question arrived.", code: "connection" });
+  if (!sessionId) {
+    failed();
+    return;
+  }
+  try {
+    const messages = await fetchMessages(sessionId);
+    const asked = messages.filter((entry) => entry.role === "user").at(-1);
+    if (pending !== answer) return;
+    if (asked?.text === message && !thread.knows(asked.message_id)) await loadMessages(sessionId);
+    else failed();
+  } catch {
+    if (pending === answer) failed();
+  }
+}
+
+// --------------------------------------------------------------------------------------------- events
+/** @param {Api.Event} event */
+function receive(event) {
+  if (event.type === "started") begin(event);
+  const answer = event.message_id ? thread.find(event.message_id) : pending;
+  if (event.type === "error" && (!answer || answer === pending)) {
+    const failing = answer || pending;
+    pending = null;
+    composer.setBusy(false);
+    if (!failing) {
+      errorToast({ message: event.content });
+      return;
+    }
+    failing.apply(event);
+    thread.grew(true);
+    announce(event.content);
+    spoken = "";
+    return;
+  }
+  if (!answer) return;
+  answer.apply(event);
+  thread.grew(event.done);
+  speak(event);
+  if (event.done) {
+    composer.setBusy(false);
+    sessions.load();
+  }
+}
+
+/** @param {Extract<Api.Event, {type: "started"}>} event */
+function begin(event) {
+  if (!sessionId && pending) {
+    sessionId = event.session_id;
+    transport.sessionId = sessionId;
+    composer.draftKey = `draft.${sessionId}`;
+    store.set("draft.new", null);
+    history.replaceState({ id: sessionId, name: "" }, "", `/chat/${sessionId}/`);
+    sessions.current = sessionId;
+    showTitle(pending.question);
+    sessions.load();
+  }
+  if (event.session_id !== sessionId) return;
+  const known = thread.find(event.message_id);
+  if (known) {
+    known.restart();
+    return;
+  }
+  if (pending) {
+    pending.id = event.message_id;
+    thread.lastQuestionId(event.user_message_id);
+    pending = null;
+    return;
+  }
+  showOthersQuestion(event);
+}
+
+/** What was asked in another tab. @param {Extract<Api.Event, {type: "started"}>} event */
+function showOthersQuestion(event) {
+  composer.setBusy(true);
+  if (thread.knows(event.user_message_id)) {
+    const before = thread.answerTo(event.user_message_id);
+    const answer = before ? thread.replaceAnswer(before) : thread.addAnswer();
+    answer.id = event.message_id;
+    return;
+  }
+  const bubble = thread.addQuestion("…", event.user_message_id);
+  thread.addAnswer(event.user_message_id).id = event.message_id;
+  api.get(`/api/messages/${event.user_message_id}`).then((/** @type {Api.Question} */ message) => replace(bubble, message.text)).catch(errorToast);
+}
+
+/** Screen readers hear steps, and then whole sentences, not single tokens. @param {Api.Event} event */
+function speak(event) {
+  if (event.type === "reasoning" || event.type === "tool_call") announce(event.content);
+  if (event.type === "chunk") {
+    spoken += event.content;
+    const end = Math.max(...[". ", "。", "! ", "？", "\n"].map((mark) => spoken.lastIndexOf(mark)));
+    if (end > 60) {
+      announce(spoken.slice(0, end + 1));
+      spoken = spoken.slice(end + 1);
+    }
+  }
+  if (event.done) {
+    announce(event.type === "error" ? event.content : `${spoken} Answer complete.`);
+    spoken = "";
+  }
+}
+
+// --------------------------------------------------------------------------------------------- keys and start
+listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null) });
+document.addEventListener("keydown", (event) => {
+  if (event.altKey && event.code === "KeyK") {
+    event.preventDefault();
+    sessions.search.focus();
+  }
+});
+addEventListener("popstate", (event) => {
+  const id = /^\/chat\/([0-9a-f-]{36})\/$/.exec(location.pathname)?.[1] || null;
+  if (id !== sessionId) openSession(id, event.state?.name || sessions.find(id)?.title || "", { push: false });
+});
+for (const link of document.querySelectorAll(/** @type {"a"} */ ("[data-new-chat]"))) {
+  link.addEventListener("click", (event) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    openSession(null);
+  });
+}
+const sessionMenu = byId("session-menu");
+menuButton(sessionMenu, () => {
+  if (!sessionId) return [{ label: "New conversation", icon: "plus", run: () => openSession(null) }];
+  return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" }, ["markdown", "json"]);
+});
+replace(sessionMenu, icon("more"));
+
+history.replaceState({ id: boot.session?.id || null, name: boot.session?.title || "" }, "");
+sessions.load();
+openSession(boot.session?.id || null, boot.session?.title || "", { push: false });

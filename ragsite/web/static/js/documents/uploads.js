@@ -1,0 +1,185 @@
+// Choosing files and sending them, each with its own progress. What the server then does with them shows in the list.
+import { ApiError, upload } from "../api.js";
+import { bytes, h, icon, iconButton, replace } from "../dom.js";
+import { toast } from "../ui.js";
+
+const AT_ONCE = 2;
+const KEPT_MS = 2500;
+
+/**
+ * @typedef {{element: HTMLElement, bar: HTMLProgressElement, note: HTMLElement}} Row
+ * @typedef {{file: File, row: Row, fields: Record<string, string>}} Job
+ */
+
+export class Uploads {
+  /**
+   * @param {object} options
+   * @param {HTMLInputElement} options.input
+   * @param {HTMLElement} options.list
+   * @param {string[]} options.accept suffixes, as ".pdf"
+   * @param {Boot.Documents["limits"]} options.limits
+   * @param {() => Record<string, string>} options.target the form fields that go with a file
+   * @param {() => unknown} options.onStored after each file
+   */
+  constructor({ input, list, accept, limits, target, onStored }) {
+    this.list = list;
+    this.accept = accept;
+    this.limits = limits;
+    this.target = target;
+    this.onStored = onStored;
+    /** @type {Job[]} */
+    this.waiting = [];
+    this.running = 0;
+    input.setAttribute("accept", accept.join(","));
+    input.addEventListener("change", () => {
+      this.add([...(input.files || [])]);
+      input.value = "";
+    });
+    this.listenForDrops();
+    addEventListener("beforeunload", (event) => {
+      if (this.running) event.preventDefault();
+    });
+  }
+
+  listenForDrops() {
+    let depth = 0;
+    const hasFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
+    const mark = (/** @type {boolean} */ over) => document.documentElement.classList.toggle("is-dropping", over);
+    addEventListener("dragenter", (event) => {
+      if (!hasFiles(event)) return;
+      depth += 1;
+      mark(true);
+    });
+    addEventListener("dragleave", (event) => {
+      if (!hasFiles(event)) return;
+      depth = Math.max(0, depth - 1);
+      if (depth === 0) mark(false);
+    });
+    addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+    addEventListener("drop", async (event) => {
+      if (!event.dataTransfer || !hasFiles(event)) return;
+      event.preventDefault();
+      depth = 0;
+      mark(false);
+      this.add(await droppedFiles(event.dataTransfer));
+    });
+  }
+
+  /** @param {File[]} files */
+  add(files) {
+    if (files.length > this.limits.files) {
+      toast(`At most ${this.limits.files} files at once; the first ${this.limits.files} are taken.`, { ms: 8000 });
+    }
+    for (const file of files.slice(0, this.limits.files)) {
+      const row = this.row(file);
+      const problem = this.refuse(file);
+      if (problem) this.fail(row, problem, null);
+      else this.waiting.push({ file, row, fields: this.target() });
+    }
+    this.next();
+  }
+
+  /** Why a file is not sent; null where it is. @param {Pick<File, "name" | "size">} file */
+  refuse(file) {
+    const suffix = file.name.includes(".") ? file.name.slice(file.name.lastIndexOf(".")).toLowerCase() : "";
+    if (!this.accept.includes(suffix)) return `This kind of file cannot be read. Use ${this.accept.map((accepted) => accepted.slice(1)).join(", ")}.`;
+    if (file.size > this.limits.file_bytes) return `Larger than ${Math.round(this.limits.file_bytes / 1048576)} MiB; split it.`;
+    if (file.size === 0) return "The file is empty.";
+    return null;
+  }
+
+  /** @param {File} file @returns {Row} */
+  row(file) {
+    const bar = h("progress", { max: 1, value: 0, "aria-label": `Upload of ${file.name}` });
+    const note = h("span", { class: "upload-note" }, "Waiting");
+    const element = h("li", { class: "upload" }, icon("documents"), h("span", { class: "upload-name" }, file.name), h("span", { class: "upload-size" }, bytes(file.size)), bar, note);
+    this.list.append(element);
+    return { element, bar, note };
+  }
+
+  next() {
+    while (this.running < AT_ONCE) {
+      const job = this.waiting.shift();
+      if (!job) return;
+      this.send(job);
+    }
+  }
+
+  /** @param {Job} job */
+  async send(job) {
+    const { file, row, fields } = job;
+    this.running += 1;
+    const form = new FormData();
+    for (const [name, value] of Object.entries(fields)) if (value) form.append(name, value);
+    form.append("file", file, file.name);
+    try {
+      const { documents } = await upload("/api/documents", form, (share) => {
+        row.bar.value = share;
+        row.note.textContent = share < 1 ? `${Math.round(share * 100)} %` : "Storing";
+      });
+      this.stored(row, documents);
+    } catch (error) {
+      const { status, message } = /** @type {ApiError} */ (error);
+      this.fail(row, message, status === 0 || status === 429 || status >= 500 ? job : null);
+    } finally {
+      this.running -= 1;
+      this.next();
+    }
+  }
+
+  /** @param {Row} row @param {Api.UploadedDocument[]} documents */
+  stored(row, documents) {
+    row.bar.remove();
+    const refused = documents.find(({ outcome }) => outcome === "refused");
+    if (refused) {
+      this.fail(row, refused.error, null);
+      return;
+    }
+    row.element.classList.add("is-done");
+    const { outcome } = documents[0];
+    row.note.textContent = outcome === "unchanged" ? "Already there" : outcome === "retried" ? "Reading it again" : "Uploaded";
+    setTimeout(() => row.element.remove(), KEPT_MS);
+    this.onStored();
+  }
+
+  /** @param {Row} row @param {string} message @param {Job | null} job to try again; null: that would not help */
+  fail(row, message, job) {
+    row.bar.remove();
+    row.element.classList.add("is-failed");
+    row.note.setAttribute("role", "alert");
+    const again = (/** @type {Job} */ job) => {
+      row.element.remove();
+      this.waiting.push({ ...job, row: this.row(job.file) });
+      this.next();
+    };
+    replace(row.note, message);
+    row.element.append(h("span", { class: "upload-actions" },
+      job ? h("button", { type: "button", class: "button small", onclick: () => again(job) }, "Try again") : null,
+      iconButton("close", "Dismiss", () => row.element.remove(), { class: "small" })));
+  }
+}
+
+/** The files of a drop, those in folders too. @param {DataTransfer} transfer */
+async function droppedFiles(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry !== null && entry !== undefined);
+  if (!entries.length) return [...transfer.files];
+  /** @type {File[]} */
+  const files = [];
+  const walk = async (/** @type {FileSystemEntry} */ entry) => {
+    if (entry.isFile) {
+      /** @type {File} */
+      const file = await new Promise((resolve, reject) => /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject));
+      if (!file.name.startsWith(".")) files.push(file);
+      return;
+    }
+    const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
+    for (;;) {
+      /** @type {FileSystemEntry[]} */
+      const inside = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!inside.length) return;
+      for (const inner of inside) await walk(inner);
+    }
+  };
+  for (const entry of entries) await walk(entry);
+  return files;
+}

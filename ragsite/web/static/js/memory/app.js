@@ -1,0 +1,144 @@
+// The memory page: what is remembered, its search, deleting with a way back, and the switch.
+import { api, ApiError, request } from "../api.js";
+import { bootData, byId, dateOf, debounce, h, iconButton, plural, replace } from "../dom.js";
+import { PagedRows } from "../paged.js";
+import { announcer, confirmDialog, errorToast, toast } from "../ui.js";
+
+const UNDO_MS = 6000;
+
+/** @type {Boot.Memory} */
+const boot = bootData();
+const announce = announcer();
+const list = byId("memories");
+const search = byId("memory-search", HTMLInputElement);
+const more = byId("more");
+const emptyState = byId("empty");
+const enabled = byId("enabled", HTMLInputElement);
+/** @type {PagedRows<Api.Memory>} */
+const memories = new PagedRows();
+/** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} id → timer: off the page, deleted when the time to undo is over */
+const going = new Map();
+
+// --------------------------------------------------------------------------------------------- the list
+async function load() {
+  list.setAttribute("aria-busy", "true");
+  try {
+    const words = search.value.trim();
+    if (!(await memories.load(`/api/memory${words ? `?${new URLSearchParams({ search: words })}` : ""}`))) return;
+    draw();
+  } catch (error) {
+    errorToast(error);
+  }
+  list.removeAttribute("aria-busy");
+}
+
+async function loadMore() {
+  await memories.more().catch(errorToast);
+  draw();
+}
+
+function draw() {
+  const { rows, next, total } = memories;
+  const shown = rows.filter(({ id }) => !going.has(id));
+  const searching = Boolean(search.value.trim());
+  replace(list, shown.map(memoryRow));
+  more.hidden = !next;
+  const left = Math.max(0, total - rows.filter(({ id }) => going.has(id)).length);
+  byId("filters").hidden = !left && !searching;
+  byId("clear").hidden = searching;
+  byId("count").textContent = searching ? plural(left, "hit") : `${left} of at most ${boot.max_per_user}`;
+  emptyState.hidden = shown.length > 0 || Boolean(next);
+  replace(emptyState, searching
+    ? [h("h2", {}, "Nothing found"), h("p", {}, "Nothing that is remembered has all of these words.")]
+    : [h("h2", {}, "Nothing is remembered yet"), h("p", {}, "Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each.")]);
+}
+
+/** @param {Api.Memory} row */
+function memoryRow(row) {
+  const used = row.use_count ? ` · used ${plural(row.use_count, "time")}` : "";
+  return h("li", { class: "memory", dataset: { id: row.id } },
+    h("p", { class: "memory-question" }, row.question),
+    h("p", { class: "memory-text" }, row.text),
+    h("p", { class: "memory-meta" }, h("time", { datetime: row.updated_at }, dateOf(row.updated_at)), used),
+    iconButton("trash", "Delete this memory", () => takeOff(row)));
+}
+
+// --------------------------------------------------------------------------------------------- deleting
+/** @param {Api.Memory} row */
+function takeOff(row) {
+  const at = [...list.children].findIndex((item) => item.getAttribute("data-id") === row.id);
+  going.set(row.id, setTimeout(() => forget(row.id), UNDO_MS));
+  draw();
+  /** @type {HTMLElement | null | undefined} */
+  const beside = list.children[Math.min(at, list.children.length - 1)]?.querySelector(".icon-button");
+  (beside ?? search).focus({ preventScroll: true });
+  announce("Deleted.");
+  toast("Deleted.", { ms: UNDO_MS, action: { label: "Undo", run: () => keep(row.id) } });
+}
+
+/** @param {Api.Id} id */
+function keep(id) {
+  clearTimeout(going.get(id));
+  if (going.delete(id)) draw();
+}
+
+/** @param {Api.Id} id @param {{keepalive?: boolean}} options */
+async function forget(id, options = {}) {
+  clearTimeout(going.get(id));
+  try {
+    await request("DELETE", `/api/memory/${id}`, options);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 404) {
+      going.delete(id);
+      draw();
+      errorToast(error);
+      return;
+    }
+  }
+  going.delete(id);
+  memories.remove(id);
+  draw();
+}
+
+async function clear() {
+  const sure = await confirmDialog("Delete everything that is remembered?", "Conversations stay as they are. This can't be undone.", { confirm: "Delete all" });
+  if (!sure) return;
+  try {
+    await api.delete("/api/memory");
+    for (const timer of going.values()) clearTimeout(timer);
+    going.clear();
+    announce("Everything was deleted.");
+    toast("Everything was deleted.");
+  } catch (error) {
+    errorToast(error);
+  }
+  load();
+}
+
+// Who leaves within the time for a change of mind has made it up.
+addEventListener("pagehide", () => {
+  for (const id of [...going.keys()]) forget(id, { keepalive: true });
+});
+
+// --------------------------------------------------------------------------------------------- the switch
+/** @param {Api.MemorySettings} state */
+function showSwitch(state) {
+  enabled.checked = state.enabled;
+  enabled.disabled = false;
+  byId("enabled-note").textContent = state.enabled ? "" : "Off: nothing is recalled, and nothing new is written.";
+}
+
+enabled.addEventListener("change", async () => {
+  const wanted = enabled.checked;
+  try {
+    showSwitch(await api.patch("/api/memory/settings", { enabled: wanted }));
+  } catch (error) {
+    enabled.checked = !wanted;
+    errorToast(error);
+  }
+});
+search.addEventListener("input", debounce(load, 200));
+more.addEventListener("click", loadMore);
+byId("clear").addEventListener("click", clear);
+api.get("/api/memory/settings").then(showSwitch).catch(errorToast);
+load();

@@ -1,0 +1,83 @@
+// Each document's grade, search by search.
+import { capitalized, h, icon, plural, replace } from "../dom.js";
+import { drawPassage } from "../chat/stream_text.js";
+
+const percent = (/** @type {number} */ share) => `${Math.round(share * 100)} %`;
+
+export class Grades {
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.element = element;
+    this.query = "";
+    this.rounds = 0;
+    /** @type {HTMLElement | null} of the last round */
+    this.verdict = null;
+    this.clear();
+  }
+
+  clear() {
+    this.query = "";
+    this.rounds = 0;
+    this.verdict = null;
+    replace(this.element, h("p", { class: "card-empty" }, "Each document that a search finds is listed here, with its grade and the reason for it."));
+  }
+
+  /** @param {Api.Step} step */
+  apply(step) {
+    if (step.name === "retrieve" && step.detail.queries) this.query = step.detail.queries.map((/** @type {{text: string}} */ { text }) => text).join(" | ");
+    if (step.name === "grade") this.addRound(step);
+    if (step.name === "assess") this.addVerdict(step);
+  }
+
+  /** @param {Api.Step} step */
+  addRound({ detail, summary }) {
+    if (!this.rounds) replace(this.element);
+    this.rounds += 1;
+    for (const earlier of this.element.querySelectorAll(/** @type {"details"} */ ("details.round"))) earlier.open = false;
+    const documents = detail.documents || [];
+    this.verdict = h("p", { class: "round-verdict" });
+    this.element.append(h("details", { class: "round", open: true },
+      h("summary", {}, icon("chevron"), h("span", { class: "round-title" }, `Search ${this.rounds}`),
+        h("span", { class: "round-share" }, documents.length ? `${detail.pass_count} of ${detail.total_count} passed` : "nothing found")),
+      h("p", { class: "round-query", dir: "auto" }, icon("search"), this.query),
+      documents.length ? h("ul", { class: "grades" }, documents.map(gradeRow)) : h("p", { class: "card-empty" }, summary),
+      this.verdict));
+  }
+
+  /** @param {Api.Step} step */
+  addVerdict({ detail, summary }) {
+    if (!this.verdict) return;
+    const reached = detail.pass_rate >= detail.pass_threshold && detail.total_count > 0;
+    replace(this.verdict, h("span", { class: `chip ${reached ? "is-good" : "is-warn"}` }, `Pass rate ${percent(detail.pass_rate)}`),
+      ` ${percent(detail.pass_threshold)} wanted. `, sayVerdict(detail, summary));
+  }
+}
+
+/** @param {Api.Step["detail"]} detail @param {string} summary */
+function sayVerdict({ verdict, stop, passed_in_all: passed }, summary) {
+  const why = stop ? `${capitalized(stop)}. ` : "";
+  if (verdict === "rewrite") return "The query is rewritten.";
+  if (verdict === "generate") return `${why}The answer is written from ${plural(passed, "document")}.`;
+  if (verdict === "no_answer") return `${why}No document passed.`;
+  return summary;
+}
+
+/** @param {Api.Grade} entry */
+function gradeRow(entry) {
+  const place = [entry.page ? `p. ${entry.page}` : null, entry.heading !== entry.title ? entry.heading.split(" › ").at(-1) : null].filter(Boolean).join(" · ");
+  const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
+  bar.style.setProperty("--share", percent(entry.confidence).replace(" ", ""));
+  return h("li", { class: `grade ${entry.relevant ? "is-passed" : "is-rejected"}` },
+    h("details", {},
+      h("summary", {},
+        h("span", { class: "grade-mark" }, icon(entry.relevant ? "check" : "close"), h("span", { class: "visually-hidden" }, entry.relevant ? "Relevant" : "Not relevant")),
+        h("span", { class: "grade-text" },
+          h("span", { class: "grade-title" }, entry.title || entry.file_name),
+          place ? h("span", { class: "grade-place" }, place) : null,
+          h("span", { class: "grade-reason", dir: "auto" }, entry.reason),
+          h("span", { class: "grade-sure" }, bar, `${percent(entry.confidence)} sure`,
+            entry.by_model ? null : h("span", { class: "chip is-warn" }, "without the model"),
+            entry.graded_before ? h("span", { class: "chip" }, "graded before") : null)),
+        icon("chevron")),
+      h("div", { class: "grade-passage prose passage", dir: "auto" }, drawPassage(entry.text))));
+}

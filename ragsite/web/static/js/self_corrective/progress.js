@@ -1,0 +1,100 @@
+// From an answer's events to the node that runs: what a finished step says about the one that comes next.
+
+/** @type {Record<string, string>} */
+const BROKEN_OFF = { stopped: "You stopped the answer.", interrupted: "The answer broke off.", failed: "The answer could not be written." };
+const OUTCOMES = { ANSWER: "The answer is there.", CLARIFY: "The question is asked back.", NO_ANSWER: "Nothing that was found answers the question." };
+
+export class Progress {
+  /**
+   * @param {Pick<import("./graph.js").GraphPicture, "current" | "enter" | "trouble" | "end" | "reset">} picture
+   * @param {Record<string, string>} nodeOfStep step name → node, as the server has it
+   */
+  constructor(picture, nodeOfStep) {
+    this.picture = picture;
+    this.nodeOfStep = nodeOfStep;
+    this.searched = true;
+    this.start();
+  }
+
+  start() {
+    this.searched = true;
+    this.picture.reset("The question is read.");
+  }
+
+  /** @param {Api.Event} event */
+  apply(event) {
+    switch (event.type) {
+      case "started":
+        this.started();
+        break;
+      case "tool_call":
+        this.enter(event.tool === "search" ? "retrieve" : event.tool);
+        break;
+      case "reasoning":
+        if (event.step) this.finished(event.step);
+        break;
+      case "sources":
+        this.enter(this.writer());
+        break;
+      case "chunk":
+        // The site's own sentence comes as a chunk too, without a writer before it.
+        if (this.picture.current === "condense" && !this.searched) this.enter("greet");
+        break;
+      case "done":
+        this.done(event.message);
+        break;
+      case "error":
+        this.picture.end(event.content || "The answer could not be written.", { reached: false });
+    }
+  }
+
+  started() {
+    this.picture.enter("__start__");
+    this.picture.enter("condense");
+  }
+
+  /** All of a finished answer's steps at once. @param {Api.Answer} message */
+  replay(message) {
+    this.start();
+    this.started();
+    for (const step of message.decision_path) this.finished(step);
+    this.done(message);
+  }
+
+  /** @param {string | null} node */
+  enter(node) {
+    if (node) this.picture.enter(node);
+  }
+
+  writer() {
+    return this.searched ? "generate" : "greet";
+  }
+
+  /** @param {Api.Step} step */
+  finished(step) {
+    if (step.name === "retrieve" && step.status === "skipped") {
+      this.searched = false;
+      return;
+    }
+    const node = this.nodeOfStep[step.name] === "generate" ? this.writer() : this.nodeOfStep[step.name];
+    this.enter(node);
+    if (node && (step.status === "degraded" || step.status === "failed")) this.picture.trouble(node, step.status);
+    this.enter(this.next(step));
+  }
+
+  /** What follows a step for certain. @param {Api.Step} step @returns {string | null} */
+  next(step) {
+    if (step.name === "route") return "retrieve";
+    if (step.name === "dedupe") return "grade";
+    if (step.name === "assess") return step.detail.verdict;
+    if (step.name === "rewrite" && step.detail.rewritten) return "retrieve";
+    return null;
+  }
+
+  /** @param {Api.Answer} message */
+  done({ status, decision }) {
+    if (decision === "NO_ANSWER" && this.picture.current !== "generate") this.enter("no_answer");
+    const brokenOff = BROKEN_OFF[status];
+    this.picture.end(brokenOff || (decision && OUTCOMES[decision]) || "Done.", { reached: !brokenOff });
+  }
+}

@@ -1,0 +1,73 @@
+// What every signed-in page has: the drawer on small screens, the theme switch, popovers, the shortcut list.
+import { byId, icon, query, replace, store } from "./dom.js";
+
+const root = document.documentElement;
+const sidebar = byId("sidebar");
+/** @type {Record<string, string>} */
+const THEMES = { system: "theme", light: "sun", dark: "moon" };
+
+/** @param {boolean} open */
+function setSidebar(open) {
+  root.classList.toggle("sidebar-open", open);
+  document.querySelectorAll('[data-sidebar="open"]').forEach((button) => button.setAttribute("aria-expanded", String(open)));
+  if (open) query(sidebar, "a, button").focus();
+}
+
+document.addEventListener("click", (event) => {
+  const target = /** @type {Element} */ (event.target);
+  const control = target.closest("[data-sidebar]");
+  if (control) setSidebar(control.getAttribute("data-sidebar") === "open");
+  if (target.closest("[data-open-shortcuts]")) openShortcuts();
+  for (const popover of openPopovers()) {
+    if (!popover.contains(target) || target.closest(".menu-item")) popover.open = false;
+  }
+});
+document.addEventListener("ragsite:navigated", () => setSidebar(false));
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    if (root.classList.contains("sidebar-open")) setSidebar(false);
+    for (const popover of openPopovers()) {
+      popover.open = false;
+      query(popover, "summary").focus();
+    }
+  }
+  if (event.key === "?" && !isTyping(event.target)) {
+    event.preventDefault();
+    openShortcuts();
+  }
+});
+
+/** @returns {NodeListOf<HTMLDetailsElement>} */
+const openPopovers = () => document.querySelectorAll("details[data-popover][open]");
+
+/** Whether what is typed here is text. @param {EventTarget | null} target */
+export function isTyping(target) {
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+}
+
+function openShortcuts() {
+  const dialog = byId("shortcuts", HTMLDialogElement);
+  if (!dialog.open) dialog.showModal();
+}
+
+/** @param {HTMLElement} button */
+function showTheme(button) {
+  const theme = store.get("theme") || "system";
+  replace(button, icon(THEMES[theme] || "theme"));
+  const label = `Colour theme: ${theme}. Change it.`;
+  button.setAttribute("aria-label", label);
+  button.title = label;
+}
+
+for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-theme-toggle]"))) {
+  showTheme(button);
+  button.addEventListener("click", () => {
+    const names = Object.keys(THEMES);
+    const next = names[(names.indexOf(store.get("theme") || "system") + 1) % names.length];
+    store.set("theme", next === "system" ? null : next);
+    if (next === "system") delete root.dataset.theme;
+    else root.dataset.theme = next;
+    showTheme(button);
+  });
+}

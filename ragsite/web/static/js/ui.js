@@ -1,0 +1,244 @@
+// Toasts, dialogs and menus.
+import { append, byId, h, icon, query, replace } from "./dom.js";
+
+/**
+ * A short note; the next one takes its place. Returns a function that takes it away.
+ * @param {string} text
+ * @param {{action?: {label: string, run: () => unknown} | null, ms?: number}} options
+ */
+export function toast(text, { action = null, ms = 5000 } = {}) {
+  const close = () => note.remove();
+  const button = action && h("button", { type: "button", onclick: () => { close(); action.run(); } }, action.label);
+  const note = h("div", { class: "toast" }, h("span", {}, text), button);
+  byId("toasts").replaceChildren(note);
+  setTimeout(close, ms);
+  return close;
+}
+
+/** @param {any} error what a call threw */
+export function errorToast(error) {
+  toast(error.message || "Something went wrong.", { ms: 8000 });
+}
+
+let ids = 0;
+
+/**
+ * @template Result
+ * @param {string} title
+ * @param {(heading: HTMLElement, finish: (result: Result | null) => void) => Node} build
+ * @returns {Promise<Result | null>} null when it was left
+ */
+function openDialog(title, build) {
+  const heading = h("h2", { id: `dialog-${++ids}` }, title);
+  const dialog = h("dialog", { class: "dialog", "aria-labelledby": heading.id });
+  const opener = document.activeElement;
+  return new Promise((resolve) => {
+    /** @param {Result | null} value */
+    const finish = (value) => {
+      dialog.close();
+      resolve(value);
+    };
+    dialog.append(build(heading, finish));
+    dialog.addEventListener("cancel", () => resolve(null));
+    dialog.addEventListener("click", (event) => event.target === dialog && finish(null));
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** @param {(result: null) => void} finish */
+const cancelButton = (finish) => h("button", { type: "button", class: "button", onclick: () => finish(null) }, "Cancel");
+
+/**
+ * @param {string} title
+ * @param {string} text
+ * @param {{confirm?: string, danger?: boolean}} options
+ * @returns {Promise<true | null>}
+ */
+export function confirmDialog(title, text, { confirm = "Delete", danger = true } = {}) {
+  return openDialog(title, (heading, finish) =>
+    h("form", { onsubmit: (event) => { event.preventDefault(); finish(true); } },
+      heading,
+      h("p", { class: "dialog-text" }, text),
+      h("div", { class: "dialog-actions" }, cancelButton(finish),
+        h("button", { type: "submit", class: `button ${danger ? "danger" : "primary"}` }, confirm)),
+    ));
+}
+
+/**
+ * A small form. `save(values)` may throw an ApiError, whose sentence is shown in it.
+ * @param {string} title
+ * @param {Ui.Field[]} fields
+ * @param {{confirm?: string, save: (values: Record<string, string>) => Promise<unknown>}} options
+ * @returns {Promise<true | null>} null when it was left
+ */
+export function formDialog(title, fields, { confirm = "Save", save }) {
+  return openDialog(title, (heading, finish) => {
+    const problem = h("div", { class: "form-error", role: "alert", hidden: true });
+    const submit = h("button", { type: "submit", class: "button primary" }, confirm);
+    const rows = fields.map(fieldRow);
+    const form = h("form", {
+      novalidate: true,
+      onsubmit: async (event) => {
+        event.preventDefault();
+        submit.disabled = true;
+        problem.hidden = true;
+        try {
+          await save(/** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form))));
+          finish(true);
+        } catch (error) {
+          replace(problem, /** @type {Error} */ (error).message);
+          problem.hidden = false;
+        } finally {
+          submit.disabled = false;
+        }
+      },
+    }, heading, rows, problem, h("div", { class: "dialog-actions" }, cancelButton(finish), submit));
+    requestAnimationFrame(() => {
+      const first = query(form, "input, select, textarea");
+      first.focus();
+      if ("select" in first) /** @type {HTMLInputElement} */ (first).select();
+    });
+    return form;
+  });
+}
+
+/** @param {Ui.Field} field */
+function fieldRow({ name, label, type = "text", value = "", options = null, help = "", optional = false, ...more }) {
+  const id = `field-${++ids}`;
+  const help_id = help ? `${id}-help` : null;
+  const shared = { id, name, "aria-describedby": help_id, ...more };
+  const input = options
+    ? h("select", shared, options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)))
+    : h(type === "textarea" ? "textarea" : "input", { ...shared, type: type === "textarea" ? null : type, value, autocomplete: "off" });
+  return h("div", { class: "field" },
+    h("label", { for: id }, label, optional ? h("span", { class: "optional" }, " (optional)") : null),
+    input,
+    help ? h("p", { class: "field-help", id: help_id }, help) : null);
+}
+
+/** @typedef {Ui.MenuItem | null} Item null is left out */
+
+/**
+ * A menu under its button. `keepOpen`: choosing what can be checked leaves it open.
+ * @param {HTMLElement} button
+ * @param {Item[] | (() => Item[])} items
+ * @param {{align?: "start" | "end", title?: string, keepOpen?: boolean}} options
+ */
+export function menuButton(button, items, { align = "end", title = "", keepOpen = false } = {}) {
+  button.setAttribute("aria-haspopup", "menu");
+  button.setAttribute("aria-expanded", "false");
+  /** @type {HTMLElement | null} */
+  let menu = null;
+
+  const close = (refocus = false) => {
+    if (!menu) return;
+    menu.remove();
+    menu = null;
+    button.setAttribute("aria-expanded", "false");
+    document.removeEventListener("pointerdown", outside, true);
+    window.removeEventListener("resize", dismiss);
+    if (refocus) button.focus();
+  };
+  const dismiss = () => close();
+  /** @param {PointerEvent} event */
+  const outside = (event) => {
+    const target = /** @type {Node} */ (event.target);
+    if (!menu?.contains(target) && !button.contains(target)) close();
+  };
+  /** @param {HTMLElement} menu */
+  const fill = (menu) => {
+    const rows = (typeof items === "function" ? items() : items).filter((item) => item !== null);
+    replace(menu, title ? h("div", { class: "menu-title", role: "presentation" }, title) : null,
+      h("div", { class: "menu-scroll", role: "presentation" }, rows.map((item) => menuItem(item, (event) => {
+        if (keepOpen && item.checked !== undefined) {
+          const index = rows.indexOf(item);
+          item.run?.(event);
+          fill(menu);
+          menuRows(menu)[index]?.focus();
+          return;
+        }
+        close(!item.href);
+        item.run?.(event);
+      }))));
+  };
+  const open = () => {
+    /** @type {HTMLElement} */
+    const opened = h("div", { class: "menu", role: "menu", onkeydown: (event) => menuKeys(event, opened, close) });
+    menu = opened;
+    fill(opened);
+    document.body.append(opened);
+    place(opened, button, align);
+    button.setAttribute("aria-expanded", "true");
+    document.addEventListener("pointerdown", outside, true);
+    window.addEventListener("resize", dismiss);
+    menuRows(opened)[0]?.focus({ preventScroll: true });
+  };
+  button.addEventListener("click", (event) => {
+    event.preventDefault();
+    if (menu) close(true);
+    else open();
+  });
+}
+
+/** @param {HTMLElement} menu @returns {HTMLElement[]} */
+const menuRows = (menu) => [...menu.querySelectorAll(/** @type {"a"} */ (".menu-item"))];
+
+/** @param {Ui.MenuItem} item @param {Ui.Attributes["onclick"]} onclick */
+function menuItem(item, onclick) {
+  const checkable = item.checked !== undefined;
+  const inner = [
+    item.icon ? icon(item.icon) : null,
+    h("span", { class: "grow" }, item.label, item.hint ? h("small", {}, item.hint) : null),
+    checkable ? h("span", { class: "tick" }, icon("check")) : null,
+  ];
+  const role = checkable ? (item.radio ? "menuitemradio" : "menuitemcheckbox") : "menuitem";
+  const shared = { class: `menu-item${item.danger ? " danger" : ""}`, role, tabindex: "-1", "aria-checked": checkable ? String(item.checked) : null, onclick };
+  return item.href
+    ? h("a", { ...shared, href: item.href, download: item.download ? "" : null }, inner)
+    : h("button", { ...shared, type: "button" }, inner);
+}
+
+/** @param {KeyboardEvent} event @param {HTMLElement} menu @param {(refocus: boolean) => void} close */
+function menuKeys(event, menu, close) {
+  const rows = menuRows(menu);
+  const at = rows.findIndex((row) => row === document.activeElement);
+  /** @type {Record<string, number>} */
+  const moves = { ArrowDown: (at + 1) % rows.length, ArrowUp: (at - 1 + rows.length) % rows.length, Home: 0, End: rows.length - 1 };
+  if (event.key in moves) {
+    event.preventDefault();
+    rows[moves[event.key]].focus();
+  } else if (event.key === "Escape") {
+    event.preventDefault();
+    event.stopPropagation();
+    close(true);
+  } else if (event.key === "Tab") {
+    close(true);
+  }
+}
+
+/** @param {HTMLElement} menu @param {HTMLElement} button @param {"start" | "end"} align */
+function place(menu, button, align) {
+  const box = button.getBoundingClientRect();
+  const { offsetWidth: width, offsetHeight: height } = menu;
+  const left = align === "end" ? box.right - width : box.left;
+  const below = box.bottom + 6;
+  const top = below + height > innerHeight - 8 && box.top - height - 6 > 8 ? box.top - height - 6 : below;
+  menu.style.position = "fixed";
+  menu.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+  menu.style.top = `${Math.max(8, top)}px`;
+}
+
+/** A live region that screen readers speak without anything on the screen moving. */
+export function announcer() {
+  const region = h("div", { class: "visually-hidden", "aria-live": "polite", "aria-atomic": "false" });
+  document.body.append(region);
+  return (/** @type {string} */ text) => {
+    append(region, [h("p", {}, text)]);
+    while (region.childElementCount > 20) region.firstElementChild?.remove();
+  };
+}

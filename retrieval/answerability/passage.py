@@ -1,0 +1,128 @@
+"""What a passage offers: the terms of each of its sentences, and the names, numbers and dates in them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from retrieval.answerability.question import NEGATION, numbers
+from retrieval.text.analysis import analyze
+from retrieval.text.language import HAN
+from retrieval.text.sentences import split_sentences
+
+CACHED_PASSAGES = 4096
+MAX_SENTENCES = 200
+PREFIX_CHARS = 4
+_HAN = re.compile(f"[{HAN}]")
+_DATE = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century|centuries)\b"
+    r"|\b1\d{3}s?\b|\b20\d\ds?\b|\d\s*[年月日]|世纪|年代",
+    re.IGNORECASE,
+)
+_NUMBER_WORD = re.compile(
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundreds?|thousands?"
+    r"|millions?|billions?|half|third|quarter|dozen|once|twice|several)\b|[一二两三四五六七八九十百千万亿]",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\b(?:because|since|due to|as a result|therefore|so that|in order to|caused?|reason|led to|thus)\b"
+    r"|因为|由于|因此|所以|为了|导致|原因|致使",
+    re.IGNORECASE,
+)
+_CAPITAL = re.compile(r"\b[A-Z\u00c0-\u00de][\w'’-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceView:
+    """`order`: every term's first place. `kinds`: the kinds of answer the sentence could hold."""
+
+    terms: frozenset[str]
+    order: Mapping[str, int]
+    kinds: frozenset[str]
+    names: frozenset[str]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PassageView:
+    """`terms`: how often each occurs in the text. `head`: those of title and heading. `length`: terms of the text."""
+
+    sentences: tuple[SentenceView, ...]
+    terms: Mapping[str, int]
+    head: frozenset[str]
+    numbers: frozenset[str]
+    length: int
+    prefixes: Mapping[str, tuple[str, ...]] = field(repr=False)
+
+    def holds(self, term: str) -> bool:
+        return term in self.terms or term in self.head
+
+    def credit(self, term: str) -> float:
+        """1 for a term that is there; less when only a relative is: a shared beginning, or parts of a Chinese word."""
+        if self.holds(term):
+            return 1.0
+        if _HAN.match(term):
+            pairs = [term[at : at + 2] for at in range(len(term) - 1)]
+            return sum(map(self.holds, pairs)) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
+        if len(term) < PREFIX_CHARS:
+            return 0.0
+        relatives = self.prefixes.get(term[:PREFIX_CHARS], ())
+        return max((_likeness(term, relative) for relative in relatives), default=0.0)
+
+
+@lru_cache(maxsize=CACHED_PASSAGES)
+def view_passage(head: str, text: str) -> PassageView:
+    """`head`: title and heading. Cached, since the passages of one collection come up again and again."""
+    text = unicodedata.normalize("NFKC", text)
+    sentences = tuple(view_sentence(sentence) for sentence in split_sentences(text)[:MAX_SENTENCES])
+    counts: Counter[str] = Counter()
+    for _, terms in sentences:
+        counts.update(terms)
+    head_terms = frozenset(analyze(head))
+    by_prefix: dict[str, list[str]] = {}
+    for term in counts.keys() | head_terms:
+        if len(term) > PREFIX_CHARS and not _HAN.match(term):
+            by_prefix.setdefault(term[:PREFIX_CHARS], []).append(term)
+    return PassageView(
+        sentences=tuple(view for view, _ in sentences),
+        terms=counts,
+        head=head_terms,
+        numbers=frozenset(numbers(f"{head}\n{text}")),
+        length=counts.total(),
+        prefixes={prefix: tuple(terms) for prefix, terms in by_prefix.items()},
+    )
+
+
+def view_sentence(text: str) -> tuple[SentenceView, list[str]]:
+    """The sentence, and its terms in order, as often as they occur."""
+    terms = analyze(text)
+    order: dict[str, int] = {}
+    for place, term in enumerate(terms):
+        order.setdefault(term, place)
+    capitals = frozenset(word.lower() for word in _CAPITAL.findall(text))
+    kinds = set()
+    if _DATE.search(text):
+        kinds.add("date")
+    if _NUMBER_WORD.search(text):
+        kinds.add("number")
+    if _REASON.search(text):
+        kinds.add("reason")
+    view = SentenceView(
+        terms=frozenset(order), order=order, kinds=frozenset(kinds), names=capitals, negated=bool(NEGATION.search(text))
+    )
+    return view, terms
+
+
+def _likeness(left: str, right: str) -> float:
+    """The share of the longer term that both begin with, 0..1; under 60 % counts as nothing."""
+    shared = 0
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            break
+        shared += 1
+    share = shared / max(len(left), len(right))
+    return share if share >= 0.6 else 0.0

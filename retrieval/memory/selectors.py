@@ -1,0 +1,42 @@
+"""Reads of what is remembered. The user is part of every query: not there and not yours answer alike."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+
+from ragsite.core.errors import NotFoundError
+from retrieval.models import Memory, MemoryPreference
+from retrieval.values import EmbeddingSpace
+
+
+def memory_list(*, user: User, search: str = "") -> QuerySet[Memory]:
+    """The user's own facts, the latest first; `search`: each word stands in the fact or its question."""
+    memories = Memory.objects.filter(user=user)
+    for word in search.replace("\0", " ").split():
+        memories = memories.filter(Q(text__icontains=word) | Q(question__icontains=word))
+    return memories.order_by("-updated_at", "pk")
+
+
+def memory_get(*, user: User, memory_id: uuid.UUID) -> Memory:
+    """Raises NotFoundError."""
+    memory = Memory.objects.filter(user=user, pk=memory_id).first()
+    if memory is None:
+        raise NotFoundError("There is no such memory, or it is not yours.")
+    return memory
+
+
+def memory_enabled(*, user_id: int) -> bool:
+    """As the user said, else as the settings say."""
+    said = MemoryPreference.objects.filter(user=user_id).values_list("enabled", flat=True).first()
+    return settings.RAG.memory.enabled if said is None else said
+
+
+def spaces_of(memories: QuerySet[Memory]) -> list[EmbeddingSpace]:
+    """The embedding spaces that these facts are indexed in."""
+    indexed = memories.exclude(embedding_model="").order_by("embedding_model", "embedding_dim")
+    rows = indexed.values_list("embedding_model", "embedding_dim").distinct()
+    return [EmbeddingSpace(model, dim) for model, dim in rows if dim]

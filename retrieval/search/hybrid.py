@@ -1,0 +1,315 @@
+"""Hybrid search: all variants of a question × {dense, BM25}, one call per leg and space, fused.
+
+    queries ─┬─ embed all ─► dense leg (all vectors in one call) ────────────────┐
+             └─ analyse ───► BM25 leg (one weighted text for all that ask alike) ┴► formula ─► RRF of the parts ─► texts
+
+Source: seed 003, §2.1 (window topK×30, ×50 for short queries; match filter; 0.2·dense + 1.0·BM25) and §2.4 (RRF). The
+default formula sums z-scores instead, which labelled questions show to be better (`retrieval/search/space_fusion.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from ragsite.core.rag_settings import SearchSettings
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
+from retrieval.search.fusion import best_first, rrf_scores
+from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants, relaxed_filters
+from retrieval.search.space_fusion import SpaceFusion, SpaceResult, dense_limit
+from retrieval.values import (
+    Contender,
+    EmbeddingSpace,
+    Level,
+    ScoredChunk,
+    Scores,
+    SearchFilters,
+    SearchScope,
+    StoredChunk,
+)
+
+_SPACE = re.compile(r"\s+")
+
+
+class _Timings(dict[str, float]):
+    """Wall time per stage in ms; stages that run in several spaces at once count the longest."""
+
+    def add(self, stage: str, begun: float) -> None:
+        self[stage] = max(self.get(stage, 0.0), round((time.perf_counter() - begun) * 1000, 2))
+
+
+class _Rows(TypedDict):
+    collection_ids: Sequence[str]
+    filters: SearchFilters
+    level: Level
+    document_ids: Sequence[str]
+
+
+@dataclass(slots=True)
+class _Looked:
+    """What the legs gave, and under which filters at last."""
+
+    variants: Sequence[Variant]
+    filters: SearchFilters
+    timings: _Timings
+    spaces: list[SpaceResult] = field(default_factory=list)
+    relaxed: list[str] = field(default_factory=list)
+
+    @property
+    def found(self) -> int:
+        return sum(len(space.ranking) for space in self.spaces)
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(space.degraded for space in self.spaces if space.degraded))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRanking:
+    """Documents, best first. filters: those that were left after relaxing."""
+
+    document_ids: tuple[str, ...]
+    filters: SearchFilters
+    relaxed: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    """What one embedding space is asked. limit: the window, per leg and variant."""
+
+    level: Level
+    document_ids: Sequence[str]
+    space: EmbeddingSpace
+    collection_ids: Sequence[str]
+    groups: Sequence[VariantGroup]
+    stages: Sequence[str]
+    filters: SearchFilters
+    limit: int
+    scope: SearchScope
+    timings: _Timings
+
+    @property
+    def variants(self) -> list[Variant]:
+        return [variant for group in self.groups for variant in group.variants]
+
+    @property
+    def rows(self) -> _Rows:
+        return {
+            "collection_ids": self.collection_ids,
+            "filters": self.filters,
+            "level": self.level,
+            "document_ids": self.document_ids,
+        }
+
+    @property
+    def nothing(self) -> list[list[LegHit]]:
+        return [[] for _ in self.variants]
+
+
+class HybridSearcher:
+    """`retrieval.ports.Searcher`."""
+
+    def __init__(self, *, index: ChunkIndex, store: ChunkStore, models: Models, settings: SearchSettings) -> None:
+        self._index = index
+        self._store = store
+        self._models = models
+        self._settings = settings
+        self._fusion = SpaceFusion(settings, store)
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`.
+
+        Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only if dense alone was asked for.
+        """
+        begun = time.perf_counter()
+        looked = await self._look(request, "chunks")
+        depth = request.depth or self._top_k(request)
+        candidates = await self._candidates(looked.spaces, request.scope, depth, looked.timings)
+        looked.timings.add("total", begun)
+        return SearchResult(
+            candidates=tuple(candidates),
+            contenders=self._contenders(looked.spaces, candidates),
+            timings_ms=dict(looked.timings),
+            relaxed=tuple(looked.relaxed),
+            degraded=looked.degraded,
+            notes=self._notes(looked, self._top_k(request)),
+        )
+
+    async def find_documents(self, request: SearchRequest) -> DocumentRanking:
+        """The documents whose summary or first chunk fits best, best first. Raises as `search`."""
+        begun = time.perf_counter()
+        looked = await self._look(request, "documents")
+        ranking, _ = _merge(looked.spaces, self._settings.rrf_k)
+        document_of = {row: document for space in looked.spaces for row, document in space.document_of.items()}
+        looked.timings.add("documents", begun)
+        return DocumentRanking(
+            document_ids=tuple(dict.fromkeys(document_of[row] for row in ranking)),
+            filters=looked.filters,
+            relaxed=tuple(looked.relaxed),
+            timings_ms=dict(looked.timings),
+        )
+
+    async def _look(self, request: SearchRequest, level: Level) -> _Looked:
+        """All legs in all spaces; a filter that leaves too little is dropped, one after the other."""
+        begun, timings = time.perf_counter(), _Timings()
+        variants = await asyncio.to_thread(make_variants, request.queries)
+        timings.add("analyse", begun)
+        looked = _Looked(variants, request.filters, timings)
+        looked.spaces = await self._search_spaces(request, looked, level)
+        while looked.filters and looked.found < self._settings.min_filtered_candidates:
+            looked.filters, name = relaxed_filters(looked.filters)
+            looked.relaxed.append(name)
+            looked.spaces = await self._search_spaces(request, looked, level)
+        return looked
+
+    def _notes(self, looked: _Looked, top_k: int) -> dict[str, object]:
+        first = looked.variants[0]
+        notes: dict[str, object] = {"formula": self._settings.formula, "window": self._window(first, top_k)}
+        for space in looked.spaces:
+            notes.update(space.notes)
+        return notes | {"terms": list(first.terms), "found": looked.found, "spaces": len(looked.spaces)}
+
+    def _top_k(self, request: SearchRequest) -> int:
+        return min(max(request.top_k, 1), self._settings.max_top_k)
+
+    def _window(self, variant: Variant, top_k: int) -> int:
+        short = len(variant.terms) <= self._settings.short_query_terms
+        return top_k * (self._settings.short_window_multiplier if short else self._settings.window_multiplier)
+
+    # -------------------------------------------------------------------------------------------- one space
+    async def _search_spaces(self, request: SearchRequest, looked: _Looked, level: Level) -> list[SpaceResult]:
+        spaces: dict[EmbeddingSpace, list[str]] = {}
+        for ref in request.scope.collections:
+            if ref.space is not None:
+                spaces.setdefault(ref.space, []).append(ref.id)
+        asks = [
+            _Ask(
+                level=level,
+                document_ids=request.document_ids,
+                space=space,
+                collection_ids=collection_ids,
+                groups=group_variants(looked.variants),
+                stages=request.stages,
+                filters=looked.filters,
+                limit=self._window(looked.variants[0], self._top_k(request)),
+                scope=request.scope,
+                timings=looked.timings,
+            )
+            for space, collection_ids in spaces.items()
+        ]
+        return list(await asyncio.gather(*map(self._search_space, asks)))
+
+    async def _search_space(self, ask: _Ask) -> SpaceResult:
+        result = SpaceResult()
+        dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, result), self._bm25(ask))
+        begun = time.perf_counter()
+        await self._fusion.fuse(result, ask.groups, dense_legs, bm25_legs, limit=ask.limit, scope=ask.scope)
+        ask.timings.add("fuse", begun)
+        return result
+
+    async def _dense(self, ask: _Ask, result: SpaceResult) -> list[list[LegHit]]:
+        """Nothing, and a reason in `degraded`, where the space's embedder can't be had but text search can."""
+        if "dense" not in ask.stages:
+            return ask.nothing
+        begun = time.perf_counter()
+        try:
+            vectors = await self._embed(ask)
+        except EmbeddingUnavailableError as error:
+            if "bm25" not in ask.stages:
+                raise
+            result.degraded = f"no vectors, text search alone: {error.reason}"
+            return ask.nothing
+        ask.timings.add("embed", begun)
+        begun = time.perf_counter()
+        limit = dense_limit(ask.limit, len(ask.variants))
+        hits = await self._index.search_dense(ask.space, vectors, limit=limit, **ask.rows)
+        ask.timings.add("dense", begun)
+        return hits
+
+    async def _embed(self, ask: _Ask) -> Vectors:
+        """Raises EmbeddingUnavailableError."""
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                embedder = await self._models.embedder(ask.space)
+                return await embedder.embed_queries([variant.query.text for variant in ask.variants])
+        except TimeoutError as error:
+            reason = f"the query was not embedded within {self._settings.timeout_s:g} s"
+            raise EmbeddingUnavailableError(reason) from error
+
+    async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:
+        """One text for each group of variants, and one list."""
+        if "bm25" not in ask.stages:
+            return [[] for _ in ask.groups]
+        begun = time.perf_counter()
+        texts = [group.text for group in ask.groups]
+        hits = await self._index.search_bm25(ask.space, texts, limit=ask.limit, **ask.rows)
+        ask.timings.add("bm25", begun)
+        return hits
+
+    # -------------------------------------------------------------------------------------------- candidates
+    async def _candidates(
+        self, results: Sequence[SpaceResult], scope: SearchScope, top_k: int, timings: _Timings
+    ) -> list[ScoredChunk]:
+        """The best `top_k` that still exist, each text once. Texts are read for these alone."""
+        begun = time.perf_counter()
+        ranking, fused = _merge(results, self._settings.rrf_k)
+        candidates: list[ScoredChunk] = []
+        seen: set[str] = set()
+        batch = top_k + max(5, top_k // 2)
+        for start in range(0, len(ranking), batch):
+            chunk_ids = ranking[start : start + batch]
+            chunks = await self._store.fetch(chunk_ids, scope=scope)
+            for chunk_id in chunk_ids:
+                chunk = chunks.get(chunk_id)
+                if chunk is None or (text := _comparable(chunk.text)) in seen:
+                    continue
+                seen.add(text)
+                candidates.append(_scored(chunk, fused[chunk_id], results))
+                if len(candidates) == top_k:
+                    timings.add("fetch", begun)
+                    return candidates
+        timings.add("fetch", begun)
+        return candidates
+
+    def _contenders(self, results: Sequence[SpaceResult], candidates: Sequence[ScoredChunk]) -> tuple[Contender, ...]:
+        """What follows the last candidate, down to the place from which ratings may lift."""
+        if not candidates:
+            return ()
+        ranking, fused = _merge(results, self._settings.rrf_k)
+        begin = ranking.index(candidates[-1].chunk_id) + 1
+        return tuple(_contender(row, fused[row], results) for row in ranking[begin : self._settings.boost_window])
+
+
+# ------------------------------------------------------------------------------------------------ results
+def _merge(results: Sequence[SpaceResult], k: int) -> tuple[list[str], Mapping[str, float]]:
+    """One list. Scores of different spaces can't be compared, ranks can."""
+    if len(results) == 1:
+        return results[0].ranking, results[0].fused
+    fused = rrf_scores([result.ranking for result in results], k=k)
+    return best_first(fused), fused
+
+
+def _scored(chunk: StoredChunk, fused: float, results: Sequence[SpaceResult]) -> ScoredChunk:
+    found = _contender(chunk.chunk_id, fused, results)
+    return ScoredChunk(chunk=chunk, scores=found.scores, ranks=found.ranks)
+
+
+def _contender(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> Contender:
+    home = next(result for result in results if chunk_id in result.fused)
+    scores = Scores(dense=home.dense.get(chunk_id), bm25=home.bm25.get(chunk_id), fused=fused, final=fused)
+    return Contender(
+        chunk_id=chunk_id,
+        document_id=home.document_of[chunk_id],
+        scores=scores,
+        ranks=home.ranks.get(chunk_id, {}),
+    )
+
+
+def _comparable(text: str) -> str:
+    return _SPACE.sub("", text).casefold()

@@ -1,0 +1,202 @@
+"""The connection to Milvus: opened at the first call, lost and found again, every call within its time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from ragsite.core.rag_settings import MilvusSettings
+from retrieval.errors import IndexUnavailableError
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+MISSING_CODES = frozenset({100, 1600})  # no such collection, no such alias
+RELEASED_CODE = 101  # Milvus Lite forgets at a restart which collections were loaded
+CONNECT_FAILED_CODE = 2
+MAX_RETIRED = 4
+# Milvus that comes back is found again within a second, not after gRPC's default back-off of up to two minutes.
+GRPC_OPTIONS = {
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.min_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 1_000,
+    "grpc.keepalive_time_ms": 60_000,
+    "grpc.keepalive_permit_without_calls": 0,
+}
+
+
+class MissingCollectionError(Exception):
+    """Milvus has no collection, or alias, of this name."""
+
+
+class _ReleasedCollectionError(Exception):
+    pass
+
+
+class _ConnectionLostError(Exception):
+    pass
+
+
+class MilvusConnection:
+    """One `AsyncMilvusClient` at a time. Belongs to one event loop.
+
+    find_uri: asked whenever a connection is made; an empty answer means that no Milvus runs.
+    """
+
+    def __init__(self, settings: MilvusSettings, *, find_uri: Callable[[], str]) -> None:
+        self._settings = settings
+        self._find_uri = find_uri
+        self._client: Any = None
+        self._retired: list[Any] = []
+        self._connecting = asyncio.Lock()
+
+    async def call(
+        self, run: Callable[[Any], Awaitable[T]], *, collection: str = "", timeout_s: float | None = None
+    ) -> T:
+        """`run(client)`, once more on a new connection when the old one was lost, or after loading `collection`.
+
+        Raises IndexUnavailableError, MissingCollectionError.
+        """
+        try:
+            async with asyncio.timeout(timeout_s or self._settings.timeout_s):
+                return await self._call_again(run, collection)
+        except TimeoutError as error:
+            raise IndexUnavailableError("The search index did not answer in time; try again shortly.") from error
+
+    async def _call_again(self, run: Callable[[Any], Awaitable[T]], collection: str) -> T:
+        client = await self._connect()
+        try:
+            return await _translated(run, client)
+        except _ReleasedCollectionError:
+            await self._load(client, collection)
+        except _ConnectionLostError:
+            client = await self._reconnect(client)
+        try:
+            return await _translated(run, client)
+        except _ReleasedCollectionError:  # the connection was lost since the server was restarted: both at once
+            await self._load(client, collection)
+        except _ConnectionLostError as error:
+            raise _away() from error
+        try:
+            return await _translated(run, client)
+        except (_ReleasedCollectionError, _ConnectionLostError) as error:
+            raise _away() from error
+
+    async def define(self, change: Callable[[Any], None]) -> None:
+        """Change schemas with a synchronous client: the async one waits by a call that Milvus Lite lacks.
+
+        Raises IndexUnavailableError.
+        """
+        uri = self._uri()
+        try:
+            await asyncio.to_thread(_run_synchronously, change, uri, self._settings)
+        except (_ConnectionLostError, _ReleasedCollectionError, MissingCollectionError) as error:
+            raise _away() from error
+
+    async def close(self) -> None:
+        clients, self._client, self._retired = [self._client, *self._retired], None, []
+        for client in clients:
+            if client is not None:
+                await client.close()
+
+    # ------------------------------------------------------------------------------------------------
+    def _uri(self) -> str:
+        if uri := self._find_uri():
+            return uri
+        raise IndexUnavailableError("No Milvus server is running: start the site with `make run`, or set MILVUS_URI.")
+
+    async def _connect(self) -> Any:
+        if self._client is None:
+            async with self._connecting:
+                if self._client is None:
+                    self._client = await self._new_client()
+        return self._client
+
+    async def _new_client(self) -> Any:
+        uri = self._uri()
+        client_class = await asyncio.to_thread(import_client)
+        return client_class(
+            uri=uri,
+            token=self._settings.token,
+            timeout=self._settings.connect_timeout_s,
+            dedicated=True,
+            grpc_options=GRPC_OPTIONS,
+        )
+
+    async def _reconnect(self, lost: Any) -> Any:
+        """A new client in place of `lost`, which others may be waiting on still: it is closed later."""
+        if self._client is lost:
+            self._client = None
+            self._retired.append(lost)
+            while len(self._retired) > MAX_RETIRED:
+                await self._retired.pop(0).close()
+        return await self._connect()
+
+    async def _load(self, client: Any, collection: str) -> None:
+        if not collection:
+            raise _away()
+        try:
+            await _translated(lambda c: c.load_collection(collection, timeout=self._settings.timeout_s), client)
+        except (_ReleasedCollectionError, _ConnectionLostError) as error:
+            raise _away() from error
+
+
+def _away() -> IndexUnavailableError:
+    return IndexUnavailableError()
+
+
+def import_client() -> Any:
+    """The client's class; takes a second the first time."""
+    from pymilvus import AsyncMilvusClient
+
+    # pymilvus sets up its own logger at import, and logs a traceback for failures that we handle.
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+    return AsyncMilvusClient
+
+
+def _run_synchronously(change: Callable[[Any], None], uri: str, settings: MilvusSettings) -> None:
+    import grpc
+    from pymilvus import MilvusClient, MilvusException
+
+    try:
+        client = MilvusClient(uri=uri, token=settings.token, timeout=settings.connect_timeout_s, dedicated=True)
+        try:
+            change(client)
+        finally:
+            client.close()
+    except (MilvusException, grpc.RpcError, OSError) as error:
+        raise _classified(error) from error
+
+
+async def _translated(run: Callable[[Any], Awaitable[T]], client: Any) -> T:
+    """`run(client)` with pymilvus' and gRPC's errors as ours."""
+    import grpc
+    from pymilvus import MilvusException
+
+    try:
+        return await run(client)
+    except (MilvusException, grpc.RpcError, grpc.aio.UsageError, OSError) as error:
+        raise _classified(error) from error
+
+
+def _classified(error: Exception) -> Exception:
+    code = getattr(error, "code", None)
+    code = code() if callable(code) else code
+    if code in MISSING_CODES:
+        return MissingCollectionError(str(error))
+    if code == RELEASED_CODE:
+        return _ReleasedCollectionError(str(error))
+    if isinstance(error, TimeoutError):
+        return TimeoutError(str(error))
+    name = getattr(code, "name", str(code))
+    if code == CONNECT_FAILED_CODE or name in ("UNAVAILABLE", "CANCELLED") or isinstance(error, OSError):
+        return _ConnectionLostError(str(error))
+    if "UsageError" in type(error).__name__:  # the channel was closed under us
+        return _ConnectionLostError(str(error))
+    logger.warning("Milvus refused a call: %s", error)
+    if "no space left" in str(error).lower():
+        return IndexUnavailableError("The disk of the search index is full; it goes on by itself when there is room.")
+    return IndexUnavailableError()

@@ -1,0 +1,358 @@
+"""`MilvusIndex`: writing, searching and rebuilding.
+
+One Milvus collection per embedding space, reached through an alias (`ragsite_<model>_<dim>_<hash>` → `…_g1`), so that a
+rebuild fills the next generation beside it and swaps. Every write is made by one writer at a time and ends with a
+flush: Milvus Lite loses the acknowledged rows of concurrent writers when it is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ragsite.core.rag_settings import MilvusSettings
+from retrieval.ports import LegHit, Vectors
+from retrieval.search.filters import any_of, identifier, in_collections, rows_of
+from retrieval.search.index.connection import MilvusConnection, MissingCollectionError
+from retrieval.search.index.schema import MAX_RESULTS, create_collection, entity
+from retrieval.values import EmbeddingSpace, IndexRow, Level, SearchFilters
+
+
+class WriteRight(Protocol):
+    """What the holder of the writer lock has in hand."""
+
+    async def aensure(self) -> None:
+        """Right before each write. Raises what its lock turns into IndexUnavailableError, once the lock is lost."""
+        ...
+
+
+WriterLock = Callable[[str], AbstractAsyncContextManager[WriteRight]]
+DELETE_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A Milvus collection that is being filled beside the one in use; `MilvusIndex.swapping` puts it in its place."""
+
+    space: EmbeddingSpace
+    alias: str
+    name: str
+
+
+class _OnlyWriter:
+    async def aensure(self) -> None:
+        """Nobody can take this over."""
+
+
+@contextlib.asynccontextmanager
+async def only_writer(space_key: str) -> AsyncIterator[WriteRight]:
+    """The writer lock for a collection whose name nobody else knows."""
+    yield _OnlyWriter()
+
+
+class MilvusIndex:
+    """`retrieval.ports.ChunkIndex` on Milvus. Belongs to one event loop; opens its connection at the first call.
+
+    uri: where Milvus listens, or a function that finds out; asked again whenever the connection is lost.
+    writer_lock: keeps other writers of a space out, across processes; asked again right before every write.
+    k1, b: of BM25, fixed when a collection is made.
+    """
+
+    def __init__(
+        self,
+        settings: MilvusSettings,
+        *,
+        uri: str | Callable[[], str],
+        writer_lock: WriterLock,
+        k1: float = 0.9,
+        b: float = 0.4,
+    ) -> None:
+        self._settings = settings
+        self._connection = MilvusConnection(settings, find_uri=uri if callable(uri) else lambda: uri)
+        self._writer_lock = writer_lock
+        self._bm25 = {"bm25_k1": k1, "bm25_b": b}
+        self._known: set[str] = set()  # aliases that were there when last used
+
+    # -------------------------------------------------------------------------------------------- writing
+    async def upsert(self, space: EmbeddingSpace, rows: Sequence[IndexRow]) -> None:
+        """Write rows (idempotent by chunk_id) and flush. Raises IndexUnavailableError."""
+        if rows:
+            alias = self.alias(space)
+            async with self._writer_lock(alias) as right:
+                await self._ensure_collection(space, right)
+                try:
+                    await self._write(right, alias, rows)
+                except MissingCollectionError:  # Milvus lost its data since we last looked
+                    self._known.discard(alias)
+                    await self._ensure_collection(space, right)
+                    await self._write(right, alias, rows)
+
+    async def delete_chunks(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> None:
+        await self._delete(space, _batches_of(chunk_ids))
+
+    async def delete_document(self, space: EmbeddingSpace, document_id: str) -> None:
+        await self._delete(space, [f"document_id == {identifier(document_id)}"])
+
+    async def delete_collection(self, space: EmbeddingSpace, collection_id: str) -> None:
+        await self._delete(space, [f"collection_id == {identifier(collection_id)}"])
+
+    async def drop(self, space: EmbeddingSpace) -> None:
+        """Remove the space with all its generations; for throw-away collections. Raises IndexUnavailableError."""
+        alias = self.alias(space)
+        async with self._writer_lock(alias) as right:
+            self._known.discard(alias)
+            with contextlib.suppress(MissingCollectionError):
+                await self._change(right, "drop_alias", alias)
+            await self._drop_generations(right, alias, keep="")
+
+    async def _write(self, right: WriteRight, name: str, rows: Sequence[IndexRow]) -> None:
+        size = self._settings.write_batch_size
+        for at in range(0, len(rows), size):
+            await self._change(right, "upsert", name, [entity(row) for row in rows[at : at + size]], slow=True)
+        await self._change(right, "flush", name, slow=True)
+
+    async def _delete(self, space: EmbeddingSpace, expressions: Sequence[str]) -> None:
+        if not expressions:
+            return
+        alias = self.alias(space)
+        async with self._writer_lock(alias) as right:
+            with contextlib.suppress(MissingCollectionError):
+                for expression in expressions:
+                    await self._change(right, "delete", alias, filter=expression, slow=True)
+                await self._change(right, "flush", alias, slow=True)
+
+    # -------------------------------------------------------------------------------------------- reading
+    async def count(self, space: EmbeddingSpace) -> int:
+        rows = await self._query(self.alias(space), "", ["count(*)"])
+        return int(rows[0]["count(*)"]) if rows else 0
+
+    async def chunk_ids(self, space: EmbeddingSpace, *, document_id: str | None = None) -> set[str]:
+        """All ids of a space, or those of a document; any number of them, so that `id_pages` is for the former."""
+        clause = f"document_id == {identifier(document_id)}" if document_id else ""
+        return await self._ids(self.alias(space), clause)
+
+    def id_pages(self, space: EmbeddingSpace, *, after: str = "", up_to: str = "") -> AsyncIterator[set[str]]:
+        """The ids in `(after, up_to]` by their text, "": no bound; each once, at most MAX_RESULTS in a page."""
+        return self._id_pages(self.alias(space), "", after, up_to)
+
+    async def vectors(self, space: EmbeddingSpace, chunk_ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The stored vectors of those chunks that are there."""
+        if not chunk_ids:
+            return {}
+        rows = await self._query(self.alias(space), any_of("chunk_id", chunk_ids), ["chunk_id", "vector"])
+        return {row["chunk_id"]: np.asarray(row["vector"], dtype=np.float32) for row in rows}
+
+    async def search_dense(
+        self,
+        space: EmbeddingSpace,
+        vectors: Vectors,
+        *,
+        collection_ids: Sequence[str],
+        filters: SearchFilters,
+        limit: int,
+        level: Level = "chunks",
+        document_ids: Sequence[str] = (),
+    ) -> list[list[LegHit]]:
+        """One list per vector, best first; score is the cosine. All vectors in one call."""
+        ef = max(self._settings.hnsw_ef, limit)
+        params = {"metric_type": "COSINE", "params": {"ef": ef}}
+        rows = _row_filter(collection_ids, filters, level, document_ids)
+        return await self._search(space, list(vectors), "vector", params, rows, limit)
+
+    async def search_bm25(
+        self,
+        space: EmbeddingSpace,
+        texts: Sequence[str],
+        *,
+        collection_ids: Sequence[str],
+        filters: SearchFilters,
+        limit: int,
+        level: Level = "chunks",
+        document_ids: Sequence[str] = (),
+    ) -> list[list[LegHit]]:
+        """One list per analysed query, best first; score is BM25, positive. A text without terms finds nothing."""
+        asked = [text for text in texts if text.strip()]
+        rows = _row_filter(collection_ids, filters, level, document_ids)
+        found = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, rows, limit)
+        # Milvus Lite gives BM25 as a negative distance, a server as a positive score.
+        hits = iter([[LegHit(hit.chunk_id, hit.document_id, abs(hit.score)) for hit in leg] for leg in found])
+        return [next(hits) if text.strip() else [] for text in texts]
+
+    async def _search(
+        self,
+        space: EmbeddingSpace,
+        data: Sequence[Any],
+        field: str,
+        params: Mapping[str, Any],
+        rows: str,
+        limit: int,
+    ) -> list[list[LegHit]]:
+        if not data or not rows:
+            return [[] for _ in data]
+        options: dict[str, Any] = {
+            "anns_field": field,
+            "filter": rows,
+            "limit": min(limit, MAX_RESULTS),
+            "search_params": dict(params),
+            "output_fields": ["document_id"],
+        }
+        try:
+            legs = await self._do("search", self.alias(space), data=list(data), **options)
+        except MissingCollectionError:
+            return [[] for _ in data]
+        return [[_hit(hit) for hit in leg] for leg in legs]
+
+    async def _query(self, name: str, expression: str, fields: Sequence[str], **options: Any) -> list[dict[str, Any]]:
+        options |= {"output_fields": list(fields), "consistency_level": "Strong"}
+        try:
+            return list(await self._do("query", name, filter=expression, slow=True, **options))
+        except MissingCollectionError:
+            return []
+
+    async def _ids(self, name: str, clause: str = "") -> set[str]:
+        ids: set[str] = set()
+        async for page in self._id_pages(name, clause, "", ""):
+            ids |= page
+        return ids
+
+    async def _id_pages(self, name: str, clause: str, after: str, up_to: str) -> AsyncIterator[set[str]]:
+        """A range that holds more than one answer may is halved at the middle of what came."""
+        lower = f"chunk_id > {identifier(after)}" if after else 'chunk_id > ""'
+        upper = f"chunk_id <= {identifier(up_to)}" if up_to else ""
+        expression = " and ".join(part for part in (clause, lower, upper) if part)
+        rows = await self._query(name, expression, ["chunk_id"], limit=MAX_RESULTS)
+        ids = {str(row["chunk_id"]) for row in rows}
+        if len(rows) < MAX_RESULTS:
+            yield ids
+            return
+        middle = sorted(ids)[(len(ids) - 1) // 2]
+        for first, last in ((after, middle), (middle, up_to)):
+            async for page in self._id_pages(name, clause, first, last):
+                yield page
+
+    # -------------------------------------------------------------------------------------------- generations
+    async def build_generation(self, space: EmbeddingSpace) -> Generation:
+        """A new, empty Milvus collection beside the one in use, which goes on serving searches."""
+        alias = self.alias(space)
+        current = await self._physical_name(alias)
+        number = int(current.rpartition("_g")[2]) + 1 if current else 1
+        generation = Generation(space, alias, f"{alias}_g{number}")
+        await self._create(generation, keep_existing=False)
+        return generation
+
+    async def write_generation(self, generation: Generation, rows: Sequence[IndexRow]) -> None:
+        if rows:
+            async with self._writer_lock(generation.name) as right:
+                await self._write(right, generation.name, rows)
+
+    async def generation_ids(self, generation: Generation) -> set[str]:
+        return await self._ids(generation.name)
+
+    async def trim_generation(self, generation: Generation, chunk_ids: Sequence[str]) -> None:
+        """Delete rows whose chunks have gone while the generation was being filled."""
+        for expression in _batches_of(chunk_ids):
+            await self._do("delete", generation.name, filter=expression, slow=True)
+
+    @contextlib.asynccontextmanager
+    async def swapping(self, generation: Generation) -> AsyncIterator[None]:
+        """Hold the space's writers off for the last catching-up, then let searches see the new generation."""
+        async with self._writer_lock(generation.alias) as right:
+            yield
+            await self._swap(generation, right)
+
+    async def _swap(self, generation: Generation, right: WriteRight) -> None:
+        current = await self._physical_name(generation.alias)
+        await self._do("load_collection", generation.name, slow=True)
+        if current != generation.name:
+            await self._change(right, "alter_alias" if current else "create_alias", generation.name, generation.alias)
+        self._known.add(generation.alias)
+        await self._drop_generations(right, generation.alias, keep=generation.name)
+
+    async def _drop_generations(self, right: WriteRight, alias: str, *, keep: str) -> None:
+        """The one before, and what a killed rebuild has left."""
+        collections = await self._connection.call(
+            lambda client: client.list_collections(timeout=self._settings.timeout_s)
+        )
+        for name in collections:
+            if name.startswith(f"{alias}_g") and name != keep:
+                await self._change(right, "drop_collection", name)
+
+    async def _physical_name(self, alias: str) -> str:
+        try:
+            return str((await self._do("describe_alias", alias))["collection_name"])
+        except MissingCollectionError:
+            return ""
+
+    # -------------------------------------------------------------------------------------------- names, connection
+    def alias(self, space: EmbeddingSpace) -> str:
+        """Also the key of the writer lock. Models whose names differ in punctuation alone do not meet."""
+        slug = re.sub(r"[^a-z0-9]+", "_", space.model.lower()).strip("_")[:60]
+        digest = hashlib.sha256(space.model.encode()).hexdigest()[:6]
+        return f"{self._settings.prefix}_{slug}_{space.dim}_{digest}"
+
+    async def _ensure_collection(self, space: EmbeddingSpace, right: WriteRight) -> None:
+        alias = self.alias(space)
+        if alias in self._known:
+            return
+        if not await self._physical_name(alias):
+            generation = Generation(space, alias, f"{alias}_g1")
+            await self._create(generation, keep_existing=True)
+            await self._swap(generation, right)
+        self._known.add(alias)
+
+    async def _create(self, generation: Generation, *, keep_existing: bool) -> None:
+        await self._connection.define(
+            lambda client: create_collection(
+                client,
+                generation.name,
+                dim=generation.space.dim,
+                settings=self._settings,
+                bm25=self._bm25,
+                keep_existing=keep_existing,
+            )
+        )
+
+    async def _change(self, right: WriteRight, method: str, name: str, *args: Any, **kwargs: Any) -> None:
+        """`_do`, as long as this process is the one that may write."""
+        await right.aensure()
+        await self._do(method, name, *args, **kwargs)
+
+    async def _do(self, method: str, name: str, *args: Any, slow: bool = False, **kwargs: Any) -> Any:
+        """Call a method of the client on a collection. Raises IndexUnavailableError, MissingCollectionError."""
+        timeout = self._settings.write_timeout_s if slow else self._settings.timeout_s
+        return await self._connection.call(
+            lambda client: getattr(client, method)(name, *args, timeout=timeout, **kwargs),
+            collection=name,
+            timeout_s=timeout,
+        )
+
+    async def ping(self) -> None:
+        """Raises IndexUnavailableError."""
+        timeout = self._settings.connect_timeout_s
+        await self._connection.call(lambda client: client.get_server_version(timeout=timeout), timeout_s=timeout)
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+
+def _row_filter(
+    collection_ids: Sequence[str], filters: SearchFilters, level: Level, document_ids: Sequence[str]
+) -> str:
+    """Empty where nothing may be seen."""
+    return f"{in_collections(collection_ids, filters)} and {rows_of(level, document_ids)}" if collection_ids else ""
+
+
+def _batches_of(chunk_ids: Sequence[str]) -> list[str]:
+    return [any_of("chunk_id", chunk_ids[at : at + DELETE_BATCH]) for at in range(0, len(chunk_ids), DELETE_BATCH)]
+
+
+def _hit(hit: Mapping[str, Any]) -> LegHit:
+    return LegHit(str(hit["chunk_id"]), str(hit["entity"]["document_id"]), float(hit["distance"]))

@@ -1,0 +1,127 @@
+"""Puts together what the legs of one embedding space gave: variants that ask alike by score, their groups by rank."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ragsite.core.rag_settings import SearchSettings
+from retrieval.ports import ChunkStore, LegHit
+from retrieval.search.fusion import best_first, dense_trust, mean_leg, rrf_scores, seed_sum, zscore_sum
+from retrieval.search.queries import Variant, VariantGroup, term_shares
+from retrieval.values import SearchScope
+
+MATCH_LEVELS = (1.0, 0.75, 0.5)  # share of a long query's terms that a candidate must hold; at last, any term
+SHARED_WINDOW = 2  # several variants' dense windows hold together so many times a single one's
+
+
+def dense_limit(window: int, variants: int) -> int:
+    """The dense window of each of several variants: Milvus Lite's cost grows with every hit that it gives back."""
+    return max(1, min(window, SHARED_WINDOW * window // max(1, variants)))
+
+
+@dataclass(slots=True)
+class SpaceResult:
+    """What one embedding space gave: fused ids, best first, and what every leg said of them.
+
+    dense, bm25: the best over the variants or groups. bm25 is on the scale of a single query's.
+    """
+
+    ranking: list[str] = field(default_factory=list)
+    fused: Mapping[str, float] = field(default_factory=dict)
+    dense: dict[str, float] = field(default_factory=dict)
+    bm25: dict[str, float] = field(default_factory=dict)
+    ranks: dict[str, dict[str, int]] = field(default_factory=dict)
+    degraded: str = ""
+    notes: dict[str, object] = field(default_factory=dict)
+    document_of: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceFusion:
+    settings: SearchSettings
+    store: ChunkStore
+
+    async def fuse(
+        self, result: SpaceResult, groups: Sequence[VariantGroup], dense_legs: Sequence[Sequence[LegHit]],
+        bm25_legs: Sequence[Sequence[LegHit]], *, limit: int, scope: SearchScope,
+    ) -> None:  # fmt: skip
+        """dense_legs: one per variant; bm25_legs: one per group. Fills `result`."""
+        rankings: list[dict[str, float]] = []
+        vectors = iter(dense_legs)
+        for group, bm25_hits in zip(groups, bm25_legs, strict=True):
+            bm25 = {hit.chunk_id: hit.score / max(1, group.text_weight) for hit in bm25_hits}
+            _remember(result, f"{group.label}:bm25", bm25, result.bm25)
+            _place(result, bm25_hits)
+            dense = []
+            for variant in group.variants:
+                hits = next(vectors)
+                dense.append({hit.chunk_id: hit.score for hit in hits})
+                _remember(result, f"{variant.label}:dense", dense[-1], result.dense)
+                _place(result, hits)
+            rankings += await self._group(result, group, dense, bm25, full=len(bm25) >= limit, scope=scope)
+        found = [scores for scores in rankings if scores]
+        if len(found) == 1:  # one list keeps the formula's scores
+            result.fused = found[0]
+        else:
+            result.fused = rrf_scores([best_first(scores) for scores in found], k=self.settings.rrf_k)
+        result.ranking = best_first(result.fused)
+
+    async def _group(
+        self, result: SpaceResult, group: VariantGroup, dense: Sequence[Mapping[str, float]],
+        bm25: Mapping[str, float], *, full: bool, scope: SearchScope,
+    ) -> list[dict[str, float]]:  # fmt: skip
+        """One list for the group, or, where variants are joined by rank, one for each variant."""
+        if self.settings.formula == "seed":
+            pairs = zip(group.variants, dense, strict=True)
+            return [await self._seed(result, variant, leg, bm25, scope) for variant, leg in pairs]
+        if self.settings.variant_fusion == "rrf":
+            return [self._zscore(leg, bm25, full=full) for leg in dense]
+        return [self._zscore(mean_leg(dense, group.weights), bm25, full=full)]
+
+    def _zscore(self, dense: Mapping[str, float], bm25: Mapping[str, float], *, full: bool) -> dict[str, float]:
+        """full: BM25's list had no room left, so what is not in it may score up to its last entry."""
+        trust = dense_trust(dense, bm25, least=self.settings.least_dense_trust)
+        return zscore_sum(
+            dense,
+            bm25,
+            dense_weight=self.settings.zscore_dense_weight * trust,
+            bm25_weight=self.settings.zscore_bm25_weight,
+            bm25_floor=min(bm25.values()) if full else 0.0,
+        )
+
+    async def _seed(
+        self, result: SpaceResult, variant: Variant, dense: Mapping[str, float], bm25: Mapping[str, float],
+        scope: SearchScope,
+    ) -> dict[str, float]:  # fmt: skip
+        """kNN window → match filter on terms → BM25 inside the window. Without vectors BM25's list is the window."""
+        window = list(dense) or list(bm25)
+        if dense and variant.terms and not variant.query.vector_only:
+            window, result.notes["match"] = await self._matching(variant, window, scope)
+        weights = (self.settings.dense_weight, self.settings.bm25_weight)
+        scores = seed_sum(dense, bm25, dense_weight=weights[0], bm25_weight=weights[1])
+        return {chunk_id: scores[chunk_id] for chunk_id in window}
+
+    async def _matching(self, variant: Variant, window: list[str], scope: SearchScope) -> tuple[list[str], float]:
+        """The candidates that hold enough of the query's terms, and the share that was enough: 0 where none does."""
+        chunks = await self.store.fetch(window, scope=scope)
+        shares = await asyncio.to_thread(term_shares, variant.terms, list(chunks.values()))
+        any_term = 1.0 / len(variant.terms)
+        short = len(variant.terms) <= self.settings.short_query_terms
+        for level in (any_term,) if short else (*MATCH_LEVELS, any_term):
+            kept = [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]
+            if kept:
+                return kept, round(level, 3)
+        return window, 0.0
+
+
+def _remember(result: SpaceResult, leg: str, scores: Mapping[str, float], best: dict[str, float]) -> None:
+    """Keep a leg's ranks, and of its scores the best."""
+    for rank, (chunk_id, score) in enumerate(scores.items(), start=1):
+        result.ranks.setdefault(chunk_id, {})[leg] = rank
+        best[chunk_id] = max(score, best.get(chunk_id, score))
+
+
+def _place(result: SpaceResult, hits: Sequence[LegHit]) -> None:
+    result.document_of.update((hit.chunk_id, hit.document_id) for hit in hits)

@@ -1,0 +1,154 @@
+"""Clarify: ask back when the question leaves open what the documents distinguish by.
+
+The model's own question and options are used when it gave them; else the options are the values (year, department,
+kind of document, title) in which the documents differ that the question can be read as being about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from retrieval.answerability.passage import PassageView, view_passage
+from retrieval.answerability.question import view_question
+from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.query.route import fold, is_named, years_in
+from retrieval.steps.toolbox import Run
+from retrieval.text.answer_language import Language
+from retrieval.values import Clarification, ScoredChunk, SearchFilters, StoredChunk
+
+COMPETING = 0.85  # of the best score a model gave: candidates at or above it compete
+VAGUE_TERMS = 2  # a question of so few words with a meaning of their own does not say which document it is about
+MIN_OPTIONS, MAX_OPTIONS = 2, 5
+_NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
+
+_READ: dict[str, Callable[[StoredChunk], str]] = {
+    "policy_year": lambda chunk: str(chunk.policy_year or ""),
+    "department": lambda chunk: chunk.department,
+    "doc_type": lambda chunk: chunk.doc_type,
+    "title": lambda chunk: chunk.title,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clarify:
+    async def clarify(
+        self, assessment: Assessment, readings: Sequence[ScoredChunk], *, run: Run, language: Language
+    ) -> Clarification:
+        """What to ask back. `readings`: of `open_readings`; without them, or without two values to choose among, the
+        options are the nearest documents' titles."""
+        async with run.trace.step("clarify") as step:
+            asked = assessment.clarification
+            if asked is None or len(asked.options) < MIN_OPTIONS:
+                built = from_documents(readings or assessment.candidates, language)
+                asked = Clarification(question=asked.question if asked else built.question, options=built.options)
+                step.detail["built_from"] = "what the documents that the question may be about differ in"
+            step.summary = asked.question
+            step.detail["options"] = list(asked.options)
+            return asked
+
+
+# ------------------------------------------------------------------------------------------------ readings
+def open_readings(assessment: Assessment, question: str, filters: SearchFilters) -> tuple[ScoredChunk, ...]:
+    """One candidate for each document that the question may be about, best first; none where it says which.
+
+    Open are, without any model:
+    - one document in the versions of several years, when no year is named and the older ones say as much about it;
+    - a question of one or two words with a meaning of their own, when documents of different titles hold the same of
+      them in neighbouring sentences. Where some are about these words by title or heading, they alone count.
+    """
+    wanted = [term for term in view_question(question).terms if term not in view_question(question).weak]
+    firsts = _best_of_each_document(assessment, frozenset(wanted))
+    if len(firsts) < MIN_OPTIONS or not wanted:
+        return ()
+    versions = _versions(firsts)
+    if len(versions) >= MIN_OPTIONS:
+        return () if filters.policy_year is not None or years_in(question) else versions
+    if len(wanted) > VAGUE_TERMS:
+        return ()
+    readings = _about(firsts)
+    text = fold(question)
+    said = any(is_named(_READ[field](one.chunk), text) for one in readings for field in ("department", "title"))
+    apart = len({fold(one.chunk.title) for one in readings}) == len(readings)
+    return readings if apart and not said and MIN_OPTIONS <= len(readings) <= MAX_OPTIONS else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """A document's best candidate for the question. `said`: wanted terms in two neighbouring sentences and the head;
+    `headed`: those in title and heading alone."""
+
+    candidate: ScoredChunk
+    said: frozenset[str]
+    headed: frozenset[str]
+
+
+def _best_of_each_document(assessment: Assessment, wanted: frozenset[str]) -> list[_First]:
+    """Documents that hold any of the wanted terms, in the order of their best candidates. Where a model scored them,
+    only those that compete with the best."""
+    least = assessment.best * COMPETING if assessment.scored_by_model else 0.0
+    best: dict[str, _First] = {}
+    for candidate in assessment.candidates:
+        if candidate.chunk.kind != "document" or (candidate.scores.rerank or 0.0) < least:
+            continue
+        chunk = candidate.chunk
+        view = view_passage(f"{chunk.title}\n{chunk.heading}".strip(), chunk.text)
+        found = _First(candidate, _said(view, wanted), wanted & view.head)
+        known = best.get(chunk.document_id)
+        if found.said and (known is None or len(found.said) > len(known.said)):
+            best[chunk.document_id] = found
+    return list(best.values())
+
+
+def _said(view: PassageView, wanted: frozenset[str]) -> frozenset[str]:
+    """The most of the wanted terms that two neighbouring sentences hold together with the title and heading."""
+    sentences = [sentence.terms for sentence in view.sentences]
+    pairs = [left | right for left, right in pairwise(sentences)] or sentences
+    return max((wanted & (pair | view.head) for pair in pairs), key=len, default=wanted & view.head)
+
+
+def _versions(firsts: Sequence[_First]) -> tuple[ScoredChunk, ...]:
+    """The first document and its other versions that say as much about the question; alone, it has none."""
+    best = firsts[0]
+    same = [
+        one
+        for one in firsts
+        if _topic(one.candidate.chunk) == _topic(best.candidate.chunk) and len(one.said) >= len(best.said)
+    ]
+    years = [one.candidate.chunk.policy_year for one in same]
+    if None in years or len(set(years)) != len(years):
+        return (best.candidate,)
+    return tuple(one.candidate for one in same)[:MAX_OPTIONS]
+
+
+def _about(firsts: Sequence[_First]) -> tuple[ScoredChunk, ...]:
+    """The documents that hold the most of the wanted terms, and the same ones; of these, those whose titles or headings
+    do, if several do."""
+    said = max((one.said for one in firsts), key=len)  # of several, the best document's
+    equal = [one for one in firsts if one.said == said]
+    headed = [one for one in equal if one.headed]
+    return tuple(one.candidate for one in (headed if len(headed) >= MIN_OPTIONS else equal))
+
+
+def _topic(chunk: StoredChunk) -> str:
+    """A title without its year."""
+    return _NOT_THE_TOPIC.sub(" ", fold(chunk.title)).strip()
+
+
+# ------------------------------------------------------------------------------------------------ options
+def from_documents(candidates: Sequence[ScoredChunk], language: Language) -> Clarification:
+    """A question over the field that tells the candidates' documents apart: the year of versions of one document, else
+    the department or the kind when each document has its own, else the title."""
+    documents = {candidate.chunk.document_id: candidate for candidate in reversed(candidates)}
+    first_of_each = list(documents.values())[::-1]
+    one_topic = len({_topic(candidate.chunk) for candidate in first_of_each}) == 1
+    for field in ("policy_year",) if one_topic else ("department", "doc_type"):
+        values = [_READ[field](candidate.chunk) for candidate in first_of_each]
+        if all(values) and len(set(values)) == len(values) and MIN_OPTIONS <= len(values) <= MAX_OPTIONS:
+            options = sorted(values, reverse=True) if field == "policy_year" else values
+            return Clarification(question=phrase(f"clarify_{field}", language), options=tuple(options))
+    titles = dict.fromkeys(candidate.chunk.title for candidate in first_of_each if candidate.chunk.title)
+    return Clarification(question=phrase("clarify_title", language), options=tuple(titles)[:MAX_OPTIONS])

@@ -1,0 +1,119 @@
+"""The answer that no model wrote: the best sentences of the best passages, each with its marker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from retrieval.answerability.passage import view_sentence
+from retrieval.answerability.question import view_question
+from retrieval.answerability.signals import fits
+from retrieval.answerability.term_coverage import term_weights
+from retrieval.steps.answer.phrases import phrase
+from retrieval.text.analysis import analyze
+from retrieval.text.answer_language import Language, in_script_of
+from retrieval.text.number_ranges import spanned
+from retrieval.text.quoting import neutralise
+from retrieval.text.statements import headed_statements_of
+from retrieval.values import Source
+
+SENTENCE_CHARS = 400
+KEEP_SHARE = 0.1  # of the best statement's worth; what falls below is left out
+TITLE_SHARE = 0.25  # what a term counts that the title holds already
+HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
+REPEATED = 0.4  # what a term counts that a chosen statement holds
+UNFIT = 0.6  # of a statement that can not hold the kind of thing that is asked for: a date, a number, a person
+PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """`terms` of its own, with the question's numbers that lie in its ranges; of the `heading` right above it; and of
+    its document's title (`head`). `trust`: 0..1."""
+
+    marker: int
+    rank: int
+    position: int
+    text: str
+    terms: frozenset[str]
+    heading: frozenset[str]
+    head: frozenset[str]
+    trust: float
+
+
+def extractive_answer(question: str, sources: Sequence[Source], *, language: Language, sentences: int) -> Iterator[str]:
+    """Pieces of an answer: a line that says no model wrote it, then quoted sentences as a list."""
+    yield phrase("extractive_lead", language) + "\n\n"
+    for number, found in enumerate(best_statements(question, sources, most=sentences)):
+        text = in_script_of(found.text, language)
+        yield ("\n" if number else "") + f"- {text} [{found.marker}]"
+
+
+def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[_Statement]:
+    """The statements that add most of the question's terms to their title's and to each other's, in the order of their
+    passages. One at least.
+
+    What only repeats the title of its document answers nothing, so terms of the title count little; those of the
+    heading right above count nearly as if the statement said them. Chosen one after the other, as in Carbonell and
+    Goldstein, "MMR", SIGIR 1998: what is covered already counts less. A heading covers nothing, it announces: the
+    statement that says the word itself is still to come, and counts in full.
+    """
+    left = _statements(question, sources)
+    weights = term_weights(question, [one.terms for one in left])
+    announced = dict(weights)
+    kept: list[_Statement] = []
+    least = 0.0
+    while left and len(kept) < most:
+        best = max(left, key=lambda one: _worth(one, weights, announced))
+        worth = _worth(best, weights, announced)
+        if kept and worth < least:
+            break
+        least = least or worth * KEEP_SHARE
+        kept.append(best)
+        left = [one for one in left if one.text != best.text]
+        for term in best.terms & weights.keys():
+            weights[term] *= REPEATED
+        for term in (best.terms | best.heading) & announced.keys():
+            announced[term] *= REPEATED
+    return sorted(kept, key=lambda one: (one.rank, one.position))
+
+
+def _worth(one: _Statement, weights: dict[str, float], announced: dict[str, float]) -> float:
+    """`weights`: of terms that a statement says, `announced`: of those that its heading does."""
+    headed = _weight(one.heading - one.terms - one.head, announced)
+    gain = _weight(one.terms - one.head, weights) + HEADING_SHARE * headed
+    return (gain + TITLE_SHARE * _weight(one.terms, weights)) * one.trust
+
+
+def _weight(terms: Set[str], weights: dict[str, float]) -> float:
+    return sum(weight for term, weight in weights.items() if term in terms)
+
+
+def _statements(question: str, sources: Sequence[Source]) -> list[_Statement]:
+    view = view_question(question)
+    return [
+        _Statement(
+            marker=source.marker,
+            rank=rank,
+            position=position,
+            text=text,
+            terms=frozenset(analyze(text)) | spanned(text, view.numbers),
+            heading=frozenset(analyze(heading)),
+            head=frozenset(analyze(f"{source.chunk.title} {source.chunk.heading}")),
+            trust=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(text)[0]) else UNFIT),
+        )
+        for rank, source in enumerate(sorted(sources, key=_by_score))
+        for position, (heading, text) in enumerate(_texts(source))
+    ]
+
+
+def _by_score(source: Source) -> float:
+    return -(source.scores.final or 0.0)
+
+
+def _texts(source: Source) -> Iterator[tuple[str, str]]:
+    """Statements without markup behind their headings; a passage that is headings alone is quoted as it is."""
+    for heading, statement in headed_statements_of(source.chunk.text) or [("", source.chunk.text)]:
+        text = " ".join(neutralise(statement).split())
+        if text:
+            yield heading, text if len(text) <= SENTENCE_CHARS else text[:SENTENCE_CHARS].rstrip() + "…"

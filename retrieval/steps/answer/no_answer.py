@@ -1,0 +1,71 @@
+"""No answer: says so, says why, and names the nearest documents.
+
+What the asking user may not see counts as not found: permission is a part of every search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.judge.judge import Assessment
+from retrieval.text.answer_language import Language
+from retrieval.values import ScoredChunk
+
+Why = Literal["no_documents", "nothing_found", "found_but_weak", "contradictory"]
+WHY: dict[Why, str] = {
+    "no_documents": "there are no documents to search in",
+    "nothing_found": "nothing was found",
+    "found_but_weak": "what was found does not answer the question",
+    "contradictory": "what was found contradicts itself",
+}
+NEAREST = 3
+REFUSAL_CHARS = 400  # a longer text says something beside "I don't know"
+_REFUSAL = re.compile(
+    r"\b(?:do(?:es)?|did|is|are|can) ?(?:not|n['’]t)"
+    r" (?:say|state|mention|contain|provide|specify|answer|include|find|hold|know)"
+    r"|\bcannot (?:answer|find|be (?:answered|found))|\bno (?:information|answer|mention)\b"
+    r"|\bnot (?:mentioned|stated|specified)\b"
+    r"|不知道|没有(?:提到|提及|说明|找到|相关|提供|包含|答案)|沒有(?:提到|提及|說明|找到|相關|提供|包含|答案)"
+    r"|未(?:提到|提及|说明|說明|找到|提供|包含)|无法(?:回答|确定|找到)|無法(?:回答|確定|找到)",
+    re.IGNORECASE,
+)
+
+
+def why_no_answer(assessment: Assessment | None) -> Why:
+    """`assessment` None: there was nothing to search in."""
+    if assessment is None:
+        return "no_documents"
+    if not assessment.candidates:
+        return "nothing_found"
+    return "contradictory" if assessment.contradictory else "found_but_weak"
+
+
+def no_answer_text(assessment: Assessment | None, language: Language) -> str:
+    nearest = nearest_text(assessment.candidates if assessment else (), language)
+    return "\n\n".join(part for part in (phrase(why_no_answer(assessment), language), nearest) if part)
+
+
+def nearest_text(candidates: Sequence[ScoredChunk], language: Language) -> str:
+    """One sentence that offers the nearest documents; empty when there are none."""
+    titles = [document["title"] for document in nearest_documents(candidates)]
+    if not titles:
+        return ""
+    separator, stop = ("、", "。") if language.startswith("zh") else ("; ", ".")
+    return phrase("nearest", language) + separator.join(titles) + stop
+
+
+def nearest_documents(candidates: Sequence[ScoredChunk]) -> list[dict[str, Any]]:
+    """The best few that have a title, each title once: `{"document_id", "title"}`."""
+    by_title: dict[str, str] = {}
+    for candidate in candidates:
+        if candidate.chunk.title:
+            by_title.setdefault(candidate.chunk.title, candidate.chunk.document_id)
+    return [{"document_id": document_id, "title": title} for title, document_id in by_title.items()][:NEAREST]
+
+
+def reads_as_refusal(text: str) -> bool:
+    """Whether an answer without citations says that the documents don't hold the answer."""
+    return len(text) <= REFUSAL_CHARS and bool(_REFUSAL.search(text))

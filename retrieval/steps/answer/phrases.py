@@ -1,0 +1,78 @@
+"""Sentences that the site itself says, in the question's language, where no model writes them."""
+
+from __future__ import annotations
+
+from retrieval.text.answer_language import Language
+
+_PHRASES: dict[str, dict[str, str]] = {
+    "small_talk": {
+        "en": "Hello! Ask me anything about your documents.",
+        "zh-hans": "您好！有关文档的问题，尽管问我。",
+        "zh-hant": "您好！有關文件的問題，儘管問我。",
+    },
+    "thanks": {
+        "en": "You're welcome! Ask me anything else about your documents.",
+        "zh-hans": "不客气！还有其他有关文档的问题，尽管问我。",
+        "zh-hant": "不客氣！還有其他有關文件的問題，儘管問我。",
+    },
+    "extractive_lead": {
+        "en": "No language model wrote this answer; these are the best matching sentences of the documents:",
+        "zh-hans": "本回答未经语言模型撰写，以下是文档中最相关的原文：",
+        "zh-hant": "本回答未經語言模型撰寫，以下是文件中最相關的原文：",
+    },
+    "no_documents": {
+        "en": "There are no documents here to search yet. Upload some, or choose a collection that holds documents.",
+        "zh-hans": "这里还没有可以检索的文档。请先上传文档，或选择包含文档的集合。",
+        "zh-hant": "這裡還沒有可以檢索的文件。請先上傳文件，或選擇包含文件的集合。",
+    },
+    "nothing_found": {
+        "en": "I don't know: nothing in the documents that you can see matches this question. "
+        "Try other words, or choose other collections or filters.",
+        "zh-hans": "我不知道：您可以查看的文档中没有与这个问题匹配的内容。请换一种说法，或选择其他集合或筛选条件。",
+        "zh-hant": "我不知道：您可以查看的文件中沒有與這個問題相符的內容。請換一種說法，或選擇其他集合或篩選條件。",
+    },
+    "found_but_weak": {
+        "en": "I don't know: the documents that you can see do not seem to answer this question.",
+        "zh-hans": "我不知道：您可以查看的文档似乎没有回答这个问题。",
+        "zh-hant": "我不知道：您可以查看的文件似乎沒有回答這個問題。",
+    },
+    "not_accepted": {
+        "en": "This is the nearest I found; it may not answer the question fully.",
+        "zh-hans": "以下是我找到的最接近的内容，可能没有完全回答这个问题。",
+        "zh-hant": "以下是我找到的最接近的內容，可能沒有完全回答這個問題。",
+    },
+    "contradictory": {
+        "en": "I can't say: the documents that you can see contradict each other on this.",
+        "zh-hans": "我无法回答：您可以查看的文档在这个问题上相互矛盾。",
+        "zh-hant": "我無法回答：您可以查看的文件在這個問題上相互矛盾。",
+    },
+    "nearest": {
+        "en": "The nearest documents are: ",
+        "zh-hans": "最接近的文档是：",
+        "zh-hant": "最接近的文件是：",
+    },
+    "clarify_policy_year": {
+        "en": "Which year do you mean?",
+        "zh-hans": "您指的是哪一年？",
+        "zh-hant": "您指的是哪一年？",
+    },
+    "clarify_department": {
+        "en": "Which department do you mean?",
+        "zh-hans": "您指的是哪个部门？",
+        "zh-hant": "您指的是哪個部門？",
+    },
+    "clarify_doc_type": {
+        "en": "Which kind of document do you mean?",
+        "zh-hans": "您指的是哪一类文件？",
+        "zh-hant": "您指的是哪一類文件？",
+    },
+    "clarify_title": {
+        "en": "Which of these is your question about?",
+        "zh-hans": "您的问题是关于以下哪一项？",
+        "zh-hant": "您的問題是關於以下哪一項？",
+    },
+}  # fmt: skip
+
+
+def phrase(name: str, language: Language) -> str:
+    return _PHRASES[name]["en" if language == "other" else language]

@@ -1,0 +1,186 @@
+"""Compress: the sentences of a passage that have nothing to do with the question are left out of the prompt.
+
+Split into strips, score, keep, recompose: the knowledge refinement of Yan et al., 2024, arXiv:2401.15884, §4.4, with a
+score that needs no model. Sources keep their whole text, and the decision path tells which places of it were read, so
+a citation still points to the passage as it stands in the document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ragsite.core.rag_settings import CompressSettings
+from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
+from retrieval.answerability.question import view_question
+from retrieval.answerability.signals import fits, term_weights
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.quoting import quote_source
+from retrieval.text.sentences import split_sentences
+from retrieval.text.strips import Strip, recompose, split_strips
+from retrieval.text.tokens import estimate_tokens
+from retrieval.values import ScoredChunk
+
+NEIGHBOUR = 0.5  # of the better neighbour's coverage that a strip is credited with
+KIND = 0.2  # for a strip that could hold the kind of thing asked for: a date, a number, a name, a reason
+ONE_FACT = ("date", "number", "person", "place")  # kinds of answer that stand in one sentence
+RELATED = 0.6  # of the best strip of all: a passage that has one as good may explain, step by step, what is asked for
+RANK_DISCOUNT = 0.9  # for each passage further down, where strips of different passages compete for room
+PASSAGE_MARGIN = 2  # tokens between two quoted passages
+
+
+@dataclass(frozen=True, slots=True)
+class Compress:
+    tools: Toolbox
+
+    async def compress(
+        self, question: str, chosen: Sequence[ScoredChunk], *, run: Run, tokens: int | None
+    ) -> list[ScoredChunk]:
+        """`chosen`, best first, with their text cut to what is kept of it; ids, places and scores stay.
+
+        tokens: what the prompt has room for; None: no model reads them.
+        """
+        async with run.trace.step("compress") as step:
+            numbers = self.tools.settings.compress
+            if not numbers.enabled or tokens is None or not chosen:
+                reason = "switched off" if not numbers.enabled else "no model reads the passages"
+                step.skip(reason if chosen else "nothing to compress")
+                return list(chosen)
+            room = min(tokens, numbers.token_target or tokens)
+            excerpts = await asyncio.to_thread(compress, question, chosen, numbers, tokens=room)
+            before = sum(estimate_tokens(one.chunk.text) for one in chosen)
+            after = sum(estimate_tokens(one.chunk.text) for one in (excerpt.candidate for excerpt in excerpts))
+            step.summary = f"{before} → {after} tokens of {len(chosen)} passages"
+            step.detail["kept"] = {
+                excerpt.candidate.chunk_id: [list(place) for place in excerpt.places]
+                for excerpt in excerpts
+                if excerpt.is_cut
+            }
+            step.detail["dropped"] = [
+                one.chunk_id for one in chosen if all(one.chunk_id != kept.candidate.chunk_id for kept in excerpts)
+            ]
+            return [excerpt.candidate for excerpt in excerpts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """`candidate`: its text is the excerpt. `places`: character ranges of the whole passage's text."""
+
+    candidate: ScoredChunk
+    places: tuple[tuple[int, int], ...]
+    is_cut: bool
+
+
+@dataclass(slots=True)
+class _Passage:
+    candidate: ScoredChunk
+    strips: list[Strip]
+    scores: list[float]
+    kept: set[int]
+
+    def excerpt(self) -> Excerpt:
+        chunk = self.candidate.chunk
+        if len(self.kept) == len(self.strips):
+            return Excerpt(candidate=self.candidate, places=((0, len(chunk.text)),), is_cut=False)
+        text, places = recompose(chunk.text, [self.strips[at] for at in sorted(self.kept)])
+        return Excerpt(candidate=replace(self.candidate, chunk=replace(chunk, text=text)), places=places, is_cut=True)
+
+
+def compress(
+    question: str, chosen: Sequence[ScoredChunk], numbers: CompressSettings, *, tokens: int | None = None
+) -> list[Excerpt]:
+    """Pure and deterministic. Strips far below the best one of all are left out; where what remains is longer than
+    `tokens`, the best strips of all passages fill that room, and a passage of which nothing is left is dropped.
+
+    A question that asks for more than one fact (how, why, what is said about) leaves the passages near it whole: the
+    steps of an explanation seldom repeat its words.
+    """
+    passages = _read(question, chosen)
+    best = max((score for passage in passages for score in passage.scores), default=0.0)
+    asks_for_one_fact = view_question(question).kind in ONE_FACT
+    for passage in passages:
+        if asks_for_one_fact or max(passage.scores, default=0.0) < RELATED * best:
+            passage.kept = _worth_keeping(passage, best, numbers)
+    excerpts = [passage.excerpt() for passage in passages]
+    if tokens is None or _length(excerpts) <= tokens:
+        return excerpts
+    _fill(passages, tokens)
+    return [passage.excerpt() for passage in passages if passage.kept] or [passages[0].excerpt()]
+
+
+def _read(question: str, chosen: Sequence[ScoredChunk]) -> list[_Passage]:
+    """A strip's score: the share of the question's terms that it holds, rare ones weighing more, a part of what its
+    better neighbour holds, and a little when it could be the kind of answer that is asked for."""
+    asked = view_question(question)
+    views = [view_passage(f"{one.chunk.title}\n{one.chunk.heading}".strip(), one.chunk.text) for one in chosen]
+    weights = term_weights(asked, views)
+    total = sum(weights.values()) or 1.0
+    passages = []
+    for candidate, passage in zip(chosen, views, strict=True):
+        strips = split_strips(candidate.chunk.text)
+        found = _view(candidate.chunk.text, strips, passage)
+        held = [sum(weight for term, weight in weights.items() if term in view.terms) / total for view in found]
+        beside = [max(held[at - 1 : at] + held[at + 1 : at + 2], default=0.0) for at in range(len(held))]
+        scores = [
+            own + NEIGHBOUR * near + KIND * fits(asked, view)
+            for own, near, view in zip(held, beside, found, strict=True)
+        ]
+        passages.append(_Passage(candidate, strips, scores, set(range(len(strips)))))
+    return passages
+
+
+def _view(text: str, strips: Sequence[Strip], passage: PassageView) -> list[SentenceView]:
+    """A strip that is a sentence has been looked at by the grader already; that is most of the work."""
+    sentences = split_sentences(unicodedata.normalize("NFKC", text))
+    known = dict(zip(sentences, passage.sentences, strict=False))
+    parts = [unicodedata.normalize("NFKC", text[strip.start : strip.end]) for strip in strips]
+    return [known.get(part) or view_sentence(part)[0] for part in parts]
+
+
+def _worth_keeping(passage: _Passage, best: float, numbers: CompressSettings) -> set[int]:
+    """Those not far below `best`, at least `min_strips`; in a related passage also the neighbours of its best one."""
+    scores = passage.scores
+    ranked = sorted(range(len(scores)), key=lambda at: -scores[at])
+    kept = {at for at in ranked if scores[at] >= numbers.threshold * best} | set(ranked[: numbers.min_strips])
+    if ranked and scores[ranked[0]] >= RELATED * best:
+        around = range(ranked[0] - numbers.neighbours, ranked[0] + numbers.neighbours + 1)
+        kept |= set(around) & set(ranked)
+    return kept
+
+
+def _length(excerpts: Sequence[Excerpt]) -> int:
+    quoted = (quote_source(number, one.candidate.chunk) for number, one in enumerate(excerpts, start=1))
+    return sum(estimate_tokens(text) + PASSAGE_MARGIN for text in quoted)
+
+
+def _fill(passages: Sequence[_Passage], tokens: int) -> None:
+    """The best strips that fit, of whichever passage; the best one of the first passage always stays."""
+    frames = [
+        estimate_tokens(quote_source(10, replace(one.candidate.chunk, text=""))) + PASSAGE_MARGIN for one in passages
+    ]
+    wanted = sorted(
+        ((passage.scores[at] * RANK_DISCOUNT**rank, rank, at) for rank, passage in enumerate(passages)
+         for at in passage.kept),
+        key=lambda entry: (-entry[0], entry[1], entry[2]),
+    )  # fmt: skip
+    for passage in passages:
+        passage.kept = set()
+    if passages and passages[0].scores:
+        best = max(range(len(passages[0].scores)), key=passages[0].scores.__getitem__)
+        wanted.insert(0, (math.inf, 0, best))
+    left, carried = tokens, set[tuple[int, int, int]]()
+    for _, rank, at in wanted:
+        passage = passages[rank]
+        strip, text = passage.strips[at], passage.candidate.chunk.text
+        if at in passage.kept:
+            continue
+        brought = {(rank, start, end) for start, end in strip.carried} - carried
+        pieces = [text[strip.start : strip.end], *(text[start:end] for _, start, end in brought)]
+        cost = sum(estimate_tokens(piece) + 1 for piece in pieces) + (0 if passage.kept else frames[rank])
+        if cost <= left or not any(one.kept for one in passages):
+            left -= cost
+            passage.kept.add(at)
+            carried |= brought

@@ -1,0 +1,176 @@
+"""Dedupe: what says the same is given once, and neighbouring chunks of one document become one passage.
+
+A passage that was made of several chunks keeps the id and the scores of the best one, which its citation names.
+Near-duplicates are told by the Jaccard similarity of their analysed terms (Broder, "On the resemblance and containment
+of documents", 1997; over a few dozen candidates the exact value is cheaper than MinHash). Texts that differ in a number
+or in a negation are never duplicates: that is what two versions of a regulation differ in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ragsite.core.rag_settings import DedupeSettings
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.analysis import analyze
+from retrieval.text.tokens import estimate_tokens
+from retrieval.values import ScoredChunk, StoredChunk
+
+MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|neither|nor|without|except|unless)\b|n['’]t\b|[不没沒无無未非勿禁]", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dedupe:
+    tools: Toolbox
+
+    async def dedupe(
+        self, candidates: Sequence[ScoredChunk], *, run: Run, known: Sequence[ScoredChunk] = ()
+    ) -> tuple[ScoredChunk, ...]:
+        """`candidates`, best first, merged and each said once. `known`: passages of an earlier round; what they hold
+        already is left out."""
+        async with run.trace.step("dedupe") as step:
+            numbers = self.tools.settings.dedupe
+            if not numbers.enabled:
+                step.skip("switched off")
+                ids = {passage.chunk_id for passage in known}
+                return tuple(candidate for candidate in candidates if candidate.chunk_id not in ids)
+            result = await asyncio.to_thread(dedupe, candidates, numbers, known=known)
+            step.detail["dropped"] = dict(result.dropped)
+            step.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
+            step.summary = (
+                f"{len(candidates)} candidates → {len(result.kept)} passages: {len(result.dropped)} said the same, "
+                f"{sum(map(len, result.merged.values()))} were joined to a neighbour"
+            )
+            return result.kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduped:
+    """dropped: chunk id → the id of the passage that says the same. merged: passage id → ids of the chunks joined to
+    it."""
+
+    kept: tuple[ScoredChunk, ...]
+    dropped: dict[str, str]
+    merged: dict[str, tuple[str, ...]]
+
+
+def dedupe(candidates: Sequence[ScoredChunk], numbers: DedupeSettings, *, known: Sequence[ScoredChunk] = ()) -> Deduped:
+    """Pure and deterministic; the order of `candidates` decides which of two alike stays: the first."""
+    kept: list[ScoredChunk] = []
+    dropped: dict[str, str] = {}
+    prints = [_Print.of(passage.chunk) for passage in known]
+    for candidate in candidates:
+        mine = _Print.of(candidate.chunk)
+        twin = next((other for other in prints if mine.is_like(other, numbers.near_duplicate)), None)
+        if twin:
+            dropped[candidate.chunk_id] = twin.chunk.chunk_id
+        else:
+            prints.append(mine)
+            kept.append(candidate)
+    passages, merged = _merge_neighbours(kept, numbers.merge_tokens)
+    return Deduped(kept=passages, dropped=dropped, merged=merged)
+
+
+# ------------------------------------------------------------------------------------------------ the same said twice
+@dataclass(frozen=True, slots=True)
+class _Print:
+    """What two texts are compared by."""
+
+    chunk: StoredChunk
+    terms: frozenset[str]
+    numbers: Counter[str]
+    negations: int
+
+    @classmethod
+    def of(cls, chunk: StoredChunk) -> _Print:
+        text = chunk.text
+        return cls(chunk, frozenset(analyze(text)), Counter(_NUMBER.findall(text)), len(_NEGATION.findall(text)))
+
+    def is_like(self, other: _Print, least: float) -> bool:
+        if self.chunk.chunk_id == other.chunk.chunk_id or other.chunk.covers(self.chunk):
+            return True
+        if self.numbers != other.numbers or self.negations != other.negations:
+            return False
+        if not self.terms or not other.terms:
+            return self.chunk.text.split() == other.chunk.text.split()
+        shared = len(self.terms & other.terms)
+        return shared / (len(self.terms) + len(other.terms) - shared) >= least
+
+
+# ------------------------------------------------------------------------------------------------ neighbours
+def _merge_neighbours(
+    ranked: Sequence[ScoredChunk], most_tokens: int
+) -> tuple[tuple[ScoredChunk, ...], dict[str, tuple[str, ...]]]:
+    """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
+    too, the better one first, while the passage stays within `most_tokens`."""
+    by_place = {(one.chunk.document_id, one.chunk.seq): rank for rank, one in enumerate(ranked)}
+    free = set(range(len(ranked)))
+    passages: list[ScoredChunk] = []
+    merged: dict[str, tuple[str, ...]] = {}
+    for rank, candidate in enumerate(ranked):
+        if rank not in free:
+            continue
+        free.discard(rank)
+        passage, first, last, parts = candidate.chunk, candidate.chunk.seq, candidate.chunk.seq, []
+        while True:
+            sides = [by_place.get((passage.document_id, seq)) for seq in (first - 1, last + 1)]
+            for neighbour in sorted(side for side in sides if side in free and side is not None):
+                joined = join(passage, ranked[neighbour].chunk, most_tokens)
+                if joined is not None:
+                    break
+            else:
+                break
+            free.discard(neighbour)
+            parts.append(ranked[neighbour].chunk_id)
+            passage = joined
+            first, last = min(first, ranked[neighbour].chunk.seq), max(last, ranked[neighbour].chunk.seq)
+        passages.append(replace(candidate, chunk=passage))
+        if parts:
+            merged[candidate.chunk_id] = tuple(parts)
+    return tuple(passages), merged
+
+
+def join(best: StoredChunk, neighbour: StoredChunk, most_tokens: int) -> StoredChunk | None:
+    """`best` with its neighbour's text before or after it, what both hold once; None where they do not fit together.
+
+    char_start … char_end is the place of the whole text; the page is the one on which it begins.
+    """
+    left, right = (best, neighbour) if best.seq < neighbour.seq else (neighbour, best)
+    seam = _seam(left, right)
+    if seam is None:
+        return None
+    text = left.text + seam
+    if estimate_tokens(text) > most_tokens:
+        return None
+    heading = best.heading if left.heading == right.heading else _common_heading(left.heading, right.heading)
+    return replace(
+        best, text=text, heading=heading, page=left.page, char_start=left.char_start, char_end=right.char_end
+    )
+
+
+def _seam(left: StoredChunk, right: StoredChunk) -> str | None:
+    """What is to be added to the left text; None where the two are not neighbours after all."""
+    if not (left.char_start < left.char_end and right.char_start < right.char_end):
+        return None
+    overlap = left.char_end - right.char_start
+    if overlap < 0:
+        return "\n" * -overlap + right.text if -overlap <= MAX_GAP else None
+    return right.text[overlap:] if left.text.endswith(right.text[:overlap]) else None
+
+
+def _common_heading(one: str, other: str) -> str:
+    """The headings above both."""
+    shared = []
+    for left, right in zip(one.split(" › "), other.split(" › "), strict=False):
+        if left != right:
+            break
+        shared.append(left)
+    return " › ".join(shared)

@@ -1,0 +1,58 @@
+"""Order: which passages go into the prompt, how many fit, and where the best ones stand.
+
+Source: Liu et al., "Lost in the Middle", TACL 2024; seed 002, position strategies `top_first` and `sandwich`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from retrieval.text.quoting import quote_source
+from retrieval.text.tokens import estimate_tokens
+from retrieval.values import ScoredChunk
+
+Position = Literal["top_first", "sandwich"]
+IN_WORDS: Mapping[Position, str] = {"top_first": "the best first", "sandwich": "the best at both ends"}
+
+
+def choose(candidates: Sequence[ScoredChunk], *, most: int, weak_score: float) -> list[ScoredChunk]:
+    """The best `most` candidates without those that are weak beside the best one: below `weak_score` of its score.
+
+    The same text in two documents is given once.
+    """
+    least = weak_score * max((candidate.scores.rerank or 0.0 for candidate in candidates), default=0.0)
+    chosen: list[ScoredChunk] = []
+    texts: set[str] = set()
+    for candidate in candidates:
+        text = " ".join(candidate.chunk.text.split())
+        if text in texts or (candidate.scores.rerank or 0.0) < least:
+            continue
+        texts.add(text)
+        chosen.append(candidate)
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def place(ranked: Sequence[ScoredChunk], position: Position) -> list[ScoredChunk]:
+    """`top_first`: best first. `sandwich`: the best at both ends, the weakest in the middle (1 3 5 4 2).
+
+    The seed's code gives 1 2 5 4 3, which leaves the last place, the second most read one, to the third best; Liu et
+    al. find both ends to be read best, so the second best stands there.
+    """
+    if position == "top_first" or len(ranked) <= 2:
+        return list(ranked)
+    return [*ranked[0::2], *reversed(ranked[1::2])]
+
+
+def fit(ranked: Sequence[ScoredChunk], *, tokens: int) -> list[ScoredChunk]:
+    """The best ones that fit into `tokens` as quoted passages; the first one always stays."""
+    kept: list[ScoredChunk] = []
+    left = tokens
+    for candidate in ranked:
+        left -= estimate_tokens(quote_source(len(kept) + 1, candidate.chunk)) + 2
+        if kept and left < 0:
+            break
+        kept.append(candidate)
+    return kept

@@ -1,0 +1,56 @@
+"""The language to answer in: the question's; Traditional Chinese stays Traditional."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import Any, Literal
+
+from retrieval.text.language import chinese_variant, detect_language
+
+Language = Literal["en", "zh-hans", "zh-hant", "other"]
+
+NAMES: dict[Language, str] = {
+    "en": "English",
+    "zh-hans": "简体中文",
+    "zh-hant": "繁體中文（用繁體字書寫）",
+    "other": "the language of the question",
+}
+_CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2t"}
+_loading = threading.Lock()
+
+
+def answer_language(question: str) -> Language:
+    """Languages that we have no phrases in are "other": the prompt then says "the language of the question"."""
+    match detect_language(question):
+        case "en" | "und":
+            return "en"
+        case "zh-hans":
+            return "zh-hans"
+        case "zh-hant":
+            return "zh-hant"
+    return "other"
+
+
+def in_script_of(text: str, language: Language) -> str:
+    """A quoted Chinese sentence in the script of the question, Simplified or Traditional."""
+    if language not in _CONFIGS or detect_language(text) not in _CONFIGS or chinese_variant(text) == language:
+        return text
+    return converted(text, _CONFIGS[language])
+
+
+def converted(text: str, config: str) -> str:
+    """By OpenCC: `s2t`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
+    return str(_converter(config).convert(text.encode("utf-8", "replace").decode()))
+
+
+def _converter(config: str) -> Any:
+    with _loading:
+        return _load_converter(config)
+
+
+@lru_cache(maxsize=2)
+def _load_converter(config: str) -> Any:
+    import opencc
+
+    return opencc.OpenCC(config)

@@ -1,0 +1,108 @@
+"""Documents and earlier messages as quoted material in a prompt: delimited, numbered, and unable to end the quotation.
+
+The prompts say that text between <passages> and <conversation> tags is material, never instructions; here those tags,
+and anything that looks like one of our passage numbers, are taken out of what is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from retrieval.text.answer_language import Language, in_script_of
+from retrieval.text.tokens import estimate_tokens
+from retrieval.values import HistoryMessage, StoredChunk
+
+MESSAGE_CHARS = 1200  # of one earlier message
+NO_HISTORY = "-"
+_OPEN, _CLOSE = r"(?:<|＜|&lt;)", r"(?:>|＞|&gt;)"
+_TAG = re.compile(
+    rf"{_OPEN}\s*+(/?)\s*+(passages?|statements?|conversation|memories|answer|system|instructions?)\b"
+    rf"([^<>＜＞\n]{{0,80}}?){_CLOSE}",
+    re.IGNORECASE,
+)
+# What chat templates set roles and turns apart with: the model server reads these marks in a message's text as well.
+_TURN = re.compile(
+    r"<([|｜][^<>\n]{1,40}[|｜])>|<(/?(?:s|bos|eos|start_of_turn|end_of_turn|think|tool_call|tool_response|unused\d+))>"
+    r"|<<(/?SYS)>>|\[(/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS))\]"
+)
+_MARKER = re.compile(r"[\[【]\s*(\d{1,3})\s*[\]】]")
+_BLANK_LINES = re.compile(r"\n\s*\n+")
+# Also what is not seen: zero-width and direction characters, soft hyphens, the tag characters of plane 14.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def neutralise(text: str) -> str:
+    """The text without control characters, our delimiters and chat templates' marks, and with its own [1] as (1)."""
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _TAG.sub(r"‹\1\2\3›", text)
+    text = _TURN.sub(lambda match: f"‹{next(filter(None, match.groups()))}›", text)
+    text = _MARKER.sub(r"(\1)", text)
+    return _BLANK_LINES.sub("\n", text).strip()
+
+
+def one_line(text: str) -> str:
+    return " ".join(neutralise(text).split())
+
+
+def label(chunk: StoredChunk) -> str:
+    """Title, section, file and page on one line."""
+    parts = [chunk.title or chunk.file_name or chunk.document_id]
+    if chunk.heading and chunk.heading != chunk.title:
+        parts.append(chunk.heading)
+    place = [chunk.file_name] if chunk.file_name and chunk.file_name != chunk.title else []
+    if chunk.page is not None:
+        place.append(f"p. {chunk.page}")
+    facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value] + web_facts(chunk)
+    note = ", ".join(place + facts)
+    return one_line(" — ".join(parts) + (f" ({note})" if note else ""))
+
+
+def web_facts(chunk: StoredChunk) -> list[str]:
+    """Site and date of a web result; nothing for a document."""
+    if chunk.kind != "web":
+        return []
+    return [fact for fact in (urlsplit(chunk.url).hostname or "web", chunk.published) if fact]
+
+
+def quote_passage(number: int, chunk: StoredChunk, text: str, language: Language = "other") -> str:
+    """Label and text, in the question's script where both are Chinese: so a Traditional question is judged and answered
+    in Traditional, whatever script the document is in."""
+    return in_script_of(f"[{number}] {label(chunk)}\n{neutralise(text)}", language)
+
+
+def quote_source(number: int, chunk: StoredChunk, language: Language = "other") -> str:
+    """A passage to be answered from, in tags: what names it stands apart from what it says, so that a small model does
+    not quote a title as a statement."""
+    facts = [str(value) for value in (chunk.department, chunk.doc_type, chunk.policy_year) if value]
+    named = {
+        "title": chunk.title,
+        "section": chunk.heading if chunk.heading != chunk.title else "",
+        "file": chunk.file_name if chunk.file_name != chunk.title else "",
+        "page": "" if chunk.page is None else str(chunk.page),
+        "about": ", ".join(facts),
+        "from_the_web": ", ".join(web_facts(chunk)),
+    }
+    attributes = "".join(f' {name}="{_attribute(value)}"' for name, value in named.items() if value)
+    return in_script_of(f'<passage id="{number}"{attributes}>\n{neutralise(chunk.text)}\n</passage>', language)
+
+
+def _attribute(value: str) -> str:
+    return one_line(value).replace('"', "'").replace("<", "‹").replace(">", "›")
+
+
+def quote_history(history: Sequence[HistoryMessage], *, messages: int, tokens: int) -> str:
+    """The latest messages that fit, oldest first, one a line; `-` when there are none."""
+    lines: list[str] = []
+    left = tokens
+    for message in reversed(history[-messages:] if messages else ()):
+        speaker = "User" if message.role == "user" else "Assistant"
+        line = f"{speaker}: {one_line(message.text[: 4 * MESSAGE_CHARS])[:MESSAGE_CHARS]}"
+        left -= estimate_tokens(line)
+        if left < 0:
+            break
+        lines.append(line)
+    return "\n".join(reversed(lines)) or NO_HISTORY

@@ -1,0 +1,42 @@
+"""Drafts: answers that were written and graded, and that nobody has read yet; what is sent when none passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from retrieval.steps.answer.phrases import phrase
+from retrieval.text.answer_language import Language
+from retrieval.values import Answer
+from retrieval.workflows.dual_loop.answer_grade import GradedAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """`answer` None: it could not be written."""
+
+    answer: Answer | None
+    graded: GradedAnswer
+
+
+def best_draft(drafts: Sequence[Draft]) -> Answer | None:
+    """The draft with the highest grade among those that say something; the later one of equals."""
+    told = [draft for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
+    return max(reversed(told), key=lambda draft: draft.graded.score).answer if told else None
+
+
+def passages_used(drafts: Sequence[Draft], *, weak_score: float) -> set[str]:
+    """Ids of the passages, not judged weak, that drafts were written from."""
+    told = [draft.answer for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
+    sources = (source for answer in told for source in answer.sources)
+    return {source.chunk.chunk_id for source in sources if (source.scores.rerank or 0.0) >= weak_score}
+
+
+def with_warning(answer: Answer, language: Language, *, reason: str) -> Answer:
+    """The answer under a line that says that it may not be enough. `reason`: why it was not accepted."""
+    lead = phrase("not_accepted", language) + "\n\n"
+    moved = tuple(
+        replace(sentence, start=sentence.start + len(lead), end=sentence.end + len(lead))
+        for sentence in answer.grounding
+    )
+    return replace(answer, text=lead + answer.text, grounding=moved, reason=f"not accepted: {reason}"[:300])

@@ -1,0 +1,140 @@
+"""Strategy: how a question is looked up first, with the words of its search, in one model call; and what comes next.
+
+Source: seed 001, `route_query` and `rewrite_query`. The seed asks a model for each; both read the same conversation, so
+one call gives both and a round less stands before the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from retrieval.errors import ModelOutputError
+from retrieval.steps.memory import quote_memories
+from retrieval.steps.query.rewrite import distinct, without_filler
+from retrieval.steps.retrieve.web_search import may_search_web
+from retrieval.steps.schemas import ChosenRoute, StrategyName
+from retrieval.steps.step import attempt
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.answer_language import Language
+from retrieval.text.quoting import one_line, quote_history
+from retrieval.values import Query, Question, RememberedFact
+
+STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
+REASON_CHARS = 200
+# One fact is asked for: the passage that states it is looked for among all of them.
+_PRECISE = re.compile(
+    r"\d|[\"“”「」『』]|(?-i:\b[A-Z]{2,}[A-Z0-9-]*\b)"
+    r"|\b(?:how (?:much|many|long|often)|when|where|who|which (?:form|number|date|year))\b"
+    r"|多少|多久|几|幾|何时|何時|什么时候|什麼時候|哪(?:里|裡|年|天)|谁|誰",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """`standalone`: the self-contained question. `queries`: other wordings of it."""
+
+    route: StrategyName
+    standalone: str
+    queries: tuple[Query, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseStrategy:
+    tools: Toolbox
+
+    async def choose(
+        self,
+        question: Question,
+        draft: str,
+        memories: Sequence[RememberedFact],
+        available: Sequence[StrategyName],
+        *,
+        run: Run,
+        language: Language,
+    ) -> Plan:
+        """`draft`: the question made self-contained without a model. Without a model, by what the question asks for."""
+        async with run.trace.step("route") as step:
+            by_rule = Plan(route=await asyncio.to_thread(route_by_rule, draft, available), standalone=draft)
+            plan = await attempt(
+                step,
+                self._ask_model(question, draft, memories, available, language),
+                fallback=lambda: by_rule,
+                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
+            )
+            step.detail |= {
+                "route": plan.route,
+                "standalone_question": plan.standalone,
+                "available": list(available),
+                "not_available": why_not_available(question, self.tools, available),
+            }
+            step.summary = f"{plan.route}: {plan.standalone}"[:300]
+            return plan
+
+    async def _ask_model(
+        self,
+        question: Question,
+        draft: str,
+        memories: Sequence[RememberedFact],
+        available: Sequence[StrategyName],
+        language: Language,
+    ) -> Plan:
+        settings = self.tools.settings
+        numbers = settings.corrective
+        asked = draft if question.open_clarification else question.text
+        chosen = await self.tools.complete(
+            "fast",
+            settings.dual_loop.route_prompt,
+            ChosenRoute,
+            language=language,
+            memories=quote_memories(memories),
+            history=quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens),
+            routes=", ".join((*available, "direct")),
+            variants=settings.rewrite.variants,
+            question=one_line(asked),
+        )
+        if chosen.route != "direct" and chosen.route not in available:
+            raise ModelOutputError(f"the model chose {chosen.route}, which is not available")
+        may_reword = bool(question.history) and not question.open_clarification
+        standalone = " ".join(chosen.standalone_question.split()) if may_reword else ""
+        texts = distinct(chosen.queries, other_than=draft)[: settings.rewrite.variants]
+        return Plan(
+            route=chosen.route,
+            standalone=standalone[:500] or draft,
+            queries=tuple(Query(text, kind="rewrite") for text in texts),
+        )
+
+
+def available_strategies(question: Question, tools: Toolbox) -> tuple[StrategyName, ...]:
+    """In the order in which they are tried when nothing speaks for another one."""
+    documents = any(ref.space is not None for ref in question.scope.collections)
+    web = may_search_web(wanting_web(question), tools)
+    return tuple(name for name in STRATEGIES if (web if name == "web_search" else documents))
+
+
+def why_not_available(question: Question, tools: Toolbox, available: Sequence[StrategyName]) -> dict[str, str]:
+    reasons = dict.fromkeys(STRATEGIES, "there are no documents to search in")
+    reasons["web_search"] = "no web search is configured" if tools.web is None else "switched off for this question"
+    return {name: reason for name, reason in reasons.items() if name not in available}
+
+
+def wanting_web(question: Question) -> Question:
+    """The web is one of this workflow's strategies: where it is configured, it serves unless the request says no."""
+    if question.options.web_search is not None:
+        return question
+    return replace(question, options=replace(question.options, web_search=True))
+
+
+def next_strategy(tried: Sequence[StrategyName], available: Sequence[StrategyName]) -> StrategyName | None:
+    """The first that was not tried yet; None: the fuse blows."""
+    return next((name for name in STRATEGIES if name in available and name not in tried), None)
+
+
+def route_by_rule(question: str, available: Sequence[StrategyName]) -> StrategyName:
+    """A question for one fact goes to the chunks, any other first to the documents it may be about."""
+    if "direct_chunk_search" in available and _PRECISE.search(without_filler(question)):
+        return "direct_chunk_search"
+    return available[0]

@@ -1,0 +1,200 @@
+"""What each type of task of a plan does, with the steps that the other workflows use too.
+
+A task is given what the tasks before it found: a search looks for their rewordings; a search that follows another
+search puts that one's best statement beside its own words, so that the second fact of a chain can be found by the first
+(interleaved retrieval; Trivedi et al., ACL 2023, arXiv:2212.10509); a rerank judges everything found before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from retrieval.answerability.grading import grade_passages
+from retrieval.ports import SearchRequest
+from retrieval.search.fusion import reciprocal_rank_fusion
+from retrieval.steps.answer.extractive import best_statements
+from retrieval.steps.answer.generate import as_sources
+from retrieval.steps.deadline import FirstSearch
+from retrieval.steps.judge.judge import Assessment, Judge
+from retrieval.steps.query.rewrite import QUERY_CHARS, Hyde, Rewrite
+from retrieval.steps.query.transform import Transform
+from retrieval.steps.retrieve.dedupe import Dedupe
+from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
+from retrieval.steps.step import attempt
+from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.text.answer_language import Language
+from retrieval.text.quoting import one_line
+from retrieval.values import Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows.planned.plan import REWORDINGS
+from retrieval.workflows.planned.task_graph import Task
+
+WIDER = 3  # times as many candidates
+STATEMENTS = 2  # of earlier findings that a following query is made from
+STAGES: Mapping[str, tuple[Literal["dense", "bm25"], ...]] = {"text_search": ("bm25",), "vector_search": ("dense",)}
+
+
+class FollowUpQuery(BaseModel):
+    query: str = Field(description="A search query that names what was found")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a task came to. `note`: one line for people."""
+
+    queries: tuple[Query, ...] = ()
+    candidates: tuple[ScoredChunk, ...] = ()
+    assessment: Assessment | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanTasks:
+    """Does the tasks of one answer: `work` is what `run_tasks` calls."""
+
+    tools: Toolbox
+    question: Question
+    standalone: str
+    filters: SearchFilters
+    language: Language
+    run: Run
+    judges: bool = True  # whether a model or a cross-encoder may rerank
+    first: tuple[ScoredChunk, ...] = ()  # what the search with the user's own words has found already
+    _passed: FirstSearch = field(default_factory=lambda: _finished())
+
+    async def work(self, task: Task, given: Mapping[str, Finding]) -> Finding:
+        """Raises IndexUnavailableError when the index can't be asked."""
+        if task.type in REWORDINGS:
+            return await self._reword(task)
+        if task.type == "web_search":
+            return await self._web_search(task)
+        if task.type in ("rerank", "evaluate"):
+            return await self._judge(task, given)
+        return await self._search(task, given)
+
+    # -------------------------------------------------------------------------------------------- other words
+    async def _reword(self, task: Task) -> Finding:
+        text = task.input or self.standalone
+        question = replace(self.question, text=text)
+        run = replace(self.run, first_search=self._passed)  # what is planned does not give way any more
+        if task.type == "rewrite":
+            queries = await Rewrite(self.tools).rewrite(question, text, run=run, language=self.language)
+        elif task.type == "hyde":
+            queries = await Hyde(self.tools).imagine(question, text, run=run, language=self.language)
+        else:
+            kind: Literal["decompose", "step_back"] = "decompose" if task.type == "decompose" else "step_back"
+            queries = await Transform(self.tools).apply(kind, question, text, run=run, language=self.language)
+        return Finding(queries=queries, note=f"{len(queries)} queries")
+
+    # -------------------------------------------------------------------------------------------- searches
+    async def _search(self, task: Task, given: Mapping[str, Finding]) -> Finding:
+        queries = await self._queries(task, given)
+        if self.first and task.type == "retrieve" and [query.text for query in queries] == [self.standalone]:
+            return Finding(queries=queries, candidates=self.first, note=f"{len(self.first)} passages, found already")
+        result = await Retrieve(self.tools).retrieve(self._request(task, queries), run=self.run, purpose=f"{task.id}: ")
+        return Finding(queries=queries, candidates=result.candidates, note=f"{len(result.candidates)} passages")
+
+    async def _queries(self, task: Task, given: Mapping[str, Finding]) -> tuple[Query, ...]:
+        reworded = [query for finding in given.values() if not finding.candidates for query in finding.queries]
+        before = pool([finding.candidates for finding in given.values()])
+        own = task.input or ("" if reworded else self.standalone)
+        if before and own:
+            own = await self._follow_up(task, own, before)
+        queries = [Query(own)] if own else []
+        seen = {own}
+        for query in reworded:
+            if query.text not in seen:
+                seen.add(query.text)
+                queries.append(query)
+        return tuple(queries) or (Query(self.standalone),)
+
+    async def _follow_up(self, task: Task, own: str, before: Sequence[ScoredChunk]) -> str:
+        """The query of a chain's next link, made from what the last one found."""
+        statements = await asyncio.to_thread(_best_statements, own, before, semantic=self.question.scope.semantic)
+        if not statements:
+            return own
+        async with self.run.trace.step("rewrite") as step:
+            text = await attempt(
+                step,
+                self._ask_follow_up(own, statements),
+                fallback=lambda: f"{own} {' '.join(statements)}",
+                timeout_s=self.run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
+            )
+            query = " ".join(text.split())[:QUERY_CHARS] or own
+            step.summary = f"{task.id}, from what was found: {query}"
+            step.detail |= {"queries": [query], "found": statements}
+            return query
+
+    async def _ask_follow_up(self, own: str, statements: Sequence[str]) -> str:
+        passages = "\n".join(f"[{number}] {one_line(text)}" for number, text in enumerate(statements, start=1))
+        result = await self.tools.complete(
+            "fast", "follow_up", FollowUpQuery, language=self.language, passages=passages, question=one_line(own)
+        )
+        return result.query
+
+    def _request(self, task: Task, queries: tuple[Query, ...]) -> SearchRequest:
+        settings = self.tools.settings
+        wanted = self.question.options.top_k or settings.corrective.context_passages
+        top_k = max(wanted, settings.rerank.max_candidates) * (WIDER if task.type == "wide_search" else 1)
+        stages = STAGES.get(task.type, ("dense", "bm25"))
+        if stages == ("bm25",):
+            queries = tuple(query for query in queries if not query.vector_only) or (Query(self.standalone),)
+        # The wide search keeps to the filters of the request alone, not to those read from the question.
+        filters = self.question.filters if task.type == "wide_search" else self.filters
+        return SearchRequest(
+            queries=queries, scope=self.question.scope, filters=filters, stages=stages,
+            top_k=min(top_k, settings.search.max_top_k),
+        )  # fmt: skip
+
+    async def _web_search(self, task: Task) -> Finding:
+        """Only words of the user's own go out, never what documents, answers or memories hold."""
+        text = task.input if await asyncio.to_thread(is_the_users, task.input, self.question) else self.standalone
+        found = await WebSearch(self.tools).search(self.question, text, run=self.run, language=self.language)
+        note = "; ".join(found.degraded) or f"{len(found.candidates)} results"
+        return Finding(candidates=found.candidates, note=note)
+
+    # -------------------------------------------------------------------------------------------- judgements
+    async def _judge(self, task: Task, given: Mapping[str, Finding]) -> Finding:
+        """Rerank and assess in one call; what has been judged already is not judged twice."""
+        judged = next((finding for finding in given.values() if finding.assessment), None)
+        if judged and len(given) == 1:
+            return judged
+        found = pool([finding.candidates for finding in given.values()])
+        if not found:
+            return Finding(note="nothing to judge")
+        passages = await Dedupe(self.tools).dedupe(found, run=self.run)
+        assessment = await Judge(self.tools).judge(
+            task.input or self.standalone,
+            passages,
+            run=self.run,
+            language=self.language,
+            semantic=self.question.scope.semantic,
+            use_model=self.judges,
+            use_reranker=self.judges,
+        )
+        note = f"{assessment.verdict}, best {assessment.best:.2f}"
+        return Finding(candidates=assessment.candidates, assessment=assessment, note=note)
+
+
+def pool(lists: Sequence[Sequence[ScoredChunk]], *, k: int = 60) -> tuple[ScoredChunk, ...]:
+    """Several searches' candidates as one list by reciprocal rank: each search's best stand in front."""
+    by_id = {candidate.chunk_id: candidate for found in reversed(lists) for candidate in found}
+    order = reciprocal_rank_fusion([[candidate.chunk_id for candidate in found] for found in lists], k=k)
+    return tuple(by_id[chunk_id] for chunk_id in order)
+
+
+def _best_statements(question: str, candidates: Sequence[ScoredChunk], *, semantic: bool) -> list[str]:
+    grades = grade_passages(question, candidates, semantic=semantic).passages
+    best = [one for _, one in sorted(zip(grades, candidates, strict=True), key=lambda pair: -pair[0])][:STATEMENTS]
+    return [found.text for found in best_statements(question, as_sources(best, best), most=STATEMENTS)]
+
+
+def _finished() -> FirstSearch:
+    search = FirstSearch(0.0)
+    search.finish(good=False)
+    return search
