@@ -26,9 +26,9 @@ def lasting_connection() -> dict[str, Any]:
 
 
 class _HeedsCancellation:
-    """redis-py sends under `asyncio.wait_for`, which on Python 3.11 loses a cancellation that comes as the sending ends.
+    """redis-py sends under `asyncio.wait_for`. On Python 3.11 that loses a cancellation that comes as the sending ends.
 
-    The task that was to end would then wait for Redis for ever, and who waits for the task's end with it.
+    The cancelled task would then wait for Redis for ever, and with it whoever waits for its end.
     """
 
     async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
