@@ -20,7 +20,7 @@ from django.conf import settings
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from ragsite.core.redis_connection import lasting_connection
+from ragsite.core.redis_connection import heeding_cancellation, lasting_connection
 
 logger = logging.getLogger(__name__)
 
@@ -184,6 +184,8 @@ class RedisEventLog:
         longest_s = HEARTBEAT_S + CALL_TIMEOUT_S
         self._reader: Redis = Redis.from_url(url, socket_timeout=longest_s, **lasting_connection())
         self._writer: Redis = Redis.from_url(url, socket_timeout=CALL_TIMEOUT_S, **lasting_connection())
+        for client in (self._reader, self._writer):
+            heeding_cancellation(client.connection_pool)
         self._append = self._writer.register_script(APPEND)
         self._journals: dict[str, _Journal] = {}
         self._retrying: asyncio.Task[None] | None = None
