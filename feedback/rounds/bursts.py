@@ -21,22 +21,21 @@ EPOCH = date(1970, 1, 1)
 
 
 def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
-    """Set aside what looks like a burst: how many were found or have grown, and the ballot without them.
+    """Mark what looks like a burst. Returns how many were found or have grown, and the ballot without their votes.
 
-    Votes that belong to a burst that a person has decided on are not judged again.
+    Votes in a burst that a person has decided on are not judged again.
     """
     numbers = settings.RAG.feedback
     open_votes = ballot.votes.where(~ballot.judged)
-    found = find_bursts(open_votes, least_votes=numbers.burst_votes, accounts=numbers.burst_accounts)
+    bursts = find_bursts(open_votes, least_votes=numbers.burst_votes, accounts=numbers.burst_accounts)
     known = set(ballot.votes.key[ballot.left_out].tolist())
     grown = 0
-    for one in found:
-        keys = open_votes.key[one.rows].tolist()
-        if known.issuperset(keys):
-            continue
-        _flag(ballot.documents.ids[one.document], one.day, keys)
-        known.update(keys)
-        grown += 1
+    for burst in bursts:
+        keys = open_votes.key[burst.rows].tolist()
+        if not known.issuperset(keys):
+            _flag(ballot.passages.ids[burst.document], burst.day, keys)
+            known.update(keys)
+            grown += 1
     return grown, replace(ballot, left_out=np.isin(ballot.votes.key, np.fromiter(known, np.int64, len(known))))
 
 

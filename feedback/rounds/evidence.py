@@ -86,7 +86,7 @@ class _Row:
     document_weight: float
     voter_weight: float
     day: int
-    standing: float | None = None
+    normalized_score: float | None = None
     burst: Key | None = None
     discarded_by: Key | None = None
 
@@ -218,7 +218,7 @@ def _evidence_rows(
     credits: Sequence[tuple[_Answer, int, Credit]], given: dict[Key, _Given], read: _Readers
 ) -> list[_Row]:
     sources = {answer.sources[credit.marker] for answer, _, credit in credits}
-    passages, standings = read.passages.passages(_shown(sources)), _standings(sources)
+    passages, scores = read.passages.passages(_shown(sources)), _normalized_scores(sources)
     credited = [one for one in credits if one[0].sources[one[2].marker] in passages]
     questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
     read.voters.learn({user for _, user, _ in credited})
@@ -241,7 +241,7 @@ def _evidence_rows(
             document_weight=credit.document_weight,
             voter_weight=read.voters.weight(user, rating.updated_at),
             day=day_of(rating.updated_at),
-            standing=standings.get(answer.sources[credit.marker]),
+            normalized_score=scores.get(answer.sources[credit.marker]),
         )
     return list(rows.values())
 
@@ -251,8 +251,8 @@ def _shown(sources: set[int]) -> Iterable[Shown]:
     return map(Shown._make, rows.values_list("pk", raw("document_id"), "chunk_id", "text"))
 
 
-def _standings(sources: set[int]) -> dict[int, float]:
-    """Source → where its passage stood in the search; not of those that were shown before this was kept."""
+def _normalized_scores(sources: set[int]) -> dict[int, float]:
+    """Source → its normalized score in the search, 0..1; without sources from before it was kept."""
     rows = Source.objects.filter(one_of("pk", sources), scores__standing__isnull=False)
     return {key: min(1.0, max(0.0, float(place))) for key, place in rows.values_list("pk", "scores__standing")}
 

@@ -128,7 +128,7 @@ async def _near(asked: Sequence[Asked], changed: Snapshot, engine: Engine) -> li
     async def is_near(one: Asked) -> bool:
         async with limit:
             terms = await asyncio.to_thread(query_terms, one.text)
-            return changed.nearest(terms, await _vectors(one.text, changed.spaces, engine)) > 0.0
+            return changed.highest_similarity(terms, await _vectors(one.text, changed.spaces, engine)) > 0.0
 
     near = await asyncio.gather(*map(is_near, asked))
     return [one for one, yes in zip(asked, near, strict=True) if yes]
