@@ -36,7 +36,7 @@ def test_a_query_that_found_nothing_counts_as_zero() -> None:
 
 
 def test_ndcg_of_each_query_is_by_grade_and_place() -> None:
-    qrels = dict.fromkeys(("first", "second", "missed"), {"a": 1})
+    qrels = {query: {"a": 1} for query in ("first", "second", "missed")}
     values = ndcg(qrels, {"first": ["a", "b"], "second": ["b", "a"], "missed": ["x"]}, k=10)
     assert values == {"first": 1.0, "second": pytest.approx(DISCOUNT[1]), "missed": 0.0}
 
