@@ -19,7 +19,7 @@ from feedback.curation.gaps import Gap, Unanswered, Vector, find_gaps
 from feedback.models import QuestionVector, Rating
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.live import vector_decode
-from feedback.rounds.rated_texts import signature
+from feedback.rounds.questions import signature
 from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms

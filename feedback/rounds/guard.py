@@ -22,9 +22,9 @@ from chat.models import Message
 from feedback.models import GoldenQuestion
 from feedback.ranking.guard import TOP, Compared, GuardReport, judge
 from feedback.ranking.snapshot import Content, Snapshot
-from feedback.rounds.engine_work import with_engine
 from feedback.rounds.live import manual_rules, snapshot_make, snapshots_make
 from feedback.rounds.proposals import Proposal
+from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
 from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine

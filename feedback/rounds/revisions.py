@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -16,7 +17,7 @@ from feedback.models import Boost, FeedbackState, Revision, RevisionEvent
 from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.live import feedback_state
 from feedback.rounds.proposals import Change, Proposal
-from ragsite.core.errors import ConflictError, InvalidInputError
+from ragsite.core.errors import ConflictError
 
 Action = RevisionEvent.Action
 BOOST_COLUMNS = (
@@ -175,8 +176,9 @@ def _log(action: str, *, why: str = "", detail: dict[str, Any] | None = None, **
     return RevisionEvent.objects.create(action=action, why=why[:500], detail=detail or {}, **fields)
 
 
-def why_required(why: str) -> str:
-    """For the forms: a decision by a person has a reason. Raises InvalidInputError."""
-    if not why.strip():
-        raise InvalidInputError(fields={"why": ["Say why."]})
-    return why.strip()
+def revisions_forget() -> int:
+    """Delete revisions beyond the newest `keep_revisions`, never the live one. Returns how many."""
+    kept = list(Revision.objects.values_list("pk", flat=True)[: settings.RAG.feedback.keep_revisions])
+    old = Revision.objects.exclude(pk__in=kept).exclude(status=Revision.Status.LIVE)
+    old = old.exclude(pk__in=FeedbackState.objects.exclude(live=None).values("live"))
+    return old.delete()[1].get("feedback.Revision", 0)

@@ -28,14 +28,13 @@ from feedback.ranking.guard import GuardReport
 from feedback.rounds.bulk_rows import room_for_many_rows
 from feedback.rounds.bursts import bursts_flag
 from feedback.rounds.evidence import Gathered, evidence_gather
-from feedback.rounds.forgetting import revisions_forget
 from feedback.rounds.guard import guard_measure
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, proposal_make
-from feedback.rounds.question_vectors import questions_embed
-from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold
+from feedback.rounds.questions import questions_embed
+from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease

@@ -12,7 +12,7 @@ from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
 from feedback.ratings.services import rating_delete, rating_set
 from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.passages import passages_relocate
-from feedback.rounds.rated_texts import signature
+from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
 from retrieval.text.analysis import query_terms
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory, UserFactory
