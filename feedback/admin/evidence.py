@@ -18,8 +18,8 @@ from feedback.admin.links import answer_link, document_link, page_url
 from feedback.admin.pages import Tool, ToolsAdmin, require
 from feedback.curation.evidence_selectors import (
     boosts_explained,
-    boosts_shown,
     events_on,
+    live_boosts,
     manual_boosts_in_force,
     votes_on,
     votes_shown,
@@ -89,7 +89,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def in_force_view(self, request: HttpRequest) -> HttpResponse:
         """All boosts that are live, the strongest first, and those by hand."""
         require(request, VIEW)
-        page = Paginator(boosts_shown(), PER_PAGE).get_page(request.GET.get("page"))
+        page = Paginator(live_boosts(), PER_PAGE).get_page(request.GET.get("page"))
         context = {
             "title": "Boosts in force",
             "state": feedback_state(),
@@ -108,7 +108,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
             "title": f"Why is “{excerpt(document.title, 80)}” up or down?",
             "document": document,
             "state": feedback_state(),
-            "boosts": boosts_explained(boosts_shown(document_id=document.pk)[:200]),
+            "boosts": boosts_explained(live_boosts(document_id=document.pk)[:200]),
             "manual": manual_boosts_in_force().filter(document=document),
             "votes_page": page,
             "votes": votes_shown(page.object_list),

@@ -97,8 +97,8 @@ class PassageReader:
         passages: dict[int, int] = {}
         for source in placed:
             passages[source.key] = ids_of[source.document, hashes[source.chunk]]
-            text = text_digest(chunks[source.chunk][2])
-            self._known[source.chunk] = _KnownPassage(source.document, text, passages[source.key])
+            digest = text_digest(chunks[source.chunk][2])
+            self._known[source.chunk] = _KnownPassage(source.document, digest, passages[source.key])
         for document, shown in split_anew.items():  # it was read anew before its ratings were
             covering = covering_chunks(document, {source: sketch(source.text) for source in shown})
             ids_of = _passage_ids({(document, content_hash(text), chunk) for chunk, text in covering.values()})

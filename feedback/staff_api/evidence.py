@@ -11,9 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from feedback.curation.evidence_selectors import (
-    ShownBoost,
     boosts_explained,
-    boosts_shown,
+    live_boosts,
     manual_boosts_in_force,
     votes_on,
     votes_shown,
@@ -134,28 +133,16 @@ class EvidenceApi(StaffView):
         pages = StaffPagination()
         page = pages.paginate_queryset(votes_on(document=document, chunk_id=chunk), request, view=self) or []
         votes = pages.get_paginated_response([vote.as_dict() for vote in votes_shown(page)]).data
-        boosts = boosts_explained(boosts_shown(document_id=document.pk, chunk_id=chunk))
-        told = {"id": str(document.pk), "title": document.title, "collection": document.collection.name}
+        boosts = boosts_explained(live_boosts(document_id=document.pk, chunk_id=chunk))
         manual = manual_boosts_in_force().filter(document=document)
         return Response(
             {
-                "document": told,
-                "boosts": list(map(_boost, boosts)),
+                "document": {"id": str(document.pk), "title": document.title, "collection": document.collection.name},
+                "boosts": [boost.as_dict() for boost in boosts],
                 "manual": ManualBoostSerializer(manual, many=True).data,
                 "votes": votes,
             }
         )
-
-
-def _boost(shown: ShownBoost) -> dict[str, Any]:
-    return {
-        "kind": "document" if shown.boost.passage_id is None else "query",
-        "multiplier": round(shown.boost.multiplier, 4),
-        "raters_up": shown.boost.raters_up,
-        "raters_down": shown.boost.raters_down,
-        "question": shown.question.text if shown.question else None,
-        "chunk_id": str(shown.chunk.pk) if shown.chunk else None,
-    }
 
 
 class ManualBoostsApi(StaffView):
