@@ -8,15 +8,14 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
-from django.utils.safestring import SafeString
 
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
 from feedback.curation.downloads import golden_file
 from feedback.curation.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
 from feedback.curation.golden_files import golden_import
@@ -77,18 +76,14 @@ class GoldenQuestionAdmin(ToolsAdmin):
         "No golden questions: a revision is then judged only by how many results it changes. Make them from answers in "
         "reviewed conversations, import them, or add them one by one."
     )
+    pages = [
+        Page("import/", "import_view", "feedback_golden_import", ADD),
+        Page("export/", "export_view", "feedback_golden_export", "feedback.view_goldenquestion"),
+        Page("from-answer/<uuid:message_id>/", "from_answer_view", "feedback_golden_from_answer", ADD),
+    ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuestion]:
         return GoldenQuestion.objects.prefetch_related("relevant")
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("import/", view(self.import_view), name="feedback_golden_import"),
-            path("export/", view(self.export_view), name="feedback_golden_export"),
-            path("from-answer/<uuid:message_id>/", view(self.from_answer_view), name="feedback_golden_from_answer"),
-        ]
-        return [*own, *super().get_urls()]
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
         tools = [Tool("Export as JSONL", page_url("feedback_golden_export"))]
@@ -119,14 +114,13 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
     # -------------------------------------------------------------------------------------------- in and out
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, ADD)
-
         def act(given: dict[str, Any]) -> str:
             content = given["file"].read(settings.RAG.feedback.golden_import_bytes + 1)
             imported = golden_import(content=content, by=staff_of(request))
             return f"Questions added: {imported.added}; written anew: {imported.updated}."
 
-        return FormPage(
+        return self.form_page(
+            request,
             title="Import golden questions",
             explanation="One question a line, all of them or none. A question that its collection has already, in the "
             "same words, is written anew.",
@@ -134,10 +128,9 @@ class GoldenQuestionAdmin(ToolsAdmin):
             back=page_url(LIST),
             act=act,
             form=ImportForm,
-        ).response(self, request)
+        )
 
     def export_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, "feedback.view_goldenquestion")
         return golden_file(GoldenQuestion.objects.all())
 
     @admin.action(description="Export as JSONL", permissions=["view"])
@@ -157,8 +150,8 @@ class GoldenQuestionAdmin(ToolsAdmin):
     # -------------------------------------------------------------------------------------------- from an answer
     def from_answer_view(self, request: HttpRequest, message_id: UUID) -> HttpResponse:
         """A reviewed answer's question, with those of its sources that the reviewer finds relevant."""
-        require(request, ADD)
-        require(request, "chat.view_message")
+        if not request.user.has_perm("chat.view_message"):
+            raise PermissionDenied
         answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
         message = get_object_or_404(answers, pk=message_id)
         form, sources = from_answer_form(message)
@@ -174,7 +167,8 @@ class GoldenQuestionAdmin(ToolsAdmin):
             )
             return "The guard measures this question from now on."
 
-        return FormPage(
+        return self.form_page(
+            request,
             title="Make a golden question",
             explanation="What should be found for this question? The guard holds a revision that finds it less well.",
             button="Make it",
@@ -182,20 +176,14 @@ class GoldenQuestionAdmin(ToolsAdmin):
             act=act,
             form=form,
             facts=[("Answer", excerpt(message.text, 300))],
-        ).response(self, request)
+        )
 
     # -------------------------------------------------------------------------------------------- columns
-    @admin.display(description="Question", ordering="text")
-    def question(self, question: GoldenQuestion) -> str:
-        return excerpt(question.text)
-
-    @admin.display(description="Relevant")
-    def relevant_count(self, question: GoldenQuestion) -> int:
-        return len(question.relevant.all())
-
-    @admin.display(description="Reviewed answer")
-    def reviewed_answer(self, question: GoldenQuestion) -> SafeString | str:
-        return answer_link(question.message) if question.message else "–"
+    question = column("Question", lambda question: excerpt(question.text), ordering="text")
+    relevant_count = column("Relevant", lambda question: len(question.relevant.all()))
+    reviewed_answer = column(
+        "Reviewed answer", lambda question: answer_link(question.message) if question.message else "–"
+    )
 
 
 def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Source]]:

@@ -163,11 +163,9 @@ class Vote:
         }
 
 
-def votes_shown(rows: Iterable[Evidence]) -> list[Vote]:
-    today, half_life = day_of(timezone.now()), settings.RAG.feedback.half_life_days
-    return [
-        Vote(evidence=row, fading=0.5 ** (max(0, today - row.day) / half_life), left_out=_left_out(row)) for row in rows
-    ]
+def vote_shown(row: Evidence) -> Vote:
+    age_days = max(0, day_of(timezone.now()) - row.day)
+    return Vote(evidence=row, fading=0.5 ** (age_days / settings.RAG.feedback.half_life_days), left_out=_left_out(row))
 
 
 def _left_out(row: Evidence) -> str:

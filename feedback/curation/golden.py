@@ -78,8 +78,8 @@ def golden_switch(*, questions: QuerySet[GoldenQuestion], enabled: bool, by: Use
 
 def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
     """As the question is now."""
-    RevisionEvent.objects.create(
-        action=action,
+    RevisionEvent.log(
+        action,
         by=by,
         detail={
             "golden_question": str(question.pk),

@@ -261,9 +261,8 @@ def _store(reading: _Reading, found: dict[int, list[Relevant]], by: User) -> Imp
             question.save(update_fields=["enabled", "updated_at"])
         GoldenRelevance.objects.filter(question__in=batch).delete()
     GoldenRelevance.objects.bulk_create(relevances, batch_size=IN_BATCH)
-    RevisionEvent.objects.create(
-        action=RevisionEvent.Action.GOLDEN_IMPORTED, by=by, detail={"added": len(added), "changed": len(updated)}
-    )
+    detail = {"added": len(added), "changed": len(updated)}
+    RevisionEvent.log(RevisionEvent.Action.GOLDEN_IMPORTED, by=by, detail=detail)
     return Imported(added=len(added), updated=len(updated))
 
 
