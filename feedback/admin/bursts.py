@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -55,52 +56,43 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         return {**super().row_context(request, row), "burst_votes": votes}
 
     def accept_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        return self._decide(
-            request, burst_id, accept=True, title="Count these votes", explanation="They count from the next round on."
-        )
+        title, explanation = "Count these votes", "They count from the next round on."
+        return self._decide(request, burst_id, True, title, explanation, "{} votes count from the next round on.")
 
     def reject_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        explanation = "They do not count. To discard all that an account has said, reset the rater."
-        return self._decide(request, burst_id, accept=False, title="Leave these votes out", explanation=explanation)
-
-    def reopen_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        burst = get_object_or_404(Burst.objects.select_related("document", "decided_by"), pk=burst_id)
-
-        def act(given: dict[str, Any]) -> str:
-            burst_reopen(burst=burst, by=staff_of(request), why=given["why"])
-            return "The burst waits for a decision again."
-
-        return self.form_page(
-            request,
-            title="Take the decision back",
-            explanation="The votes are left out until somebody decides on them again.",
-            button="Take it back",
-            back=row_url(burst),
-            act=act,
-            facts=[
-                *_facts(burst), ("Decision", burst.get_status_display()), ("By", burst.decided_by or "–"),
-                ("Because", burst.why or "–"),
-            ],
-        )  # fmt: skip
+        explanation = "They do not count. To discard all votes of an account, reset the rater."
+        return self._decide(request, burst_id, False, "Leave these votes out", explanation, "{} votes are left out.")
 
     def _decide(
-        self, request: HttpRequest, burst_id: UUID, *, accept: bool, title: str, explanation: str
+        self, request: HttpRequest, burst_id: UUID, accept: bool, title: str, explanation: str, done: str
     ) -> HttpResponse:
         burst = get_object_or_404(Burst.objects.select_related("document"), pk=burst_id)
-
-        def act(given: dict[str, Any]) -> str:
-            burst_decide(burst=burst, accept=accept, by=staff_of(request), why=given["why"])
-            return f"{burst.votes} votes {'count from the next round on' if accept else 'are left out'}."
-
         return self.form_page(
             request,
             title=title,
             explanation=explanation,
             button=title,
             back=row_url(burst),
-            act=act,
+            act=partial(burst_decide, burst=burst, accept=accept, by=staff_of(request)),
+            done=done.format(burst.votes),
             facts=_facts(burst),
         )
+
+    def reopen_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
+        burst = get_object_or_404(Burst.objects.select_related("document", "decided_by"), pk=burst_id)
+        return self.form_page(
+            request,
+            title="Take the decision back",
+            explanation="The votes are left out until somebody decides on them again.",
+            button="Take it back",
+            back=row_url(burst),
+            act=partial(burst_reopen, burst=burst, by=staff_of(request)),
+            done="The burst waits for a decision again.",
+            facts=[
+                *_facts(burst), ("Decision", burst.get_status_display()), ("By", burst.decided_by or "–"),
+                ("Because", burst.why or "–"),
+            ],
+        )  # fmt: skip
 
     headline = column("Document", lambda burst: excerpt(burst.document.title, 60), ordering="document__title")
     evidence = column("Document", lambda burst: document_link(burst.document))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -51,18 +52,14 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     def undo_view(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
         reset = get_object_or_404(RevisionEvent, pk=event_id, action__in=RESETS)
-
-        def act(given: dict[str, Any]) -> str:
-            outcome = reset_undo(reset=reset, by=staff_of(request), why=given["why"])
-            return f"The votes count again. {round_summary(outcome)}"
-
         return self.form_page(
             request,
             title="Take a reset back",
             explanation="The votes that it discarded count again; a round then draws the consequence.",
             button="Take it back",
             back=row_url(reset),
-            act=act,
+            act=partial(reset_undo, reset=reset, by=staff_of(request)),
+            done=lambda outcome: f"The votes count again. {round_summary(outcome)}",
             facts=[
                 ("Reset", reset.get_action_display()), ("About", self.about(reset)), ("When", reset.at),
                 ("Why", reset.why or "–"), ("Votes", reset.discarded.count()),

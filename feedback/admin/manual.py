@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -90,8 +91,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
 
-        def act(given: dict[str, Any]) -> str:
-            boost = manual_boost_set(by=staff_of(request), **given)
+        def done(boost: ManualBoost) -> str:
             return f"“{excerpt(boost.document.title, 60)}”: {self.effect(boost)}. Searches see it in a moment."
 
         return self.form_page(
@@ -100,7 +100,8 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="Whatever ratings say, at once, in place of an earlier one on the same document or chunk.",
             button="Set it",
             back=page_url(LIST),
-            act=act,
+            act=partial(manual_boost_set, by=staff_of(request)),
+            done=done,
             form=ManualBoostForm,
             initial={name: request.GET[name] for name in ("document", "chunk_id") if name in request.GET},
             facts=_passage(request.GET.get("chunk_id", "")),
@@ -108,18 +109,14 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     def end_view(self, request: HttpRequest, boost_id: UUID) -> HttpResponse:
         boost = get_object_or_404(ManualBoost.objects.select_related("document"), pk=boost_id)
-
-        def act(given: dict[str, Any]) -> str:
-            manual_boost_end(boost=boost, by=staff_of(request), why=given["why"])
-            return "The boost has ended."
-
         return self.form_page(
             request,
             title="End a boost by hand",
             explanation="The document is ranked as ratings say again, at once.",
             button="End it",
             back=page_url(LIST),
-            act=act,
+            act=partial(manual_boost_end, boost=boost, by=staff_of(request)),
+            done="The boost has ended.",
             facts=[("Document", boost.document.title), ("Effect", self.effect(boost)), ("Set because", boost.why)],
         )
 

@@ -90,21 +90,23 @@ class ToolsAdmin(admin.ModelAdmin):
         explanation: str,
         button: str,
         back: str,
-        act: Callable[[dict[str, Any]], str],
+        act: Callable[..., Any],
+        done: str | Callable[[Any], str],
         form: type[forms.Form] = WhyForm,
         initial: dict[str, Any] | None = None,
         facts: Sequence[tuple[str, Any]] = (),
     ) -> HttpResponse:
         """A page with a form, or on a valid POST the way to the address `back`.
 
-        act: carries it out with the form's values, and returns a message; an AppError is shown on the form. facts: what
-        the person should know before, as pairs of label and value.
+        act: is called with the form's values by name; its AppError is shown on the form. done: the message, or what makes
+        it of the result of `act`. facts: what the person should know before, as pairs of label and value.
         """
         sent = request.method == "POST"
         filled = form(request.POST, request.FILES) if sent else form(initial=initial)
         if sent and filled.is_valid():
             try:
-                messages.success(request, act(filled.cleaned_data))
+                result = act(**filled.cleaned_data)
+                messages.success(request, done if isinstance(done, str) else done(result))
                 return redirect(back)
             except AppError as error:
                 filled.add_error(None, error.message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from feedback.models import Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.rounds.round import RoundOutcome
 from feedback.tasks import reindex_feedback
 from ragsite.core.errors import ConflictError, NotFoundError, UnavailableError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
@@ -139,39 +141,29 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     # -------------------------------------------------------------------------------------------- decisions
     def release_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
         revision = get_object_or_404(Revision, pk=revision_id)
-
-        def act(given: dict[str, Any]) -> str:
-            revision_release(revision=revision, by=staff_of(request), why=given["why"])
-            return f"Revision {revision.number} is live."
-
         return self.form_page(
             request,
             title=f"Make revision {revision.number} live",
             explanation="Searches use it from now on, in spite of what the guard found. It can be rolled back.",
             button="Make it live",
             back=row_url(revision),
-            act=act,
+            act=partial(revision_release, revision=revision, by=staff_of(request)),
+            done=f"Revision {revision.number} is live.",
             facts=[
-                ("Status", revision.get_status_display()),
-                ("Because", revision.reason or "–"),
-                *_measured(revision),
+                ("Status", revision.get_status_display()), ("Because", revision.reason or "–"), *_measured(revision),
             ],
-        )
+        )  # fmt: skip
 
     def hold_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
         revision = get_object_or_404(Revision, pk=revision_id)
-
-        def act(given: dict[str, Any]) -> str:
-            revision_hold(revision=revision, by=staff_of(request), why=given["why"])
-            return f"Revision {revision.number} is held."
-
         return self.form_page(
             request,
             title=f"Hold revision {revision.number}",
             explanation="It does not go live unless somebody releases it.",
             button="Hold it",
             back=row_url(revision),
-            act=act,
+            act=partial(revision_hold, revision=revision, by=staff_of(request)),
+            done=f"Revision {revision.number} is held.",
             facts=_measured(revision),
         )
 
@@ -179,8 +171,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         """Of the live revision. The address names it, so that nobody rolls back another that went live meanwhile."""
         revision = get_object_or_404(Revision, pk=revision_id)
 
-        def act(given: dict[str, Any]) -> str:
-            target = revision_roll_back(revision=revision, by=staff_of(request), **given)
+        def done(target: Revision | None) -> str:
             now = f"revision {target.number} is live again" if target else "no boosts are live"
             return f"Revision {revision.number} is rolled back: {now}."
 
@@ -190,7 +181,8 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="Searches use the revision that was live before it, at once; without one, no boosts at all.",
             button="Roll back",
             back=page_url(LIST),
-            act=act,
+            act=partial(revision_roll_back, revision=revision, by=staff_of(request)),
+            done=done,
             form=RollBackForm,
             facts=[("Live since", revision.live_at), ("Boosts", self.counts(revision))],
         )
@@ -198,29 +190,27 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def freeze_view(self, request: HttpRequest) -> HttpResponse:
         frozen = feedback_state().frozen
 
-        def act(given: dict[str, Any]) -> str:
-            if not feedback_freeze(by=staff_of(request), why=given["why"], frozen=not frozen):
+        def act(why: str) -> None:
+            if not feedback_freeze(by=staff_of(request), why=why, frozen=not frozen):
                 raise ConflictError("Somebody has done that just now.")
-            return "Rounds propose again." if frozen else "Rounds are frozen."
 
+        texts = (
+            ("Lift the freeze", "Rounds propose revisions again, from all that was rated meanwhile.",
+             "Lift the freeze", "Rounds propose again."),
+            ("Freeze rounds", "Ratings are still gathered, but no new revision is proposed. What is live stays live.",
+             "Freeze", "Rounds are frozen."),
+        )  # fmt: skip
+        title, explanation, button, done = texts[0 if frozen else 1]
         return self.form_page(
-            request,
-            title="Lift the freeze" if frozen else "Freeze rounds",
-            explanation="Rounds propose revisions again, from all that was rated meanwhile."
-            if frozen
-            else "Ratings are still gathered, but no new revision is proposed. What is live stays live.",
-            button="Lift the freeze" if frozen else "Freeze",
-            back=page_url(LIST),
-            act=act,
+            request, title=title, explanation=explanation, button=button, back=page_url(LIST), act=act, done=done
         )
 
     def round_view(self, request: HttpRequest) -> HttpResponse:
-        def act(_: dict[str, Any]) -> str:
+        def act() -> None:
             try:
                 reindex_feedback.delay()
             except (OperationalError, OSError) as error:
                 raise UnavailableError("The task queue is away; try again shortly.") from error
-            return "The worker has been told to run a round; its outcome will stand above the list."
 
         return self.form_page(
             request,
@@ -229,16 +219,12 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             button="Run it",
             back=page_url(LIST),
             act=act,
+            done="The worker has been told to run a round; its outcome will stand above the list.",
             form=QueueForm,
         )
 
     def reset_document_view(self, request: HttpRequest, document_id: UUID) -> HttpResponse:
         document = get_object_or_404(Document, pk=document_id)
-
-        def act(given: dict[str, Any]) -> str:
-            outcome = reset_document(document=document, by=staff_of(request), why=given["why"])
-            return f"The votes are discarded. {round_summary(outcome)}"
-
         return self.form_page(
             request,
             title=f"Reset what was said of “{excerpt(document.title, 60)}”",
@@ -246,16 +232,16 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             "ratings stay, and new ones count. It can be taken back from the log.",
             button="Reset",
             back=page_url("feedback_document_evidence", document.pk),
-            act=act,
+            act=partial(reset_document, document=document, by=staff_of(request)),
+            done=lambda outcome: f"The votes are discarded. {round_summary(outcome)}",
         )
 
     def reset_rater_view(self, request: HttpRequest) -> HttpResponse:
-        def act(given: dict[str, Any]) -> str:
-            rater = User.objects.filter(username=given["rater"]).first()
-            if rater is None:
+        def act(rater: str, why: str) -> RoundOutcome:
+            user = User.objects.filter(username=rater).first()
+            if user is None:
                 raise NotFoundError("There is no such user.", fields={"rater": ["There is no such user."]})
-            outcome = reset_rater(rater=rater, by=staff_of(request), why=given["why"])
-            return f"The votes are discarded. {round_summary(outcome)}"
+            return reset_rater(rater=user, by=staff_of(request), why=why)
 
         return self.form_page(
             request,
@@ -265,6 +251,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             button="Reset",
             back=page_url(LIST),
             act=act,
+            done=lambda outcome: f"The votes are discarded. {round_summary(outcome)}",
             form=RaterForm,
             initial={"rater": request.GET.get("rater", "")},
         )
