@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
@@ -17,6 +16,7 @@ from django.shortcuts import get_object_or_404
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
+from feedback.curation import golden_files
 from feedback.curation.downloads import golden_file
 from feedback.curation.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
 from feedback.curation.golden_files import Imported, golden_import
@@ -116,7 +116,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
     # -------------------------------------------------------------------------------------------- in and out
     def import_view(self, request: HttpRequest) -> HttpResponse:
         def act(file: UploadedFile) -> Imported:
-            content = file.read(settings.RAG.feedback.golden_import_bytes + 1)
+            content = file.read(golden_files.GOLDEN_IMPORT_BYTES + 1)
             return golden_import(content=content, by=staff_of(request))
 
         return self.form_page(

@@ -98,8 +98,8 @@ class ToolsAdmin(admin.ModelAdmin):
     ) -> HttpResponse:
         """A page with a form, or on a valid POST the way to the address `back`.
 
-        act: is called with the form's values by name; its AppError is shown on the form. done: the message, or what makes
-        it of the result of `act`. facts: what the person should know before, as pairs of label and value.
+        act: is called with the form's values by name; its AppError is shown on the form. done: the message, or a
+        function of the result of `act`. facts: what the person should know before, as pairs of label and value.
         """
         sent = request.method == "POST"
         filled = form(request.POST, request.FILES) if sent else form(initial=initial)

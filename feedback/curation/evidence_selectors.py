@@ -9,11 +9,11 @@ from math import log
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from feedback.models import Burst, Evidence, ManualBoost, RatedPassage, RatedQuestion, Revision, RevisionEvent
+from feedback.ranking import boosts
 from feedback.rounds.evidence import day_of
 from feedback.rounds.live import content_of, feedback_state
 from retrieval.models import Chunk, Document
@@ -48,7 +48,7 @@ def live_boosts(
     document_of = dict(passages.values_list("pk", "document_id"))
     rows = content.queries
     columns = (rows.question, rows.passage, content.multipliers(), rows.raters_up, rows.raters_down)
-    boosts = [
+    live = [
         LiveBoost(
             document_id=document_of[passage], multiplier=multiplier, raters_up=up, raters_down=down,
             question_id=question, passage_id=passage,
@@ -57,8 +57,8 @@ def live_boosts(
         if passage in document_of
     ]  # fmt: skip
     priors = content.documents.items()
-    boosts += [LiveBoost(document_id=key, **asdict(prior)) for key, prior in priors if document_id in (None, key)]
-    return sorted(boosts, key=lambda boost: -abs(log(boost.multiplier)))
+    live += [LiveBoost(document_id=key, **asdict(prior)) for key, prior in priors if document_id in (None, key)]
+    return sorted(live, key=lambda boost: -abs(log(boost.multiplier)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ class Vote:
 
 def vote_shown(row: Evidence) -> Vote:
     age_days = max(0, day_of(timezone.now()) - row.day)
-    return Vote(evidence=row, fading=0.5 ** (age_days / settings.RAG.feedback.half_life_days), left_out=_left_out(row))
+    return Vote(evidence=row, fading=0.5 ** (age_days / boosts.HALF_LIFE_DAYS), left_out=_left_out(row))
 
 
 def _left_out(row: Evidence) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -24,6 +23,10 @@ from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms
 
+GAP_DAYS = 90  # knowledge gaps are made of questions of the last days
+GAP_QUESTIONS = 5000  # the newest are looked at, not more
+GAP_OVERLAP = 0.45  # questions that share this much of their terms, weighted by rarity, are one gap …
+GAP_COSINE = 0.8  # … or whose embeddings have this cosine, where both have one
 BAD_SCORE = 2  # and below
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 MAX_QUESTION_CHARS = 1000
@@ -38,17 +41,16 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begin
 
 
 def knowledge_gaps(*, collection: str | None = None, days: int | None = None) -> list[Gap]:
-    """Clusters of the newest `gap_questions` questions of the last days that got no answer, a failed or a badly rated
+    """Clusters of the newest GAP_QUESTIONS questions of the last days that got no answer, a failed or a badly rated
     one. A question that was asked of two collections counts in each.
 
     collection: a name of the site's, `owner/name` of others, `ANY_COLLECTION` for questions that named none, None: all.
-    days: `gap_days` by default. An answer that was written anew does not count, nor do bad ratings for style alone.
+    days: GAP_DAYS by default. An answer that was written anew does not count, nor do bad ratings for style alone.
     """
-    numbers = settings.RAG.feedback
-    since = timezone.now() - timedelta(days=days or numbers.gap_days)
-    unanswered = _unanswered(since, numbers.gap_questions)
+    since = timezone.now() - timedelta(days=days or GAP_DAYS)
+    unanswered = _unanswered(since, GAP_QUESTIONS)
     asked = [question for question in unanswered if collection in (None, question.collection)]
-    return find_gaps(asked, overlap=numbers.gap_overlap, cosine=numbers.gap_cosine)
+    return find_gaps(asked, overlap=GAP_OVERLAP, cosine=GAP_COSINE)
 
 
 def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:

@@ -18,7 +18,6 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -31,6 +30,8 @@ from ragsite.core.errors import InvalidInputError, TooLargeError
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
+GOLDEN_IMPORT_BYTES = 5_000_000
+GOLDEN_IMPORT_LINES = 10_000
 SHOWN_ERRORS = 50
 IN_BATCH = 2000
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
@@ -97,17 +98,16 @@ def golden_import(*, content: bytes, by: User) -> Imported:
 
 
 def _parse(content: bytes, errors: dict[int, str]) -> dict[int, _Line]:
-    limits = settings.RAG.feedback
-    if len(content) > limits.golden_import_bytes:
-        raise TooLargeError(f"A file may have {limits.golden_import_bytes // 1000} kB; import it in parts.")
+    if len(content) > GOLDEN_IMPORT_BYTES:
+        raise TooLargeError(f"A file may have {GOLDEN_IMPORT_BYTES // 1000} kB; import it in parts.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = content[: error.start].count(b"\n") + 1
         raise InvalidInputError("The file is not UTF-8.", fields={f"line {number}": ["This is not UTF-8."]}) from error
     written = text.split("\n")
-    if len(written) > limits.golden_import_lines + 1:
-        raise TooLargeError(f"A file may have {limits.golden_import_lines} lines; import it in parts.")
+    if len(written) > GOLDEN_IMPORT_LINES + 1:
+        raise TooLargeError(f"A file may have {GOLDEN_IMPORT_LINES} lines; import it in parts.")
     lines: dict[int, _Line] = {}
     for number, line in enumerate(written, start=1):
         if not line.strip():

@@ -26,6 +26,15 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 QUERY_BOUND = math.log(2.0)  # multipliers 0.5 … 2.0
 DOCUMENT_BOUND = math.log(1.25)  # 0.8 … 1.25
+HALF_LIFE_DAYS = 180.0  # after so many days a vote counts half
+FULL_VOTES = 3.0  # votes for a passage minus votes against it at which its query boost reaches the bound
+DOCUMENT_PRIOR = 30.0  # votes of the mean share that are added to each document's own
+MIN_DOCUMENT_RATERS = 3  # distinct people before a document has a prior
+MAX_LIVE_BOOSTS = 20_000  # query boosts in a revision; the strongest stay
+LEAST_EFFECT = 0.03  # a boost within 1 ± this is left out; a smaller change of one makes no new revision
+RATINGS_PER_DAY = 50  # rated questions of one user on one day that count
+BURST_VOTES = 15  # votes on one document on one day …
+BURST_ACCOUNTS = 3  # … from at most so many accounts are a burst: left out until a person decides
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+COSINE_FROM, COSINE_FULL = 0.75, 0.9  # cosine from which the similarity is above 0, and from which it is 1
+OVERLAP_FROM, OVERLAP_FULL = 0.4, 0.8  # the same for the overlap of terms
 LEAST_TO_CALIBRATE = 50  # questions with a vector
 PAIRS = 4000
 ABOVE = 0.3  # of the way from the cosine of unrelated questions to 1

@@ -16,13 +16,13 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from feedback.ranking import boosts
 from feedback.ranking.boosts import QueryTallies, query_multiplier
 from feedback.ranking.groups import Groups
 from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
 from retrieval.values import Boost, Boosts, EmbeddingSpace
 
 VERSION = 1
-FULL_VOTES = 3.0
 RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are named in the audit trail
 ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
 FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
@@ -129,7 +129,7 @@ class Content:
 
 def full_votes_of(parameters: Mapping[str, float]) -> float:
     """Early revisions did not keep it; they are read with today's."""
-    return float(parameters.get("full_votes", FULL_VOTES))
+    return float(parameters.get("full_votes", boosts.FULL_VOTES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

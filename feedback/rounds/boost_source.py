@@ -1,6 +1,6 @@
 """`retrieval.ports.BoostSource`: the live revision, kept in memory.
 
-When a search comes and `refresh_s` have passed, the version in the database is compared. Another revision is loaded
+When a search comes and REFRESH_S have passed, the version in the database is compared. Another revision is loaded
 beside the searches, and replaces the old one in one assignment. A search, or an answer with all of its searches, keeps
 the snapshot that it was given first.
 """
@@ -30,6 +30,7 @@ from retrieval.ports import Models
 from retrieval.text.analysis import query_terms
 from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
 
+REFRESH_S = 2.0  # how often a process looks whether another revision is live
 PATIENCE_S = 0.5  # how long a search waits for the database to say whether another revision is live
 UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
 Result = TypeVar("Result")
@@ -56,7 +57,7 @@ class LiveBoosts:
         if self._refreshing and self._refreshing.done():
             self._refreshing = None
         now = time.monotonic()
-        due = now - self._checked >= self._settings.refresh_s
+        due = now - self._checked >= REFRESH_S
         if (due or self._snapshot is None) and self._refreshing is None:
             # An empty context: the request that starts the task may end before it does.
             self._refreshing = asyncio.create_task(self._refresh(), context=contextvars.Context())

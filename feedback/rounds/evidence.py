@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
@@ -30,6 +29,9 @@ from feedback.rounds.questions import QuestionReader
 BATCH = 1000  # rated answers in a transaction
 ATTEMPTS = 3  # at a batch, when documents or accounts are deleted meanwhile
 MAX_QUESTION_CHARS = 4000
+NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
+NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
+STAFF_WEIGHT = 1.5  # of a staff member's vote
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 
@@ -81,12 +83,11 @@ class _Readers:
 
     def voter_weight(self, user: int, rated_at: datetime) -> float:
         """New accounts count less, staff more."""
-        numbers = settings.RAG.feedback
         joined, staff = self._users[user]
         if staff:
-            return numbers.staff_weight
-        is_new = rated_at - joined < timedelta(days=numbers.new_account_days)
-        return numbers.new_account_weight if is_new else 1.0
+            return STAFF_WEIGHT
+        is_new = rated_at - joined < timedelta(days=NEW_ACCOUNT_DAYS)
+        return NEW_ACCOUNT_WEIGHT if is_new else 1.0
 
 
 # ------------------------------------------------------------------------------------------------ one batch

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from chat.models import Message
 from feedback.models import GoldenQuestion
+from feedback.ranking import guard as limits
 from feedback.ranking.boosts import QueryTallies
 from feedback.ranking.guard import TOP, Compared, GuardReport, judge
 from feedback.ranking.snapshot import Content, Snapshot
@@ -35,6 +36,9 @@ from retrieval.selectors import collection_ref, scope_as_asked, scope_for
 from retrieval.text.analysis import query_terms
 from retrieval.values import Contender, EmbeddingSpace, Query, ScoredChunk, SearchScope
 
+GOLDEN_QUESTIONS = 300  # measured at most; of more a sample
+RECENT_QUESTIONS = 60  # a sample, to see how much changes
+RECENT_DAYS = 30  # how far back they are taken from
 AT_ONCE = 4  # searches
 SEED = 5  # the same sample for the same questions
 Item = TypeVar("Item")
@@ -65,8 +69,7 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
     Only questions that are similar to one with a changed boost are searched. `report` is called after each. When a
     search fails, the revision is held: nobody knows then whether it is worse.
     """
-    numbers = settings.RAG.feedback
-    golden, recent = golden_questions(numbers.golden_questions), recent_questions(numbers.recent_questions)
+    golden, recent = golden_questions(GOLDEN_QUESTIONS), recent_questions(RECENT_QUESTIONS)
     questions = (*golden, *recent)
     compared = [Compared(question=question.text, relevant=question.relevant, untouched=True) for question in questions]
     touched = list(range(len(questions)))
@@ -80,7 +83,7 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
             return GuardReport(golden=len(golden), recent=len(recent), reason=reason)
         for place, result in zip(touched, results, strict=True):
             compared[place] = result
-    margin, max_churn = numbers.golden_margin, numbers.max_churn
+    margin, max_churn = limits.GOLDEN_MARGIN, limits.MAX_CHURN
     return judge(compared[: len(golden)], compared[len(golden) :], margin=margin, max_churn=max_churn)
 
 
@@ -175,7 +178,7 @@ def golden_questions(limit: int) -> list[Question]:
 
 def recent_questions(limit: int) -> list[Question]:
     """What users asked lately, each wording once, in the collections that its answer was looked for in."""
-    since = timezone.now() - timedelta(days=settings.RAG.feedback.recent_days)
+    since = timezone.now() - timedelta(days=RECENT_DAYS)
     rows = Message.objects.filter(role=Message.Role.ASSISTANT, decision=Message.Decision.ANSWER, created_at__gte=since)
     newest = rows.exclude(reply_to=None).order_by("-created_at").values_list("pk", "reply_to__text")[: limit * 20]
     distinct = {" ".join(text.casefold().split()): key for key, text in newest if text.strip()}

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import numpy as np
-from django.conf import settings
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -156,23 +155,22 @@ def _passages_load() -> Passages:
 # ------------------------------------------------------------------------------------------------ boosts
 def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     """All counted votes → boosts → their difference from the live ones."""
-    numbers = settings.RAG.feedback
     votes = ballot.counted
-    votes = votes.where(boosts.within_daily_cap(votes, per_day=numbers.ratings_per_day))
+    votes = votes.where(boosts.within_daily_cap(votes, per_day=boosts.RATINGS_PER_DAY))
     to_compare = votes_to_compare(votes)
     group_questions = _question_groups(votes, to_compare)
     votes = boosts.deduplicated(votes, group_questions)
     to_compare = to_compare.where(np.isin(to_compare.key, votes.key))
     votes = rater_weights(to_compare, group_questions).apply(votes)
-    votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=numbers.half_life_days)
+    votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=boosts.HALF_LIFE_DAYS)
     queries = boosts.strongest(
         boosts.query_tallies(votes),
-        full_votes=numbers.full_votes,
-        least_effect=numbers.least_effect,
-        limit=numbers.max_live_boosts,
+        full_votes=boosts.FULL_VOTES,
+        least_effect=boosts.LEAST_EFFECT,
+        limit=boosts.MAX_LIVE_BOOSTS,
     )
-    priors = boosts.document_tallies(votes, prior=numbers.document_prior, min_raters=numbers.min_document_raters)
-    priors = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(numbers.least_effect / 2))
+    priors = boosts.document_tallies(votes, prior=boosts.DOCUMENT_PRIOR, min_raters=boosts.MIN_DOCUMENT_RATERS)
+    priors = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(boosts.LEAST_EFFECT / 2))
     columns = (priors.document, priors.multiplier, priors.raters_up, priors.raters_down)
     documents = {
         ballot.passages.ids[document]: DocumentPrior(multiplier=multiplier, raters_up=up, raters_down=down)
@@ -196,7 +194,7 @@ def _question_groups(votes: Votes, to_compare: Votes) -> QuestionGroups:
 
 def changes_between(live: Content, new: Content, passages: Passages) -> list[Change]:
     """Boosts that came, went, or moved by at least the least effect; of documents that are still there."""
-    least = settings.RAG.feedback.least_effect
+    least = boosts.LEAST_EFFECT
     document_of = dict(zip(passages.passage.tolist(), passages.document.tolist(), strict=True))
     changes = []
     before, after = _query_boosts(live), _query_boosts(new)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -19,6 +18,7 @@ from feedback.rounds.live import feedback_state
 from feedback.rounds.proposals import Proposal
 from ragsite.core.errors import ConflictError
 
+KEEP_REVISIONS = 60  # older ones that are not live are deleted
 Action = RevisionEvent.Action
 BOOST_COLUMNS = (
     "revision", "kind", "change", "document", "passage", "question", "before", "after", "raters_up", "raters_down",
@@ -179,8 +179,8 @@ def _end(revision: Revision, status: str, why: str) -> None:
 
 
 def revisions_forget() -> int:
-    """Delete revisions beyond the newest `keep_revisions`, never the live one. Returns how many."""
-    kept = list(Revision.objects.values_list("pk", flat=True)[: settings.RAG.feedback.keep_revisions])
+    """Delete revisions beyond the newest KEEP_REVISIONS, never the live one. Returns how many."""
+    kept = list(Revision.objects.values_list("pk", flat=True)[:KEEP_REVISIONS])
     old = Revision.objects.exclude(pk__in=kept).exclude(status=Revision.Status.LIVE)
     old = old.exclude(pk__in=FeedbackState.objects.exclude(live=None).values("live"))
     return old.delete()[1].get("feedback.Revision", 0)

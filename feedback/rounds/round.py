@@ -40,6 +40,7 @@ from ragsite.core.leases import Lease, LeaseLostError
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
+LEASE_S = 120.0  # a round that has not reported for this long is taken over
 Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
 logger = logging.getLogger(__name__)
 
@@ -243,7 +244,7 @@ def rare_collections() -> Iterator[None]:
 @contextmanager
 def _lease() -> Iterator[Lease | None]:
     """None where another round holds it. Raises RoundLostError when another round has taken it over meanwhile."""
-    lease = space_lease(LEASE, seconds=settings.RAG.feedback.lease_s)
+    lease = space_lease(LEASE, seconds=LEASE_S)
     if not lease_take(lease):
         yield None
         return
