@@ -106,6 +106,6 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
 
     answer = column("Answer", lambda rating: answer_link(rating.message))
     rated_source = column("Source", lambda rating: str(rating.source) if rating.source else "–")
-    tag_list = column("Tags", lambda rating: rating.tags_said() or "–")
+    tag_list = column("Tags", lambda rating: rating.tags_text() or "–")
     remark = column("Comment", lambda rating: excerpt(rating.comment) or "–")
     decision = column("Decision", lambda rating: rating.message.decision or "–", ordering="message__decision")

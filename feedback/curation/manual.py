@@ -1,4 +1,4 @@
-"""Boosts by hand: a document or one chunk lifted, lowered or hidden, at once and until a day. Audited."""
+"""Boosts by hand: staff raise, lower or hide a document or one chunk, at once, until a day. Audited."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """The field has another name in Python; the column stays as it is."""
+    """Another name in Python and another help text; the tables stay as they are."""
 
     dependencies = [
         ("feedback", "0007_evidence_standing"),
@@ -16,6 +16,11 @@ class Migration(migrations.Migration):
                     model_name="evidence",
                     name="normalized_score",
                     field=models.FloatField(blank=True, db_column="standing", null=True),
+                ),
+                migrations.AlterField(
+                    model_name="passagesketch",
+                    name="hashes",
+                    field=models.BinaryField(help_text="The smallest hashes of its shingles, little-endian uint32."),
                 ),
             ],
         ),

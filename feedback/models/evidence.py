@@ -75,6 +75,19 @@ class RatedPassage(models.Model):
         return f"{self.document_id}:{self.content_hash[:8]}"
 
 
+class PassageSketch(models.Model):
+    """A sketch of a rated passage's text, to find it again where its document is split differently.
+
+    In a table of its own, because every round reads all passages and few sketches.
+    """
+
+    passage = models.OneToOneField(RatedPassage, on_delete=models.CASCADE, primary_key=True, related_name="sketch")
+    hashes = models.BinaryField(help_text="The smallest hashes of its shingles, little-endian uint32.")
+
+    def __str__(self) -> str:
+        return f"sketch of passage {self.passage_id}"
+
+
 class Burst(models.Model):
     """Many votes on one document on one day from very few accounts: left out until a person decides."""
 
@@ -106,9 +119,9 @@ class Burst(models.Model):
         indexes = [models.Index(fields=["status"])]
 
     def __str__(self) -> str:
-        return f"{self.said()} on “{self.document.title[:60]}”, {self.day}"
+        return f"{self.summary()} on “{self.document.title[:60]}”, {self.day}"
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """16 votes of 1 account"""
         return f"{self.votes} votes of {self.accounts} account{'s'[: self.accounts != 1]}"
 

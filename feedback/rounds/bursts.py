@@ -51,7 +51,7 @@ def _flag(document_id: UUID, day: int, evidence: list[int]) -> None:
     burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
     burst.save(update_fields=["votes", "accounts"])
     if made:
-        _log(Action.BURST_FLAGGED, burst, f"{burst.said()} on {burst.day}")
+        _log(Action.BURST_FLAGGED, burst, f"{burst.summary()} on {burst.day}")
 
 
 @transaction.atomic

@@ -55,21 +55,14 @@ def revision_create(
 
 
 @transaction.atomic
-def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "") -> Revision:
+def revision_go_live(
+    *, revision: Revision, by: User | None = None, why: str = "", action: str = Action.WENT_LIVE
+) -> Revision:
     """Make it the one that searches use; the one before is superseded, and so are those that were waiting.
 
-    Raises ConflictError for one that is live, was rolled back, or was made before the one that is live now.
+    action: for the log. Raises ConflictError for one that is live, was rolled back, or was made before the one that is
+    live now.
     """
-    return _go_live(revision, by=by, why=why, action=Action.WENT_LIVE)
-
-
-@transaction.atomic
-def revision_release(*, revision: Revision, by: User, why: str = "") -> Revision:
-    """Make a held or proposed one live in spite of the guard. Raises as `revision_go_live`."""
-    return _go_live(revision, by=by, why=why, action=Action.RELEASED)
-
-
-def _go_live(revision: Revision, *, by: User | None, why: str, action: str) -> Revision:
     state = _locked()
     revision = Revision.objects.select_for_update().get(pk=revision.pk)
     if revision.status not in (Status.PROPOSED, Status.HELD):
@@ -86,6 +79,11 @@ def _go_live(revision: Revision, *, by: User | None, why: str, action: str) -> R
     _point_at(state, revision, by=by, why=why)
     RevisionEvent.log(action, revision=revision, by=by, why=why)
     return revision
+
+
+def revision_release(*, revision: Revision, by: User, why: str = "") -> Revision:
+    """Make a held or proposed one live in spite of the guard. Raises as `revision_go_live`."""
+    return revision_go_live(revision=revision, by=by, why=why, action=Action.RELEASED)
 
 
 @transaction.atomic

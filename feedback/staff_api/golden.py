@@ -19,14 +19,7 @@ from feedback.curation.downloads import JSONL, golden_file
 from feedback.curation.golden import Relevant, collection_find, golden_delete, golden_save
 from feedback.curation.golden_files import golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance
-from feedback.staff_api.base import (
-    StaffView,
-    list_schema,
-    read,
-    row_get,
-    schema,
-    staff_of,
-)
+from feedback.staff_api.base import StaffView, list_schema, read, row_get, schema, staff_of
 from ragsite.core.api.fields import (
     FlagField,
     IdField,

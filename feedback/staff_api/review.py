@@ -16,15 +16,7 @@ from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.curation.gaps import Gap
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide
-from feedback.staff_api.base import (
-    StaffView,
-    WhySerializer,
-    list_schema,
-    read,
-    row_get,
-    schema,
-    staff_of,
-)
+from feedback.staff_api.base import StaffView, WhySerializer, list_schema, read, row_get, schema, staff_of
 from ragsite.core.api.fields import FlagField, QuerySerializer
 from ragsite.core.api.schema import errors
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS

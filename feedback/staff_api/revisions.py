@@ -15,15 +15,7 @@ from feedback.models import Boost, Revision, RevisionEvent
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
-from feedback.staff_api.base import (
-    StaffView,
-    WhySerializer,
-    list_schema,
-    read,
-    row_get,
-    schema,
-    staff_of,
-)
+from feedback.staff_api.base import StaffView, WhySerializer, list_schema, read, row_get, schema, staff_of
 from ragsite.core.api.fields import FlagField, IdField, QuerySerializer, TextField
 from ragsite.core.api.schema import errors
 from retrieval.models import Document
