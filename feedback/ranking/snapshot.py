@@ -227,13 +227,17 @@ class Snapshot:
         for candidate in candidates:
             boost = query_boosts.get(candidate.chunk_id)
             prior = self._documents.get(candidate.document_id)
-            rules = (self._manual.get(key) for key in (candidate.chunk_id, candidate.document_id))  # its own rule first
-            rule = next((rule for rule in rules if rule and rule.holds(now)), None)
+            rule = self._rule(candidate, now) if self._manual else None
             if prior or rule:
                 boost = _joined(boost or Boost(), prior, rule)
             if boost and (boost.hide or boost.similar_questions or abs(boost.multiplier - 1.0) >= NO_DIFFERENCE):
                 by_chunk[candidate.chunk_id] = boost
         return Boosts(by_chunk=by_chunk, revision=self.revision)
+
+    def _rule(self, candidate: Candidate, now: float) -> ManualRule | None:
+        """The chunk's own before its document's."""
+        rules = (self._manual.get(key) for key in (candidate.chunk_id, candidate.document_id))
+        return next((rule for rule in rules if rule and rule.holds(now)), None)
 
     def highest_similarity(self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats]) -> float:
         """To the most similar rated question, 0..1."""
@@ -256,19 +260,18 @@ class Snapshot:
 
         questions, back = np.unique(self._question[rows], return_inverse=True)
         similarity = self._similarities(terms, vectors, questions)[back]
-        tallies = self._rows.where(rows)
-        multipliers = query_multiplier(
-            sums(similarity * tallies.up), sums(similarity * tallies.down), full_votes=self._full_votes
-        )
+        up, down = sums(similarity * self._rows.up[rows]), sums(similarity * self._rows.down[rows])
+        multipliers = query_multiplier(up, down, full_votes=self._full_votes)
         # The mean normalized score in searches for rated questions that ask the same, and how many those are.
-        known = (similarity >= ASKS_THE_SAME) & ~np.isnan(tallies.normalized_score)
+        score_then = self._rows.normalized_score[rows]
+        known = (similarity >= ASKS_THE_SAME) & ~np.isnan(score_then)
         weight = np.where(known, similarity, 0.0)
         similar_questions = sums(weight)
-        totals = sums(weight * np.nan_to_num(tallies.normalized_score))
+        totals = sums(weight * np.nan_to_num(score_then))
         scores = np.divide(totals, similar_questions, out=np.zeros(len(rated)), where=similar_questions > 0)
         named = similarity >= RATERS_NAMED
-        raters_up = np.maximum.reduceat(np.where(named, tallies.raters_up, 0), starts).tolist()
-        raters_down = np.maximum.reduceat(np.where(named, tallies.raters_down, 0), starts).tolist()
+        raters_up = np.maximum.reduceat(np.where(named, self._rows.raters_up[rows], 0), starts).tolist()
+        raters_down = np.maximum.reduceat(np.where(named, self._rows.raters_down[rows], 0), starts).tolist()
         moved = np.abs(multipliers - 1.0) >= NO_DIFFERENCE
         return {
             rated[place]: Boost(
