@@ -1,4 +1,4 @@
-"""What users thought of answers and of single sources."""
+"""Ratings of answers and of single sources."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ class Rating(models.Model):
         """Which way the score points."""
         return thumb_of(self.score)
 
-    def tags_said(self) -> str:
+    def tags_text(self) -> str:
         """wrong source, outdated"""
         return ", ".join(str(tag).replace("_", " ") for tag in self.tags)
