@@ -93,7 +93,6 @@ class Call:
 async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object]]:
     from retrieval.engine import get_engine
     from retrieval.search.hybrid import HybridSearcher
-    from retrieval.workflows import make_toolbox
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
     corpus = await asyncio.to_thread(lambda: prose(make_corpus(chunks, questions + WARM_UP)))
@@ -103,7 +102,7 @@ async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object
         searcher = HybridSearcher(
             index=engine.index, store=engine.store, models=models, settings=engine.settings.search
         )
-        tools = replace(make_toolbox(engine), models=models, searcher=searcher)
+        tools = replace(engine, models=models, searcher=searcher)
         eager = replace(tools.settings, corrective=replace(tools.settings.corrective, clear_score=1.01))
         runs = {
             "one search, two rounds": tools,

@@ -101,10 +101,9 @@ async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
     """The three of them in turns, question by question."""
     from benchmarks.naive_order import NaiveOrder
     from retrieval.engine import get_engine
-    from retrieval.workflows import make_toolbox
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
-    tools = make_toolbox(get_engine())
+    tools = get_engine()
     eager = replace(tools.settings, corrective=replace(tools.settings.corrective, clear_score=NOTHING_IS_GOOD))
     runs = {
         "the seed's order, one after the other": NaiveOrder(tools),

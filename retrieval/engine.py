@@ -18,18 +18,8 @@ from django.conf import settings
 from ragsite.core.rag_settings import MilvusSettings, RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.memory.store import DatabaseMemoryStore
-from retrieval.ports import (
-    BoostSource,
-    ChunkIndex,
-    ChunkStore,
-    MemoryStore,
-    Models,
-    Reranker,
-    Searcher,
-    SearchRequest,
-    SearchResult,
-    WebSearcher,
-)
+from retrieval.ports import BoostSource, ChunkIndex, Models, SearchRequest, SearchResult
+from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
@@ -40,21 +30,16 @@ from retrieval.search.index import MilvusIndex, import_client
 from retrieval.selectors import DatabaseChunkStore
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
+from retrieval.steps.toolbox import Toolbox
 from retrieval.text import analysis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
-    settings: RagSettings
-    models: Models
+class Engine(Toolbox):
+    """What the workflows work with, and the indexes behind it, for those who write into them."""
+
     index: ChunkIndex
-    store: ChunkStore
-    searcher: Searcher
-    boosts: BoostSource | None = None
-    reranker: Reranker | None = None
-    web: WebSearcher | None = None
-    memory: MemoryStore | None = None
-    memory_index: ChunkIndex | None = None
+    memory_index: ChunkIndex
 
 
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
@@ -96,8 +81,7 @@ async def close_engine() -> None:
     """Close the running loop's clients; the next `get_engine` makes new ones."""
     if engine := _engines.pop(asyncio.get_running_loop(), None):
         await engine.index.close()
-        if engine.memory_index:
-            await engine.memory_index.close()
+        await engine.memory_index.close()
         await engine.models.close()
 
 
@@ -129,6 +113,7 @@ def _build(rag: RagSettings) -> Engine:
     return Engine(
         settings=rag,
         models=models,
+        prompts=PromptLibrary(rag.prompts_dir),
         index=index,
         memory_index=memory_index,
         store=store,

@@ -18,9 +18,7 @@ from typing import Any, Protocol
 from langgraph.graph.state import CompiledStateGraph
 
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.rag_settings import RagSettings
-from retrieval.ports import BoostSource, ChunkStore, MemoryStore, Models, Reranker, Searcher, WebSearcher, Workflow
-from retrieval.prompting import PromptLibrary
+from retrieval.ports import Workflow
 from retrieval.steps.toolbox import Toolbox
 from retrieval.workflows.base import Rounds
 from retrieval.workflows.corrective import CorrectiveWorkflow
@@ -52,27 +50,6 @@ _WORKFLOWS: Mapping[str, WorkflowClass] = {
 }
 
 
-class EngineParts(Protocol):
-    """What a workflow needs of `retrieval.engine.Engine`."""
-
-    @property
-    def settings(self) -> RagSettings: ...
-    @property
-    def models(self) -> Models: ...
-    @property
-    def store(self) -> ChunkStore: ...
-    @property
-    def searcher(self) -> Searcher: ...
-    @property
-    def boosts(self) -> BoostSource | None: ...
-    @property
-    def reranker(self) -> Reranker | None: ...
-    @property
-    def web(self) -> WebSearcher | None: ...
-    @property
-    def memory(self) -> MemoryStore | None: ...
-
-
 def available_workflows() -> tuple[str, ...]:
     """The names that can be chosen now, in the contract's order."""
     return tuple(name for name in WORKFLOW_NAMES if name in _WORKFLOWS)
@@ -98,7 +75,7 @@ def workflow_module_doc(name: str) -> str:
     return inspect.cleandoc(sys.modules[str(_WORKFLOWS[name].__module__)].__doc__ or "")
 
 
-def get_workflow(name: str, *, engine: EngineParts) -> Workflow:
+def get_workflow(name: str, *, engine: Toolbox) -> Workflow:
     """Raises InvalidInputError, which says which workflows there are."""
     if name not in _WORKFLOWS:
         known = ", ".join(available_workflows())
@@ -106,26 +83,4 @@ def get_workflow(name: str, *, engine: EngineParts) -> Workflow:
             f"There is no workflow '{name[:40]}' here; choose one of: {known}.",
             fields={"workflow": [f"one of {known}"]},
         )
-    return _WORKFLOWS[name](make_toolbox(engine))
-
-
-def make_toolbox(engine: EngineParts) -> Toolbox:
-    return Toolbox(
-        settings=engine.settings,
-        models=engine.models,
-        prompts=_prompts(engine.settings.prompts_dir),
-        searcher=engine.searcher,
-        store=engine.store,
-        boosts=engine.boosts,
-        reranker=engine.reranker,
-        web=engine.web,
-        memory=engine.memory,
-    )
-
-
-_libraries: dict[str, PromptLibrary] = {}
-
-
-def _prompts(folder: str) -> PromptLibrary:
-    """One library per folder: it remembers the files that it has read."""
-    return _libraries.setdefault(folder, PromptLibrary(folder))
+    return _WORKFLOWS[name](engine)

@@ -16,10 +16,11 @@ from retrieval.errors import ModelError
 from retrieval.steps.answer.clarify import Clarify, open_readings
 from retrieval.steps.answer.generate import AnswerWriter, Generate
 from retrieval.steps.judge.judge import Assessment
-from retrieval.steps.query.condense import chooses, takes_up
+from retrieval.steps.query.condense import chooses, condense_without_model, takes_up
 from retrieval.steps.query.small_talk import small_talk_kind
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
+from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 
@@ -38,14 +39,6 @@ class Rounds:
     notes: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """`tools` live as long as the engine, `run` as long as this answer."""
-
-    tools: Toolbox
-    run: Run
-
-
 async def run_graph(
     graph: CompiledStateGraph[Any, Context, Any, Any],
     question: Question,
@@ -54,20 +47,26 @@ async def run_graph(
     trace: Trace,
     timeout_s: float,
 ) -> Answer:
-    """Run the graph on `{"question": question}`; its last state holds the `answer`.
+    """Run the graph on the `question` and the `draft` that rules make of it; its last state holds the `answer`.
 
     Every step ends at the workflow's deadline by falling back; the outer limit is for what no step foresaw.
     Raises UnavailableError when even that is passed, or when there is no model and the site may not answer without one
     (RAG_OFFLINE=0); IndexUnavailableError when nothing can be searched.
     """
     await require_model(tools)
-    context = Context(tools=tools, run=Run.start(trace, tools.settings, timeout_s=timeout_s))
+    run = Run.start(trace, tools.settings, timeout_s=timeout_s)
     if question.options.web_search and tools.web is None:
         async with trace.step("web_search") as step:
             step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
     try:
         async with asyncio.timeout(timeout_s + tools.settings.search.timeout_s):
-            state = await graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=context)
+            draft = await asyncio.to_thread(condense_without_model, question)
+            language = answer_language(draft if question.open_clarification else question.text)
+            state = await graph.ainvoke(
+                {"question": question, "draft": draft},
+                {"recursion_limit": RECURSION_LIMIT},
+                context=Context(tools=tools, run=run, language=language),
+            )
     except TimeoutError as error:
         raise UnavailableError("The answer took too long; try again, or ask a simpler question.") from error
     answer: Answer = state["answer"]
@@ -114,19 +113,17 @@ async def say(text: str, run: Run) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ replies
-async def small_talk_answer(question: Question, context: Context, language: Language) -> Answer:
+async def small_talk_answer(question: Question, context: Context) -> Answer:
     """For a question of which `is_small_talk` holds."""
     async with context.run.trace.step("retrieve") as step:
         step.skip("a greeting needs no documents")
     kind = small_talk_kind(question.text) or "small_talk"
-    return await Generate(context.tools).greet(question, kind, run=context.run, language=language)
+    return await Generate(context.tools).greet(question, kind, run=context.run, language=context.language)
 
 
-async def ask_back(
-    assessment: Assessment, readings: Sequence[ScoredChunk], context: Context, language: Language
-) -> Answer:
+async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], context: Context) -> Answer:
     """The question in place of an answer. `readings`: see `Clarify`."""
-    asked = await Clarify().clarify(assessment, readings, run=context.run, language=language)
+    asked = await Clarify().clarify(assessment, readings, run=context.run, language=context.language)
     text = await say(asked.question, context.run)
     return Answer(decision="CLARIFY", text=text, clarification=asked, reason=assessment.reason)
 

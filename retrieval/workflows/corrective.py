@@ -37,19 +37,18 @@ from retrieval.steps.answer.clarify import open_readings
 from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
 from retrieval.steps.judge.judge import Assessment, Judge
-from retrieval.steps.query.condense import Condense, condense_without_model, takes_up
+from retrieval.steps.query.condense import Condense, takes_up
 from retrieval.steps.query.rewrite import Hyde, Rewrite
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.transform import Transform
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.refine import Refine, Stage, stages
 from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
     Rounds,
     ask_back,
     distinct_queries,
@@ -73,7 +72,6 @@ Improving = Literal["condense", "route_by_model", "rewrite", "hyde", "transform"
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
-    language: Language
     draft: str  # made self-contained without a model: what the first search looks for
     standalone: str  # made self-contained by the model, or the draft
     filters: SearchFilters
@@ -95,9 +93,8 @@ class State(TypedDict, total=False):
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def route(state: State, runtime: Runtime[Context]) -> State:
     question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
-    language = answer_language(draft if question.open_clarification else question.text)
-    prepared: State = {"language": language, "draft": draft, "standalone": draft, "filters": question.filters}
+    draft = state["draft"]
+    prepared: State = {"standalone": draft, "filters": question.filters}
     if is_small_talk(question) or not has_documents(question):
         return prepared
     return {**prepared, "filters": await Route(tools).route(question, draft, run=run)}
@@ -116,7 +113,7 @@ def after_routing(
 async def route_by_model(state: State, runtime: Runtime[Context]) -> State:
     step = Route(runtime.context.tools)
     filters = await step.route_by_model(
-        state["question"], state["draft"], state["filters"], run=runtime.context.run, language=state["language"]
+        state["question"], state["draft"], state["filters"], run=runtime.context.run, language=runtime.context.language
     )
     return {"more_filters": filters}
 
@@ -124,7 +121,7 @@ async def route_by_model(state: State, runtime: Runtime[Context]) -> State:
 async def condense(state: State, runtime: Runtime[Context]) -> State:
     step = Condense(runtime.context.tools)
     standalone = await step.condense(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
+        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
     )
     return {"standalone": standalone}
 
@@ -132,7 +129,7 @@ async def condense(state: State, runtime: Runtime[Context]) -> State:
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     step = Rewrite(runtime.context.tools)
     variants = await step.rewrite(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
+        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
     )
     return {"variants": variants}
 
@@ -140,7 +137,7 @@ async def rewrite(state: State, runtime: Runtime[Context]) -> State:
 async def hyde(state: State, runtime: Runtime[Context]) -> State:
     step = Hyde(runtime.context.tools)
     hypothetical = await step.imagine(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
+        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
     )
     return {"hypothetical": hypothetical}
 
@@ -148,7 +145,7 @@ async def hyde(state: State, runtime: Runtime[Context]) -> State:
 async def transform(state: State, runtime: Runtime[Context]) -> State:
     step = Transform(runtime.context.tools)
     transformed = await step.transform(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
+        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
     )
     return {"transformed": transformed}
 
@@ -206,7 +203,7 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
         listed=state["found"].candidates,
         semantic=question.scope.semantic,
         run=run,
-        language=state["language"],
+        language=runtime.context.language,
         use_model=reranking_is_on(question, tools) and has_round_left(tools, run),
         use_reranker=reranking_is_on(question, tools),
     )
@@ -253,7 +250,7 @@ async def refine(state: State, runtime: Runtime[Context]) -> State:
         missing=state["assessment"].missing,
         use_model=has_round_left(tools, run),
         run=run,
-        language=state["language"],
+        language=runtime.context.language,
     )
     return {"found": found, "tried": (*tried, stage)}
 
@@ -265,21 +262,23 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
         state["standalone"],
         state["assessment"].candidates,
         run=runtime.context.run,
-        language=state["language"],
+        language=runtime.context.language,
     )
     text = answer.text
-    if answer.decision == "NO_ANSWER" and (nearest := nearest_text(state["assessment"].candidates, state["language"])):
+    if answer.decision == "NO_ANSWER" and (
+        nearest := nearest_text(state["assessment"].candidates, runtime.context.language)
+    ):
         text += "\n\n" + nearest
         await runtime.context.run.trace.emit_chunk("\n\n" + nearest)
     return {"answer": replace(answer, text=text, reason=answer.reason or state["assessment"].reason)}
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -293,7 +292,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
         step.summary = f"NO_ANSWER: {reason}"
         nearest = nearest_documents(assessment.candidates if assessment else ())
         step.detail |= {"verdict": "NO_ANSWER", "why": why, "nearest": nearest}
-    text = await say(no_answer_text(assessment, state["language"]), run)
+    text = await say(no_answer_text(assessment, runtime.context.language), run)
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 
 

@@ -22,7 +22,6 @@ Source: Yao et al., "ReAct", ICLR 2023; seed 004.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypedDict
@@ -35,18 +34,16 @@ from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.sufficiency import Evaluation, RelevanceEvaluator
-from retrieval.steps.query.condense import condense_without_model
 from retrieval.steps.query.query_rewriter import QueryRewriter, why_rewrite
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import WebSearch, may_search_web
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Toolbox
-from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
     Rounds,
     ask_back,
     has_documents,
@@ -62,7 +59,6 @@ from retrieval.workflows.base import (
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
-    language: Language
     draft: str  # made self-contained without a model
     filters: SearchFilters
     should_rewrite: bool
@@ -80,9 +76,8 @@ class State(TypedDict, total=False):
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def router(state: State, runtime: Runtime[Context]) -> State:
     question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
-    language = answer_language(draft if question.open_clarification else question.text)
-    prepared: State = {"language": language, "draft": draft, "query": draft, "filters": question.filters}
+    draft = state["draft"]
+    prepared: State = {"query": draft, "filters": question.filters}
     if is_small_talk(question) or not has_documents(question):
         return prepared  # with nothing but the web there is no metadata to filter by
     filters = await Route(tools).route(question, draft, run=run)
@@ -114,7 +109,7 @@ async def rewriter(state: State, runtime: Runtime[Context]) -> State:
         tried=state.get("tried", ()),
         missing=before.missing if before else "",
         run=runtime.context.run,
-        language=state["language"],
+        language=runtime.context.language,
     )
     rewrites = state.get("rewrites", 0) + 1
     if not query and before is None:
@@ -159,7 +154,9 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
 
 async def web_search(state: State, runtime: Runtime[Context]) -> State:
     tools, run = runtime.context.tools, runtime.context.run
-    result = await WebSearch(tools).search(state["question"], state["draft"], run=run, language=state["language"])
+    result = await WebSearch(tools).search(
+        state["question"], state["draft"], run=run, language=runtime.context.language
+    )
     return {
         "found": newest_first(result.candidates, state),
         "passages": (*state.get("passages", ()), *result.candidates),
@@ -176,7 +173,7 @@ async def evaluator(state: State, runtime: Runtime[Context]) -> State:
         semantic=question.scope.semantic,
         most=question.options.top_k or tools.settings.react.top_k,
         run=runtime.context.run,
-        language=state["language"],
+        language=runtime.context.language,
     )
     before = state.get("evaluation")  # the grader's estimate is for one search's list: the best of them counts
     holds_answer = max(evaluation.holds_answer, before.holds_answer if before else 0.0)
@@ -219,18 +216,22 @@ def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
 async def generator(state: State, runtime: Runtime[Context]) -> State:
     tools, evaluation = runtime.context.tools, state["evaluation"]
     answer = await Generate(tools).generate(
-        state["question"], state["draft"], evaluation.candidates, run=runtime.context.run, language=state["language"]
+        state["question"],
+        state["draft"],
+        evaluation.candidates,
+        run=runtime.context.run,
+        language=runtime.context.language,
     )
     return {"answer": answer}
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
     found = state["evaluation"].assessment()
-    return {"answer": await ask_back(found, state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(found, state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -238,7 +239,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     if evaluation is None:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
-    text = await say(no_answer_text(evaluation.assessment() if evaluation else None, state["language"]), run)
+    text = await say(no_answer_text(evaluation.assessment() if evaluation else None, runtime.context.language), run)
     reason = evaluation.reason if evaluation else "there are no documents to search in"
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 

@@ -20,7 +20,6 @@ can write that.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
@@ -35,17 +34,16 @@ from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.grade import DocumentGrade, Grade, Graded, grade_key
 from retrieval.steps.judge.judge import Assessment
-from retrieval.steps.query.condense import Condense, condense_without_model
+from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.retry_rewrite import QueryRewrite, RetryRewrite
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
     Rounds,
     ask_back,
     has_documents,
@@ -66,7 +64,7 @@ Verdict = Literal["generate", "rewrite", "clarify", "no_answer"]
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
-    language: Language
+    draft: str  # made self-contained without a model
     standalone: str  # self-contained: what every document is graded against
     filters: SearchFilters  # the request's, and those that the question names
     history: tuple[QueryRewrite, ...]
@@ -106,13 +104,11 @@ class Limits:
 # ------------------------------------------------------------------------------------------------ retrieval
 async def condense(state: State, runtime: Runtime[Context]) -> State:
     question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
-    language = answer_language(draft if question.open_clarification else question.text)
     if is_small_talk(question) or not has_documents(question):
-        return {"language": language, "standalone": draft}
-    standalone = await Condense(tools).condense(question, draft, run=run, language=language)
+        return {"standalone": state["draft"]}
+    standalone = await Condense(tools).condense(question, state["draft"], run=run, language=runtime.context.language)
     filters = await Route(tools).route(question, standalone, run=run)
-    return {"language": language, "standalone": standalone, "filters": filters}
+    return {"standalone": standalone, "filters": filters}
 
 
 def after_condensing(state: State) -> Literal["greet", "no_answer", "retrieve"]:
@@ -148,7 +144,7 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         state["standalone"],
         state["found"],
         run=run,
-        language=state["language"],
+        language=runtime.context.language,
         known=state.get("grades"),
         use_model=reranking_is_on(question, tools),
         beyond=state["listed"][Limits.of(question, tools).top_k :],
@@ -226,7 +222,7 @@ async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     history, graded = state.get("history", ()), state["graded"]
     failed = [(one, graded.of(one)) for one in graded.documents if not graded.of(one).relevant]
     made = await RetryRewrite(runtime.context.tools).rewrite(
-        state["standalone"], history, failed, run=runtime.context.run, language=state["language"]
+        state["standalone"], history, failed, run=runtime.context.run, language=runtime.context.language
     )
     if made:
         return {"history": (*history, made)}
@@ -251,18 +247,18 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
         state["standalone"],
         passing(state["documents"], state["grades"]) or best_first(state["documents"]),
         run=runtime.context.run,
-        language=state["language"],
+        language=runtime.context.language,
     )
     reason = f"{len(graded.passed)} of {len(graded.documents)} documents passed"
     return {"answer": replace(answer, reason=answer.reason or reason)}
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(assessed(state), state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(assessed(state), state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -270,12 +266,12 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     if "documents" not in state:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
-        text = await say(no_answer_text(None, state["language"]), run)
+        text = await say(no_answer_text(None, runtime.context.language), run)
         return {"answer": Answer(decision="NO_ANSWER", text=text, reason="there are no documents to search in")}
     count = len(state["documents"])
     reason = f"none of {count} documents is relevant" if count else "nothing was found"
     nearest = Assessment(verdict="NO_ANSWER", candidates=state["documents"], reason=reason)
-    text = await say(no_answer_text(nearest, state["language"]), run)
+    text = await say(no_answer_text(nearest, runtime.context.language), run)
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 
 

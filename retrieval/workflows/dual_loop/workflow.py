@@ -40,17 +40,15 @@ from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.judge import Assessment, Judge
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory
-from retrieval.steps.query.condense import condense_without_model
 from retrieval.steps.query.rewrite import without_filler
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.schemas import StrategyName
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import HeldBackTrace, Trace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
     Rounds,
     ask_back,
     distinct_queries,
@@ -78,7 +76,6 @@ from retrieval.workflows.dual_loop.strategy_search import StrategySearch
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
-    language: Language
     draft: str  # made self-contained without a model
     memories: tuple[RememberedFact, ...]
     available: tuple[StrategyName, ...]
@@ -101,10 +98,8 @@ class State(TypedDict, total=False):
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
     question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
+    draft = state["draft"]
     prepared: State = {
-        "language": answer_language(draft if question.open_clarification else question.text),
-        "draft": draft,
         "plan": Plan(route="direct", standalone=draft),
         "available": available_strategies(question, tools),
         "memories": (),
@@ -125,7 +120,7 @@ async def route_query(state: State, runtime: Runtime[Context]) -> State:
         return {"route": "direct", "filters": question.filters}
     plan, filters = await asyncio.gather(
         ChooseStrategy(tools).choose(
-            question, state["draft"], state["memories"], state["available"], run=run, language=state["language"]
+            question, state["draft"], state["memories"], state["available"], run=run, language=runtime.context.language
         ),
         Route(tools).route(question, state["draft"], run=run),
     )
@@ -165,7 +160,7 @@ async def _corrected(state: State, runtime: Runtime[Context]) -> State:
     last = state["drafts"][-1]
     rejected = last.answer.text if last.answer else ""
     fresh = await CorrectiveRewrite(tools).rewrite(
-        plan.standalone, rejected, last.graded.missing, state["asked"], run=run, language=state["language"]
+        plan.standalone, rejected, last.graded.missing, state["asked"], run=run, language=runtime.context.language
     )
     queries = fresh or (Query(plan.standalone),)
     first = plan.route if plan.route in state["available"] else route_by_rule(plan.standalone, state["available"])
@@ -203,7 +198,7 @@ async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]
     return await StrategySearch(runtime.context.tools).search(
         route, state["question"], state["plan"].standalone, state["queries"],
         state["question"].filters if state["tried_routes"] else state["filters"],
-        run=runtime.context.run, language=state["language"],
+        run=runtime.context.run, language=runtime.context.language,
     )  # fmt: skip
 
 
@@ -220,7 +215,7 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
         listed=state["candidates"],
         semantic=question.scope.semantic,
         run=run,
-        language=state["language"],
+        language=runtime.context.language,
         use_model=on,
         use_reranker=on,
     )
@@ -274,7 +269,7 @@ async def generate_response(state: State, runtime: Runtime[Context]) -> State:
         f"{asked} ({missing})" if missing else asked,
         state["assessment"].candidates,
         run=_held_back(runtime.context.run),
-        language=state["language"],
+        language=runtime.context.language,
     )
     return {"response": replace(response, reason=response.reason or state["assessment"].reason)}
 
@@ -283,9 +278,9 @@ async def direct_response(state: State, runtime: Runtime[Context]) -> State:
     """A greeting is answered at once; any other reply is held back until it is graded."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     if is_small_talk(question):
-        return {"answer": await small_talk_answer(question, runtime.context, state["language"])}
+        return {"answer": await small_talk_answer(question, runtime.context)}
     response = await DirectResponse(tools).respond(
-        question, state["plan"].standalone, state["memories"], run=_held_back(run), language=state["language"]
+        question, state["plan"].standalone, state["memories"], run=_held_back(run), language=runtime.context.language
     )
     return {"response": response}
 
@@ -300,7 +295,7 @@ async def grade_relevance(state: State, runtime: Runtime[Context]) -> State:
         graded = GradedAnswer(accepted=False, score=0.0, reason="no model could reply without documents")
     else:
         graded = await GradeAnswer(runtime.context.tools).grade(
-            state["plan"].standalone, response, run=runtime.context.run, language=state["language"]
+            state["plan"].standalone, response, run=runtime.context.run, language=runtime.context.language
         )
     return {"drafts": (*state["drafts"], Draft(answer=response, graded=graded))}
 
@@ -322,7 +317,7 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
     if last.graded.accepted and last.answer:
         answer = last.answer
     elif chosen := best_draft(state["drafts"]):
-        answer = with_warning(chosen, state["language"], reason=last.graded.reason)
+        answer = with_warning(chosen, runtime.context.language, reason=last.graded.reason)
     else:
         answer = next(draft.answer for draft in reversed(state["drafts"]) if draft.answer)
     await HeldBackTrace(runtime.context.run.trace).release(answer.text, answer.sources)
@@ -341,7 +336,7 @@ async def consolidate_memory(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context)}
 
 
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
@@ -350,7 +345,7 @@ async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     if assessment is None:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
-    text = await say(no_answer_text(assessment, state["language"]), run)
+    text = await say(no_answer_text(assessment, runtime.context.language), run)
     tried = ", ".join(state["tried_routes"])
     reason = f"every strategy was tried: {tried}" if tried else "there are no documents to search in"
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}

@@ -34,17 +34,16 @@ from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.judge import Assessment
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory, quote_memories
-from retrieval.steps.query.condense import Condense, condense_without_model, takes_up
+from retrieval.steps.query.condense import Condense, takes_up
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import may_search_web
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Toolbox
-from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
     Rounds,
     ask_back,
     has_documents,
@@ -71,7 +70,6 @@ TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: this is what is answered
-    language: Language
     draft: str  # made self-contained without a model
     standalone: str  # made self-contained by the model, or the draft
     filters: SearchFilters
@@ -93,9 +91,8 @@ class State(TypedDict, total=False):
 # ------------------------------------------------------------------------------------------------ understanding
 async def route(state: State, runtime: Runtime[Context]) -> State:
     question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
-    language = answer_language(draft if question.open_clarification else question.text)
-    prepared: State = {"language": language, "draft": draft, "standalone": draft, "filters": question.filters}
+    draft = state["draft"]
+    prepared: State = {"standalone": draft, "filters": question.filters}
     prepared |= {"findings": {}, "tried": frozenset(), "retries": 0}
     if is_small_talk(question) or not has_something_to_search(question, tools):
         return prepared
@@ -115,7 +112,7 @@ def after_routing(
 async def condense(state: State, runtime: Runtime[Context]) -> State:
     step = Condense(runtime.context.tools)
     standalone = await step.condense(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
+        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
     )
     return {"standalone": standalone}
 
@@ -128,7 +125,7 @@ async def plan(state: State, runtime: Runtime[Context]) -> State:
         question,
         state["draft"],
         run=run,
-        language=state["language"],
+        language=runtime.context.language,
         web=may_search_web(question, tools),
         memories=quote_memories(facts),
     )
@@ -162,7 +159,7 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
         question=state["question"],
         standalone=state["standalone"],
         filters=state["filters"],
-        language=state["language"],
+        language=runtime.context.language,
         run=run,
         judges=reranking_is_on(state["question"], tools),
         first=state["first"] if state["standalone"] == state["draft"] else (),
@@ -206,7 +203,7 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
         state["goals"] if len(state["goals"]) > 1 else (),
         passages,
         run=run,
-        language=state["language"],
+        language=runtime.context.language,
         judged=judged,
         before=state.get("reflection"),
         use_model=reranking_is_on(state["question"], tools),
@@ -251,7 +248,7 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
     held = HeldAnswer(run.trace, question=state["standalone"], least=least)
     async with held:
         answer = await Generate(tools).generate(
-            state["question"], state["standalone"], state["best"].passages, run=run, language=state["language"]
+            state["question"], state["standalone"], state["best"].passages, run=run, language=runtime.context.language
         )
     return {"answer": answer, "held": held}
 
@@ -261,13 +258,13 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
     tools, run = runtime.context.tools, runtime.context.run
     held, answer = state["held"], state["answer"]
     checked = await AnswerCheck(tools).check(
-        answer, state["standalone"], shown=held.released, run=run, language=state["language"]
+        answer, state["standalone"], shown=held.released, run=run, language=runtime.context.language
     )
     if checked.failed and not held.released:
         if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).helps:
             return {"checked": checked}
         if checked.is_baseless:
-            text = await say(no_answer_text(state["best"].assessment(), state["language"]), run)
+            text = await say(no_answer_text(state["best"].assessment(), runtime.context.language), run)
             return {"checked": checked, "answer": Answer(decision="NO_ANSWER", text=text, reason=checked.reason)}
     await held.release()
     await ConsolidateMemory(tools).consolidate(state["question"], state["standalone"], answer, run=run)
@@ -280,12 +277,12 @@ def after_check(state: State, runtime: Runtime[Context]) -> Literal["mend", "__e
 
 
 async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+    return {"answer": await small_talk_answer(state["question"], runtime.context)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
     best = state["best"].assessment()
-    return {"answer": await ask_back(best, state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(best, state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
@@ -293,7 +290,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     if assessment is None:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
-    text = await say(no_answer_text(assessment, state["language"]), run)
+    text = await say(no_answer_text(assessment, runtime.context.language), run)
     reason = assessment.reason if assessment else "there are no documents to search in"
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 

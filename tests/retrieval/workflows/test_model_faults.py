@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -66,15 +65,11 @@ def workflow(request: pytest.FixtureRequest, rag_settings: Any) -> str:
 
 async def answered(name: str, *, text: str = QUESTION, history: Any = HISTORY) -> tuple[Answer, Trace, Events]:
     tools = make_tools(settings.RAG, HANDBOOK)
-    engine: Any = SimpleNamespace(
-        settings=tools.settings, models=tools.models, store=tools.store, searcher=tools.searcher, boosts=None,
-        reranker=None, web=None, memory=None,
-    )  # fmt: skip
     events = Events()
     trace = Trace(events)
     try:
         async with asyncio.timeout(GENEROUS_S):
-            answer = await get_workflow(name, engine=engine).answer(ask(text, history=history), trace=trace)
+            answer = await get_workflow(name, engine=tools).answer(ask(text, history=history), trace=trace)
     finally:
         await tools.models.close()
     return answer, trace, events

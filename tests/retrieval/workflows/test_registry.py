@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import pytest
 from django.conf import settings
 
@@ -9,22 +7,8 @@ from retrieval.workflows import DEFAULT_WORKFLOW, WORKFLOW_NAMES, available_work
 from tests.retrieval.steps.fakes import HANDBOOK, ask, make_tools
 
 
-def engine() -> SimpleNamespace:
-    tools = make_tools(settings.RAG, HANDBOOK)
-    return SimpleNamespace(
-        settings=tools.settings,
-        models=tools.models,
-        store=tools.store,
-        searcher=tools.searcher,
-        boosts=None,
-        reranker=None,
-        web=None,
-        memory=None,
-    )
-
-
 async def test_a_workflow_is_made_from_the_engines_parts(offline) -> None:
-    workflow = get_workflow(DEFAULT_WORKFLOW, engine=engine())
+    workflow = get_workflow(DEFAULT_WORKFLOW, engine=make_tools(settings.RAG, HANDBOOK))
     answer = await workflow.answer(ask("What is the deposit for Lakeside hall?"), trace=Trace())
     assert "EUR 300" in answer.text
 
@@ -32,7 +16,7 @@ async def test_a_workflow_is_made_from_the_engines_parts(offline) -> None:
 @pytest.mark.parametrize("name", ["nonsense", ""])
 def test_a_workflow_that_is_not_there_is_refused_with_those_that_are(name: str) -> None:
     with pytest.raises(InvalidInputError, match="corrective") as refused:
-        get_workflow(name, engine=engine())
+        get_workflow(name, engine=make_tools(settings.RAG, HANDBOOK))
     assert "workflow" in refused.value.fields
 
 
