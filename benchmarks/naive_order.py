@@ -13,10 +13,12 @@ from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import Generate
 from retrieval.steps.judge.judge import Judge
 from retrieval.steps.query.condense import Condense, condense_without_model
-from retrieval.steps.query.rewrite import Hyde, Rewrite
-from retrieval.steps.query.route import Route
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
+from retrieval.steps.query.route import Route, route_by_model
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.schemas import RetrievalJudgement
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language, answer_language
 from retrieval.text.quoting import one_line, quote_passage
@@ -36,11 +38,12 @@ class NaiveOrder:
         run.first_search.finish(good=False)  # there is none: nothing gives way to it
         draft = await asyncio.to_thread(condense_without_model, question)
         language = answer_language(question.text)
-        standalone = await Condense(self.tools).condense(question, draft, run=run, language=language)
-        filters = await Route(self.tools).route(question, standalone, run=run)
-        filters = await Route(self.tools).route_by_model(question, standalone, filters, run=run, language=language)
-        variants = await Rewrite(self.tools).rewrite(question, standalone, run=run, language=language)
-        imagined = await Hyde(self.tools).imagine(question, standalone, run=run, language=language)
+        context = Context(tools=self.tools, run=run, language=language)
+        standalone = await Condense(context)(Asked(question, draft))
+        asked = Asked(question, standalone)
+        filters = await route_by_model(context, asked, await Route(context)(asked))
+        variants = await Rewrite(context)(Wanted(asked=asked, tried=(standalone,)))
+        imagined = await Hyde(context)(asked)
         request = SearchRequest(
             queries=(Query(standalone), *variants, *imagined), scope=question.scope, filters=filters,
             top_k=self.tools.settings.rerank.max_candidates,

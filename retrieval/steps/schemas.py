@@ -17,6 +17,16 @@ class RewrittenQueries(BaseModel):
     queries: list[str] = Field(description="Search queries, each worded differently")
 
 
+class ClearQuery(BaseModel):
+    query: str = Field(description="The search query")
+
+
+class RewrittenQuery(BaseModel):
+    rewrite_reason: str = Field(default="", description="Why the last query found too little, and what is changed")
+    rewritten_query: str = Field(description="The new search query")
+    keywords: list[str] = Field(default_factory=list, description="Its most important words")
+
+
 class HypotheticalPassage(BaseModel):
     hypothetical_passage: str = Field(description="A short passage that would answer the question")
 
@@ -81,10 +91,6 @@ class ChosenRoute(BaseModel):
     reason: str = Field(default="", description="Why this route, in a few words")
     standalone_question: str = Field(default="", description="The question as one that needs no conversation")
     queries: list[str] = Field(default_factory=list, description="Search queries, each worded differently")
-
-
-class CorrectedQueries(BaseModel):
-    queries: list[str] = Field(description="Search queries that look for what the rejected answer lacked")
 
 
 class AnswerGrade(BaseModel):

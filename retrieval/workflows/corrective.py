@@ -38,13 +38,15 @@ from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
 from retrieval.steps.judge.judge import Assessment, Judge
 from retrieval.steps.query.condense import Condense, takes_up
-from retrieval.steps.query.rewrite import Hyde, Rewrite
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.route import Route
-from retrieval.steps.query.transform import Transform
+from retrieval.steps.query.route import route_by_model as filters_by_model
+from retrieval.steps.query.transform import transform as transformed
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.refine import Refine, Stage, stages
 from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.step import Context
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
@@ -92,12 +94,11 @@ class State(TypedDict, total=False):
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def route(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = state["draft"]
+    question, draft = state["question"], state["draft"]
     prepared: State = {"standalone": draft, "filters": question.filters}
     if is_small_talk(question) or not has_documents(question):
         return prepared
-    return {**prepared, "filters": await Route(tools).route(question, draft, run=run)}
+    return {**prepared, "filters": await Route(runtime.context)(Asked(question, draft))}
 
 
 def after_routing(
@@ -111,43 +112,25 @@ def after_routing(
 
 
 async def route_by_model(state: State, runtime: Runtime[Context]) -> State:
-    step = Route(runtime.context.tools)
-    filters = await step.route_by_model(
-        state["question"], state["draft"], state["filters"], run=runtime.context.run, language=runtime.context.language
-    )
-    return {"more_filters": filters}
+    asked = Asked(state["question"], state["draft"])
+    return {"more_filters": await filters_by_model(runtime.context, asked, state["filters"])}
 
 
 async def condense(state: State, runtime: Runtime[Context]) -> State:
-    step = Condense(runtime.context.tools)
-    standalone = await step.condense(
-        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
-    )
-    return {"standalone": standalone}
+    return {"standalone": await Condense(runtime.context)(Asked(state["question"], state["draft"]))}
 
 
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
-    step = Rewrite(runtime.context.tools)
-    variants = await step.rewrite(
-        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
-    )
-    return {"variants": variants}
+    wanted = Wanted(asked=Asked(state["question"], state["draft"]), tried=(state["draft"],))
+    return {"variants": await Rewrite(runtime.context)(wanted)}
 
 
 async def hyde(state: State, runtime: Runtime[Context]) -> State:
-    step = Hyde(runtime.context.tools)
-    hypothetical = await step.imagine(
-        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
-    )
-    return {"hypothetical": hypothetical}
+    return {"hypothetical": await Hyde(runtime.context)(Asked(state["question"], state["draft"]))}
 
 
 async def transform(state: State, runtime: Runtime[Context]) -> State:
-    step = Transform(runtime.context.tools)
-    transformed = await step.transform(
-        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
-    )
-    return {"transformed": transformed}
+    return {"transformed": await transformed(runtime.context, Asked(state["question"], state["draft"]))}
 
 
 async def first_search(state: State, runtime: Runtime[Context]) -> State:

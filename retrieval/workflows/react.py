@@ -34,12 +34,13 @@ from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.sufficiency import Evaluation, RelevanceEvaluator
-from retrieval.steps.query.query_rewriter import QueryRewriter, why_rewrite
+from retrieval.steps.query.query_rewriter import KeyConceptRewrite, Wanted
 from retrieval.steps.query.route import Route
+from retrieval.steps.query.wording import why_rewrite
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import WebSearch, may_search_web
-from retrieval.steps.step import Context
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
@@ -80,7 +81,7 @@ async def router(state: State, runtime: Runtime[Context]) -> State:
     prepared: State = {"query": draft, "filters": question.filters}
     if is_small_talk(question) or not has_documents(question):
         return prepared  # with nothing but the web there is no metadata to filter by
-    filters = await Route(tools).route(question, draft, run=run)
+    filters = await Route(runtime.context)(Asked(question, draft))
     async with run.trace.step("plan") as step:
         reason = why_rewrite(question.text, draft, short_chars=tools.settings.react.short_query_chars)
         rewrites = bool(reason) and rewriting_is_on(question, tools)
@@ -103,14 +104,12 @@ def after_routing(
 
 async def rewriter(state: State, runtime: Runtime[Context]) -> State:
     before = state.get("evaluation")
-    query = await QueryRewriter(runtime.context.tools).rewrite(
-        state["question"],
-        state["draft"],
+    wanted = Wanted(
+        asked=Asked(state["question"], state["draft"]),
         tried=state.get("tried", ()),
         missing=before.missing if before else "",
-        run=runtime.context.run,
-        language=runtime.context.language,
     )
+    query = next((query.text for query in await KeyConceptRewrite(runtime.context)(wanted)), "")
     rewrites = state.get("rewrites", 0) + 1
     if not query and before is None:
         query = state["draft"]  # nothing was searched for yet

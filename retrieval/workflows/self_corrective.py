@@ -35,11 +35,11 @@ from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.grade import DocumentGrade, Grade, Graded, grade_key
 from retrieval.steps.judge.judge import Assessment
 from retrieval.steps.query.condense import Condense
-from retrieval.steps.query.retry_rewrite import QueryRewrite, RetryRewrite
+from retrieval.steps.query.query_rewriter import RetryRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.step import Context
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
@@ -67,7 +67,7 @@ class State(TypedDict, total=False):
     draft: str  # made self-contained without a model
     standalone: str  # self-contained: what every document is graded against
     filters: SearchFilters  # the request's, and those that the question names
-    history: tuple[QueryRewrite, ...]
+    tried: tuple[str, ...]  # the queries so far: the question, then its rewrites
     words_are_left: bool  # unless a rewrite found none
     listed: tuple[ScoredChunk, ...]  # the chunks of the last search, as found
     found: tuple[ScoredChunk, ...]  # the documents made of the first: neighbours joined, each said once
@@ -103,12 +103,12 @@ class Limits:
 
 # ------------------------------------------------------------------------------------------------ retrieval
 async def condense(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
+    question = state["question"]
     if is_small_talk(question) or not has_documents(question):
         return {"standalone": state["draft"]}
-    standalone = await Condense(tools).condense(question, state["draft"], run=run, language=runtime.context.language)
-    filters = await Route(tools).route(question, standalone, run=run)
-    return {"standalone": standalone, "filters": filters}
+    standalone = await Condense(runtime.context)(Asked(question, state["draft"]))
+    filters = await Route(runtime.context)(Asked(question, standalone))
+    return {"standalone": standalone, "tried": (standalone,), "filters": filters}
 
 
 def after_condensing(state: State) -> Literal["greet", "no_answer", "retrieve"]:
@@ -121,16 +121,16 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     """The current query alone: a rewritten one takes the place of the one before. More is looked for than is graded: a
     list of ten is what the trained grader knows."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    limits, history = Limits.of(question, tools), state.get("history", ())
-    query = Query(history[-1].rewritten, kind="rewrite") if history else Query(state["standalone"])
-    last = bool(history) and len(history) >= limits.max_rewrites
+    limits, rewrites = Limits.of(question, tools), len(state["tried"]) - 1
+    query = Query(state["tried"][-1], kind="rewrite" if rewrites else "original")
+    last = 0 < rewrites >= limits.max_rewrites
     request = SearchRequest(
         queries=(query,),
         scope=question.scope,
         filters=question.filters if last else state["filters"],
         top_k=min(max(limits.top_k, LIST_LENGTH), tools.settings.search.max_top_k),
     )
-    result = await Retrieve(tools).retrieve(request, run=run, purpose=f"attempt {len(history)}: " if history else "")
+    result = await Retrieve(tools).retrieve(request, run=run, purpose=f"attempt {rewrites}: " if rewrites else "")
     near = result.candidates
     if question.scope.semantic:
         near = tuple(one for one in near if is_similar(one, limits.min_similarity))
@@ -200,7 +200,7 @@ async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
 def reason_to_stop(state: State, tools: Toolbox, run: Run) -> str:
     """Why no other search follows although too few documents passed; empty: one follows."""
     numbers, question = tools.settings.self_corrective, state["question"]
-    rewrites, limits = len(state.get("history", ())), Limits.of(question, tools)
+    rewrites, limits = len(state["tried"]) - 1, Limits.of(question, tools)
     if question.options.rewrite is False:
         return "rewriting is switched off"
     if rewrites >= limits.max_rewrites:
@@ -219,13 +219,12 @@ def after_grading(state: State) -> Verdict:
 
 
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
-    history, graded = state.get("history", ()), state["graded"]
-    failed = [(one, graded.of(one)) for one in graded.documents if not graded.of(one).relevant]
-    made = await RetryRewrite(runtime.context.tools).rewrite(
-        state["standalone"], history, failed, run=runtime.context.run, language=runtime.context.language
-    )
-    if made:
-        return {"history": (*history, made)}
+    graded = state["graded"]
+    failed = [(one, graded.of(one).reason) for one in graded.documents if not graded.of(one).relevant]
+    asked = Asked(state["question"], state["standalone"])
+    queries = await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed))
+    if queries:
+        return {"tried": (*state["tried"], queries[0].text)}
     verdict, own = last_resort(state, runtime.context.tools), state["question"].filters
     if verdict == "no_answer" and state["filters"] != own:
         # Those that were read from the question may have been the mistake.

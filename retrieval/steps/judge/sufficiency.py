@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from retrieval.answerability.grading import grade_passages
 from retrieval.steps.judge.judge import Assessment, quote_pool, rerank
-from retrieval.steps.query.query_rewriter import without_chat
+from retrieval.steps.query.wording import without_chat
 from retrieval.steps.step import attempt
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
@@ -75,7 +75,7 @@ class RelevanceEvaluator:
 
         `listed`, `semantic`: what the trained grader looks at, see `grade_passages`.
         """
-        asked = await asyncio.to_thread(without_chat, question, ()) or question  # "help me find" stands in no document
+        asked = await asyncio.to_thread(without_chat, question)  # "help me find" stands in no document
         grading = await asyncio.to_thread(grade_passages, asked, candidates, listed=listed, semantic=semantic)
         ranked = rerank(candidates, grading.passages, boost_share=self.tools.settings.rerank.boost_share)
         async with run.trace.step("assess") as step:

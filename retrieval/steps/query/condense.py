@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from retrieval.steps.schemas import CondensedQuestion
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.step import Asked, Step
 from retrieval.text.analysis import analyze
-from retrieval.text.answer_language import Language
 from retrieval.text.language import HAN
-from retrieval.text.quoting import quote_history
+from retrieval.trace import StepRecord
 from retrieval.values import OpenClarification, Question
 
 TOO_LITTLE = 1.5  # words; a message of so few can only be understood with what was said before
@@ -40,37 +37,28 @@ _ASKS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Condense:
-    tools: Toolbox
+class Condense(Step[Asked, str]):
+    """The self-contained question. The text that it is given, of `condense_without_model`, is the fallback."""
 
-    async def condense(self, question: Question, draft: str, *, run: Run, language: Language) -> str:
-        """The self-contained question. `draft`: what `condense_without_model` made of it, the fallback."""
-        async with run.trace.step("condense") as step:
-            if question.open_clarification and chooses(question.text, question.open_clarification):
-                step.summary = f"reply to a question asked back: {draft}"
-                return draft
-            if not question.history:
-                step.skip("the first question of a conversation stands on its own")
-                return draft
-            standalone = await attempt(
-                step,
-                self._ask_model(question, language),
-                fallback=lambda: draft,
-                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-                first_search=run.first_search,
-            )
-            step.summary = step.summary or standalone
-            step.detail["standalone_question"] = standalone
-            return standalone
+    name = "condense"
 
-    async def _ask_model(self, question: Question, language: Language) -> str:
-        numbers = self.tools.settings.corrective
-        history = quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens)
-        result = await self.tools.complete(
-            "fast", "condense", CondensedQuestion, language=language, history=history, question=question.text
-        )
-        return " ".join(result.standalone_question.split()) or question.text
+    async def act(self, given: Asked, entry: StepRecord) -> str:
+        question = given.question
+        if question.open_clarification and chooses(question.text, question.open_clarification):
+            entry.summary = f"reply to a question asked back: {given.text}"
+            return given.text
+        if not question.history:
+            entry.skip("the first question of a conversation stands on its own")
+            return given.text
+        standalone = await self.attempt(entry, self._ask_model(question), fallback=lambda: given.text, gives_way=True)
+        entry.summary = entry.summary or standalone
+        entry.detail["standalone_question"] = standalone
+        return standalone
+
+    async def _ask_model(self, question: Question) -> str:
+        history = self.history(question)
+        said = await self.complete("condense", CondensedQuestion, history=history, question=question.text)
+        return " ".join(said.standalone_question.split()) or question.text
 
 
 def condense_without_model(question: Question) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from retrieval.answerability.term_coverage import strong_terms
-from retrieval.steps.query.rewrite import without_filler
+from retrieval.steps.query.wording import without_filler
 from retrieval.text.language import HAN
 from retrieval.text.stop_words import ENGLISH
 

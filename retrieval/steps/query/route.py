@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from retrieval.steps.schemas import QuestionFilters
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
+from retrieval.steps.step import Asked, Context, Step
 from retrieval.text.language import HAN, to_simplified
 from retrieval.text.quoting import one_line
-from retrieval.values import Question, SearchFilters, Vocabulary
+from retrieval.trace import StepRecord
+from retrieval.values import SearchFilters, Vocabulary
 
 MIN_HAN_VALUE = 2  # characters; shorter values turn up inside other words
 MAX_LISTED = 60  # values of a kind that the model chooses among
@@ -33,68 +32,71 @@ _ASKED_FOR = re.compile(r"\b(?:which|what) \w+|哪(?:一|几)?[个些张份种�
 _HAN = re.compile(f"[{HAN}]")
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    tools: Toolbox
+class Route(Step[Asked, SearchFilters]):
+    """By rules: the request's filters, and those that the self-contained question gives evidence for."""
 
-    async def route(self, question: Question, text: str, *, run: Run) -> SearchFilters:
-        """The request's filters, and those that `text` (the self-contained question) gives evidence for."""
-        async with run.trace.step("route") as step:
-            vocabulary = await self.tools.store.vocabulary(question.scope)
-            # The message's own words come first: "and in 2024?" after a question about 2023.
-            found = merge(explicit=filters_in(question.text, vocabulary), found=filters_in(text, vocabulary))
-            filters = merge(explicit=question.filters, found=found)
-            step.detail["from_question"] = found.as_dict()
-            step.detail["filters"] = filters.as_dict()
-            step.summary = ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items()) or "no filter"
-            return filters
+    name = "route"
 
-    async def route_by_model(
-        self, question: Question, text: str, known: SearchFilters, *, run: Run, language: Language
-    ) -> SearchFilters:
-        """`known`, and what the fast model finds beside it; for the round of calls that improve on the question.
-
-        No call where the documents hold no other value to choose, or a request wants no rewriting. Without a model
-        `known` stays as it is.
-        """
-        if question.options.rewrite is False or not self.tools.settings.route.by_model:
-            return known
+    async def act(self, given: Asked, entry: StepRecord) -> SearchFilters:
+        question = given.question
         vocabulary = await self.tools.store.vocabulary(question.scope)
-        if not _open_choices(vocabulary, known):
-            return known
-        async with run.trace.step("route") as step:
-            read = await attempt(
-                step,
-                self._ask_model(text, vocabulary, language),
-                fallback=QuestionFilters,
-                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-                first_search=run.first_search,
-            )
-            found = with_evidence(read, text, vocabulary)
-            filters = merge(explicit=known, found=found)
-            step.detail |= {"from_model": found.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
-            named = ", ".join(f"{name} = {value}" for name, value in found.as_dict().items())
-            step.summary = step.summary or named or "the model reads no other filter from the question"
-            return filters
+        # The message's own words come first: "and in 2024?" after a question about 2023.
+        found = merge(explicit=filters_in(question.text, vocabulary), found=filters_in(given.text, vocabulary))
+        filters = merge(explicit=question.filters, found=found)
+        entry.detail |= {"from_question": found.as_dict(), "filters": filters.as_dict()}
+        entry.summary = _named(filters) or "no filter"
+        return filters
 
-    async def _ask_model(self, text: str, vocabulary: Vocabulary, language: Language) -> QuestionFilters:
-        return await self.tools.complete(
-            "fast",
-            self.tools.settings.route.prompt,
+
+async def route_by_model(context: Context, asked: Asked, known: SearchFilters) -> SearchFilters:
+    """`known`, and what the fast model finds beside it; for the round of calls that improve on the question.
+
+    No call, and no entry in the path, where a request wants no rewriting or the documents hold no other value to
+    choose: a department or kind that all of them share parts nothing. Without a model `known` stays as it is.
+    """
+    if asked.question.options.rewrite is False or not context.tools.settings.route.by_model:
+        return known
+    vocabulary = await context.tools.store.vocabulary(asked.question.scope)
+    departments_left = known.department is None and len(vocabulary.departments) > 1
+    doc_types_left = known.doc_type is None and len(vocabulary.doc_types) > 1
+    if not departments_left and not doc_types_left:
+        return known
+    return await RouteByModel(context)(Readable(asked.text, known, vocabulary))
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A self-contained question, the filters that are known, and the documents' values to choose among."""
+
+    text: str
+    known: SearchFilters
+    vocabulary: Vocabulary
+
+
+class RouteByModel(Step[Readable, SearchFilters]):
+    name = "route"
+
+    async def act(self, given: Readable, entry: StepRecord) -> SearchFilters:
+        read = await self.attempt(entry, self._ask_model(given), fallback=QuestionFilters, gives_way=True)
+        found = with_evidence(read, given.text, given.vocabulary)
+        filters = merge(explicit=given.known, found=found)
+        entry.detail |= {"from_model": found.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
+        entry.summary = entry.summary or _named(found) or "the model reads no other filter from the question"
+        return filters
+
+    async def _ask_model(self, given: Readable) -> QuestionFilters:
+        return await self.complete(
+            self.settings.route.prompt,
             QuestionFilters,
-            language=language,
-            departments=_listed(vocabulary.departments),
-            doc_types=_listed(vocabulary.doc_types),
-            policy_years=_listed(vocabulary.policy_years),
-            question=text,
+            departments=_listed(given.vocabulary.departments),
+            doc_types=_listed(given.vocabulary.doc_types),
+            policy_years=_listed(given.vocabulary.policy_years),
+            question=given.text,
         )
 
 
-def _open_choices(vocabulary: Vocabulary, known: SearchFilters) -> bool:
-    """Whether a value is left to choose; a department or kind that all documents share parts nothing."""
-    return (known.department is None and len(vocabulary.departments) > 1) or (
-        known.doc_type is None and len(vocabulary.doc_types) > 1
-    )
+def _named(filters: SearchFilters) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items())
 
 
 def _listed(values: Iterable[object]) -> str:

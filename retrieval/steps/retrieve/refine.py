@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.query.rewrite import without_filler
 from retrieval.steps.query.transform import broader_queries
+from retrieval.steps.query.wording import without_filler
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import WebSearch, may_search_web
 from retrieval.steps.toolbox import Run, Toolbox

@@ -19,7 +19,7 @@ from retrieval.answerability.term_coverage import strong_terms, terms_of
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult, WebSearcher
 from retrieval.steps.query.condense import condense_without_model
-from retrieval.steps.query.rewrite import without_filler
+from retrieval.steps.query.wording import without_filler
 from retrieval.steps.schemas import WebQuery
 from retrieval.steps.step import attempt
 from retrieval.steps.toolbox import Run, Toolbox

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.errors import ModelOutputError
 from retrieval.steps.memory import quote_memories
-from retrieval.steps.query.rewrite import distinct, without_filler
+from retrieval.steps.query.wording import distinct, without_filler
 from retrieval.steps.retrieve.web_search import may_search_web
 from retrieval.steps.schemas import ChosenRoute, StrategyName
 from retrieval.steps.step import attempt
@@ -100,7 +100,7 @@ class ChooseStrategy:
             raise ModelOutputError(f"the model chose {chosen.route}, which is not available")
         may_reword = bool(question.history) and not question.open_clarification
         standalone = " ".join(chosen.standalone_question.split()) if may_reword else ""
-        texts = distinct(chosen.queries, other_than=draft)[: settings.rewrite.variants]
+        texts = distinct(chosen.queries, tried=(draft,))[: settings.rewrite.variants]
         return Plan(
             route=chosen.route,
             standalone=standalone[:500] or draft,

@@ -40,11 +40,12 @@ from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.judge import Assessment, Judge
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory
-from retrieval.steps.query.rewrite import without_filler
+from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
+from retrieval.steps.query.wording import without_filler
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.schemas import StrategyName
-from retrieval.steps.step import Context
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import HeldBackTrace, Trace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
@@ -61,7 +62,6 @@ from retrieval.workflows.base import (
     was_offered,
 )
 from retrieval.workflows.dual_loop.answer_grade import GradeAnswer, GradedAnswer
-from retrieval.workflows.dual_loop.corrective_rewrite import CorrectiveRewrite
 from retrieval.workflows.dual_loop.direct import DirectResponse
 from retrieval.workflows.dual_loop.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.workflows.dual_loop.strategy import (
@@ -122,7 +122,7 @@ async def route_query(state: State, runtime: Runtime[Context]) -> State:
         ChooseStrategy(tools).choose(
             question, state["draft"], state["memories"], state["available"], run=run, language=runtime.context.language
         ),
-        Route(tools).route(question, state["draft"], run=run),
+        Route(runtime.context)(Asked(question, state["draft"])),
     )
     return {"plan": plan, "route": plan.route, "filters": filters}
 
@@ -156,12 +156,15 @@ async def rewrite_query(state: State, runtime: Runtime[Context]) -> State:
 
 async def _corrected(state: State, runtime: Runtime[Context]) -> State:
     """A new pass: new words, no filters but the request's own, and every strategy open again."""
-    tools, run, plan = runtime.context.tools, runtime.context.run, state["plan"]
-    last = state["drafts"][-1]
+    plan, last = state["plan"], state["drafts"][-1]
     rejected = last.answer.text if last.answer else ""
-    fresh = await CorrectiveRewrite(tools).rewrite(
-        plan.standalone, rejected, last.graded.missing, state["asked"], run=run, language=runtime.context.language
+    wanted = Wanted(
+        asked=Asked(state["question"], plan.standalone),
+        tried=tuple(query.text for query in state["asked"]),
+        missing=last.graded.missing,
+        answer=rejected,
     )
+    fresh = await CorrectiveRewrite(runtime.context)(wanted)
     queries = fresh or (Query(plan.standalone),)
     first = plan.route if plan.route in state["available"] else route_by_rule(plan.standalone, state["available"])
     return {

@@ -21,12 +21,14 @@ from retrieval.steps.answer.extractive import best_statements
 from retrieval.steps.answer.generate import as_sources
 from retrieval.steps.deadline import FirstSearch
 from retrieval.steps.judge.judge import Assessment, Judge
-from retrieval.steps.query.rewrite import QUERY_CHARS, Hyde, Rewrite
-from retrieval.steps.query.transform import Transform
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
+from retrieval.steps.query.transform import Decompose, StepBack
+from retrieval.steps.query.wording import QUERY_CHARS
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
-from retrieval.steps.step import attempt
+from retrieval.steps.step import Asked, Context, Step, attempt
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line
@@ -80,15 +82,15 @@ class PlanTasks:
     # -------------------------------------------------------------------------------------------- other words
     async def _reword(self, task: Task) -> Finding:
         text = task.input or self.standalone
-        question = replace(self.question, text=text)
+        asked = Asked(replace(self.question, text=text), text)
         run = replace(self.run, first_search=self._passed)  # what is planned does not give way any more
+        context = Context(tools=self.tools, run=run, language=self.language)
         if task.type == "rewrite":
-            queries = await Rewrite(self.tools).rewrite(question, text, run=run, language=self.language)
-        elif task.type == "hyde":
-            queries = await Hyde(self.tools).imagine(question, text, run=run, language=self.language)
+            queries = await Rewrite(context)(Wanted(asked=asked, tried=(text,)))
         else:
-            kind: Literal["decompose", "step_back"] = "decompose" if task.type == "decompose" else "step_back"
-            queries = await Transform(self.tools).apply(kind, question, text, run=run, language=self.language)
+            steps: dict[str, type[Step[Asked, tuple[Query, ...]]]]
+            steps = {"hyde": Hyde, "decompose": Decompose, "step_back": StepBack}
+            queries = await steps[task.type](context)(asked)
         return Finding(queries=queries, note=f"{len(queries)} queries")
 
     # -------------------------------------------------------------------------------------------- searches

@@ -39,7 +39,7 @@ from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import may_search_web
-from retrieval.steps.step import Context
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
@@ -90,13 +90,12 @@ class State(TypedDict, total=False):
 
 # ------------------------------------------------------------------------------------------------ understanding
 async def route(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = state["draft"]
+    question, draft, tools = state["question"], state["draft"], runtime.context.tools
     prepared: State = {"standalone": draft, "filters": question.filters}
     prepared |= {"findings": {}, "tried": frozenset(), "retries": 0}
     if is_small_talk(question) or not has_something_to_search(question, tools):
         return prepared
-    return {**prepared, "filters": await Route(tools).route(question, draft, run=run)}
+    return {**prepared, "filters": await Route(runtime.context)(Asked(question, draft))}
 
 
 def after_routing(
@@ -110,11 +109,7 @@ def after_routing(
 
 
 async def condense(state: State, runtime: Runtime[Context]) -> State:
-    step = Condense(runtime.context.tools)
-    standalone = await step.condense(
-        state["question"], state["draft"], run=runtime.context.run, language=runtime.context.language
-    )
-    return {"standalone": standalone}
+    return {"standalone": await Condense(runtime.context)(Asked(state["question"], state["draft"]))}
 
 
 async def plan(state: State, runtime: Runtime[Context]) -> State:

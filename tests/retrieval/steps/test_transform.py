@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.query.transform import Transform
+from retrieval.steps.query.transform import transform as transform_of
 from retrieval.steps.retrieve.refine import Refine
+from retrieval.steps.step import Asked
 from retrieval.values import AnswerOptions, Query, SearchFilters
-from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, make_tools, start_run
+from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, context, make_tools, start_run
 
 COMPOUND = "What does a late resit cost and when does its registration close?"
 SPECIFIC = "Why does Wi-Fi error NLU-E107 appear when I connect my phone?"
@@ -15,8 +16,7 @@ SPECIFIC = "Why does Wi-Fi error NLU-E107 appear when I connect my phone?"
 async def transform(text: str, *, good: bool = False, **fields):
     run = start_run(settings.RAG)
     run.first_search.finish(good=good)
-    step = Transform(make_tools(settings.RAG))
-    return await step.transform(ask(text, **fields), text, run=run, language="en"), run.trace
+    return await transform_of(context(make_tools(settings.RAG), run), Asked(ask(text, **fields), text)), run.trace
 
 
 async def test_a_compound_question_is_decomposed_by_the_model(online) -> None:
