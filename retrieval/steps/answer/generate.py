@@ -18,9 +18,11 @@ from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.grounding.verify import Verify
+from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.steps.query.small_talk import Kind
 from retrieval.steps.retrieve import order
 from retrieval.steps.retrieve.compress import Compress
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import NAMES, Language
 from retrieval.text.quoting import one_line, quote_history, quote_source
@@ -85,7 +87,8 @@ class Generate:
             answer = await self._write(
                 question, standalone, given, sources, author=author, step=step, run=run, language=language
             )
-        return await Verify(self.tools).verify(answer, standalone, run=run, language=language)
+        context = Context(tools=self.tools, run=run, language=language)
+        return await Verify(context)(WrittenAnswer(answer=answer, question=standalone))
 
     async def greet(self, question: Question, kind: Kind, *, run: Run, language: Language) -> Answer:
         """A reply to a greeting or to thanks, without passages."""

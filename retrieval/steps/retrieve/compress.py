@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ragsite.core.rag_settings import CompressSettings
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import view_question
-from retrieval.answerability.signals import fits, term_weights
+from retrieval.answerability.signals import fits, signal_weights
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.quoting import quote_source
 from retrieval.text.sentences import split_sentences
@@ -116,7 +116,7 @@ def _read(question: str, chosen: Sequence[ScoredChunk]) -> list[_Passage]:
     better neighbour holds, and a little when it could be the kind of answer that is asked for."""
     asked = view_question(question)
     views = [view_passage(f"{one.chunk.title}\n{one.chunk.heading}".strip(), one.chunk.text) for one in chosen]
-    weights = term_weights(asked, views)
+    weights = signal_weights(asked, views)
     total = sum(weights.values()) or 1.0
     passages = []
     for candidate, passage in zip(chosen, views, strict=True):

@@ -38,7 +38,8 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchResult
 from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
-from retrieval.steps.judge.judge import Assessment, Judge
+from retrieval.steps.judge.evaluator import AnswerAssessment, Assessment, WrittenAnswer
+from retrieval.steps.judge.judge import Retrieved, judge
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory
 from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
@@ -61,7 +62,7 @@ from retrieval.workflows.base import (
     small_talk_answer,
     was_offered,
 )
-from retrieval.workflows.dual_loop.answer_grade import GradeAnswer, GradedAnswer
+from retrieval.workflows.dual_loop.answer_grade import GradeAnswer
 from retrieval.workflows.dual_loop.direct import DirectResponse
 from retrieval.workflows.dual_loop.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.workflows.dual_loop.strategy import (
@@ -211,17 +212,16 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
     before = state.get("assessment")
     passages = await Dedupe(tools).dedupe(state["candidates"], run=run, known=before.candidates if before else ())
     on = reranking_is_on(question, tools)
-    assessment = await Judge(tools).judge(
-        state["plan"].standalone,
-        passages,
+    retrieved = Retrieved(
+        question=state["plan"].standalone,
+        passages=passages,
         before=before,
         listed=state["candidates"],
         semantic=question.scope.semantic,
-        run=run,
-        language=runtime.context.language,
         use_model=on,
         use_reranker=on,
     )
+    assessment = await judge(runtime.context, retrieved)
     relevant = _is_relevant(assessment, tools) or _found_again(state, tools)
     left = None if relevant else next_strategy(state["tried_routes"], state["available"])
     if run.deadline.remaining() <= 0:
@@ -235,7 +235,7 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
 def _is_relevant(assessment: Assessment, tools: Toolbox) -> bool:
     """Two readings of a question are no reason to search on."""
     weak = tools.settings.corrective.weak_score
-    return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.worth >= weak)
+    return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.retrieval_score >= weak)
 
 
 def _found_again(state: State, tools: Toolbox) -> bool:
@@ -259,7 +259,8 @@ def decide_after_document_grading(
     assessment = state["assessment"]
     weak = runtime.context.tools.settings.corrective.weak_score
     # Neither good nor weak: the writing model, and then the outer loop, have the last word.
-    worth_a_try = (not assessment.refused and assessment.worth >= weak) or was_offered(state["question"], assessment)
+    is_good = not assessment.refused and assessment.retrieval_score >= weak
+    worth_a_try = is_good or was_offered(state["question"], assessment)
     return "generate_response" if worth_a_try and not state["drafts"] else "fallback_response"
 
 
@@ -295,11 +296,9 @@ def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]
 async def grade_relevance(state: State, runtime: Runtime[Context]) -> State:
     response = state["response"]
     if response is None:
-        graded = GradedAnswer(accepted=False, score=0.0, reason="no model could reply without documents")
+        graded = AnswerAssessment(accepted=False, score=0.0, reason="no model could reply without documents")
     else:
-        graded = await GradeAnswer(runtime.context.tools).grade(
-            state["plan"].standalone, response, run=runtime.context.run, language=runtime.context.language
-        )
+        graded = await GradeAnswer(runtime.context)(WrittenAnswer(answer=response, question=state["plan"].standalone))
     return {"drafts": (*state["drafts"], Draft(answer=response, graded=graded))}
 
 

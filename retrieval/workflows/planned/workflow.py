@@ -26,19 +26,20 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from retrieval.answerability.grading import LIST_LENGTH, grade_passages
+from retrieval.answerability import LIST_LENGTH, estimate_answerability
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.clarify import open_readings
 from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
 from retrieval.steps.memory import ConsolidateMemory, RecallMemory, quote_memories
 from retrieval.steps.query.condense import Condense, takes_up
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe
 from retrieval.steps.retrieve.retrieve import Retrieve
 from retrieval.steps.retrieve.web_search import may_search_web
+from retrieval.steps.schemas import SEARCHES
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
@@ -56,11 +57,11 @@ from retrieval.workflows.base import (
     was_offered,
 )
 from retrieval.workflows.corrective import CorrectiveWorkflow
-from retrieval.workflows.planned.answer_check import AnswerCheck, CheckedAnswer
+from retrieval.workflows.planned.answer_check import AnswerCheck
 from retrieval.workflows.planned.held_answer import HeldAnswer
 from retrieval.workflows.planned.mending import Mending
-from retrieval.workflows.planned.plan import SEARCHES, Plan, Planner, show
-from retrieval.workflows.planned.reflect import Reflect, Reflection, Remedy
+from retrieval.workflows.planned.plan import Plan, Planner, ToPlan, show
+from retrieval.workflows.planned.reflect import Findings, Reflect, Reflection, Remedy
 from retrieval.workflows.planned.task_graph import TaskRecord, run_tasks
 from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 
@@ -84,7 +85,7 @@ class State(TypedDict, total=False):
     in_vain: bool  # the last retry bettered nothing
     readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
-    checked: CheckedAnswer
+    checked: AnswerAssessment
     answer: Answer
 
 
@@ -116,13 +117,13 @@ async def plan(state: State, runtime: Runtime[Context]) -> State:
     """Long-term memory is background for the planner, never a source."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     facts = await RecallMemory(tools).recall(question, state["draft"], run=run)
-    made = await Planner(tools).plan(
-        question,
-        state["draft"],
-        run=run,
-        language=runtime.context.language,
-        web=may_search_web(question, tools),
-        memories=quote_memories(facts),
+    made = await Planner(runtime.context)(
+        ToPlan(
+            question=question,
+            draft=state["draft"],
+            web=may_search_web(question, tools),
+            memories=quote_memories(facts),
+        )
     )
     return {"plan": made, "goals": made.sub_questions}
 
@@ -136,8 +137,8 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
             return {"first": ()}
         found = await Retrieve(tools).retrieve(_own_words(state, tools), run=run, purpose="own words: ")
         shown, semantic = found.candidates[:LIST_LENGTH], state["question"].scope.semantic
-        grading = await asyncio.to_thread(grade_passages, state["draft"], shown, semantic=semantic)
-        good = grading.holds_answer >= tools.settings.corrective.clear_score
+        estimate = await asyncio.to_thread(estimate_answerability, state["draft"], shown, semantic=semantic)
+        good = estimate.answerability >= tools.settings.corrective.clear_score
         return {"first": found.candidates}
     finally:
         run.first_search.finish(good=good)
@@ -150,12 +151,10 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
     numbers = tools.settings.planned
     made = state["plan"]
     tasks = PlanTasks(
-        tools=tools,
+        context=runtime.context,
         question=state["question"],
         standalone=state["standalone"],
         filters=state["filters"],
-        language=runtime.context.language,
-        run=run,
         judges=reranking_is_on(state["question"], tools),
         first=state["first"] if state["standalone"] == state["draft"] else (),
     )
@@ -164,7 +163,7 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
     async def watch(record: TaskRecord[Finding]) -> None:
         if record.result is not None:
             record.note = record.result.note
-        show(made, [one.as_dict() for one in records.values()])
+        show(made, [record.as_dict() for record in records.values()])
         text = f"{record.task.id}, {record.task.type.replace('_', ' ')}: {record.note or record.state}"
         await run.trace.sink.tool_called("plan", text, made.entry)
 
@@ -177,11 +176,11 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
         records=records,
         watch=watch,
     )
-    show(made, [one.as_dict() for one in records.values()])
-    found = {name: record.result for name, record in records.items() if record.result is not None}
-    findings = {**state["findings"], **found}
-    searched = [record for record in records.values() if record.task.type in SEARCHES]
-    away = next((one.error for one in searched if isinstance(one.error, IndexUnavailableError)), None)
+    show(made, [record.as_dict() for record in records.values()])
+    done = {name: record.result for name, record in records.items() if record.result is not None}
+    findings = {**state["findings"], **done}
+    errors = [record.error for record in records.values() if record.task.type in SEARCHES]
+    away = next((error for error in errors if isinstance(error, IndexUnavailableError)), None)
     if away and not any(finding.candidates for finding in findings.values()):
         raise away
     return {"findings": findings}
@@ -190,28 +189,27 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
 async def reflect(state: State, runtime: Runtime[Context]) -> State:
     tools, run = runtime.context.tools, runtime.context.run
     findings = [finding for finding in state["findings"].values() if finding.candidates]
-    found = pool([finding.candidates for finding in findings])
-    passages = await Dedupe(tools).dedupe(found, run=run) if found else ()
+    listed = pool([finding.candidates for finding in findings])
+    passages = await Dedupe(tools).dedupe(listed, run=run) if listed else ()
     judged = next((finding.assessment for finding in reversed(findings) if finding.assessment), None)
-    reflection = await Reflect(tools).reflect(
-        state["standalone"],
-        state["goals"] if len(state["goals"]) > 1 else (),
-        passages,
-        run=run,
-        language=runtime.context.language,
+    evidence = Findings(
+        question=state["standalone"],
+        parts=state["goals"] if len(state["goals"]) > 1 else (),
+        passages=passages,
         judged=judged,
         before=state.get("reflection"),
         use_model=reranking_is_on(state["question"], tools),
-        listed=found,
+        listed=listed,
         semantic=state["question"].scope.semantic,
     )
+    reflection = await Reflect(runtime.context)(evidence)
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
     readings: tuple[ScoredChunk, ...] = ()
-    worth_asking = best.assessment().worth >= tools.settings.corrective.weak_score
+    worth_asking = best.retrieval_score >= tools.settings.corrective.weak_score
     if worth_asking and not takes_up(state["standalone"], state["question"].open_clarification):
-        readings = await asyncio.to_thread(open_readings, best.assessment(), state["standalone"], state["filters"])
+        readings = await asyncio.to_thread(open_readings, best, state["standalone"], state["filters"])
     return {"reflection": reflection, "best": best, "readings": readings, "in_vain": in_vain}
 
 
@@ -224,9 +222,9 @@ def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["genera
         return "mend"
     if state["readings"]:
         return "clarify"
-    best, numbers = state["best"].assessment(), runtime.context.tools.settings.corrective
+    best, numbers = state["best"], runtime.context.tools.settings.corrective
     worth_a_try = is_worth_a_try(best, numbers) or was_offered(state["question"], best)
-    return "generate" if state["best"].outcome == "pass" or worth_a_try else "no_answer"
+    return "generate" if best.outcome == "pass" or worth_a_try else "no_answer"
 
 
 async def mend(state: State, runtime: Runtime[Context]) -> State:
@@ -243,7 +241,7 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
     held = HeldAnswer(run.trace, question=state["standalone"], least=least)
     async with held:
         answer = await Generate(tools).generate(
-            state["question"], state["standalone"], state["best"].passages, run=run, language=runtime.context.language
+            state["question"], state["standalone"], state["best"].candidates, run=run, language=runtime.context.language
         )
     return {"answer": answer, "held": held}
 
@@ -252,14 +250,13 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
     """An answer that is being read is only counted; one that was held back is judged, and let go unless it fails."""
     tools, run = runtime.context.tools, runtime.context.run
     held, answer = state["held"], state["answer"]
-    checked = await AnswerCheck(tools).check(
-        answer, state["standalone"], shown=held.released, run=run, language=runtime.context.language
-    )
-    if checked.failed and not held.released:
+    written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
+    checked = await AnswerCheck(runtime.context)(written)
+    if not checked.accepted and not held.released:
         if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).helps:
             return {"checked": checked}
-        if checked.is_baseless:
-            text = await say(no_answer_text(state["best"].assessment(), runtime.context.language), run)
+        if checked.baseless:
+            text = await say(no_answer_text(state["best"], runtime.context.language), run)
             return {"checked": checked, "answer": Answer(decision="NO_ANSWER", text=text, reason=checked.reason)}
     await held.release()
     await ConsolidateMemory(tools).consolidate(state["question"], state["standalone"], answer, run=run)
@@ -276,12 +273,11 @@ async def greet(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    best = state["best"].assessment()
-    return {"answer": await ask_back(best, state["readings"], runtime.context)}
+    return {"answer": await ask_back(state["best"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    run, assessment = runtime.context.run, _best_assessment(state)
+    run, assessment = runtime.context.run, state.get("best")
     if assessment is None:
         async with run.trace.step("retrieve") as step:
             step.skip("there are no documents to search in")
@@ -355,7 +351,7 @@ def _mending(state: State, context: Context) -> Mending:
         standalone=state["standalone"],
         reflection=state["reflection"],
         # A passed reflection whose answer failed: the passages promise more than they hold.
-        extra=("unclear", "incomplete") if checked and checked.failed else (),
+        extra=("unclear", "incomplete") if checked and not checked.accepted else (),
         known=tuple(name for name, finding in state["findings"].items() if finding.candidates),
         tried=state["tried"],
         retry=state["retries"] + 1,
@@ -371,8 +367,3 @@ def _own_words(state: State, tools: Toolbox) -> SearchRequest:
         queries=(Query(state["draft"]),), scope=state["question"].scope, filters=state["filters"],
         top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
     )  # fmt: skip
-
-
-def _best_assessment(state: State) -> Assessment | None:
-    best = state.get("best")
-    return best.assessment() if best else None
