@@ -35,7 +35,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
-from retrieval.ports import SearchResult
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer.generate import Generate
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.evaluator import AnswerAssessment, Assessment, WrittenAnswer
@@ -45,9 +45,11 @@ from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.wording import without_filler
 from retrieval.steps.retrieve.dedupe import Dedupe
+from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
 from retrieval.steps.schemas import StrategyName
 from retrieval.steps.step import Asked, Context
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import HeldBackTrace, Trace
 from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
@@ -63,16 +65,17 @@ from retrieval.workflows.base import (
     was_offered,
 )
 from retrieval.workflows.dual_loop.answer_grade import GradeAnswer
-from retrieval.workflows.dual_loop.direct import DirectResponse
+from retrieval.workflows.dual_loop.direct import DirectResponse, Remark
 from retrieval.workflows.dual_loop.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.workflows.dual_loop.strategy import (
+    Choice,
     ChooseStrategy,
     Plan,
     available_strategies,
     next_strategy,
     route_by_rule,
+    wanting_web,
 )
-from retrieval.workflows.dual_loop.strategy_search import StrategySearch
 
 
 class State(TypedDict, total=False):
@@ -116,14 +119,12 @@ async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
 
 async def route_query(state: State, runtime: Runtime[Context]) -> State:
     """Decides, and searches nothing. The filters that the question names are read beside it."""
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
+    question, asked = state["question"], Asked(state["question"], state["draft"])
     if is_small_talk(question) or not state["available"]:
         return {"route": "direct", "filters": question.filters}
     plan, filters = await asyncio.gather(
-        ChooseStrategy(tools).choose(
-            question, state["draft"], state["memories"], state["available"], run=run, language=runtime.context.language
-        ),
-        Route(runtime.context)(Asked(question, state["draft"])),
+        ChooseStrategy(runtime.context)(Choice(asked=asked, memories=state["memories"], available=state["available"])),
+        Route(runtime.context)(asked),
     )
     return {"plan": plan, "route": plan.route, "filters": filters}
 
@@ -187,23 +188,34 @@ async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
     tried = (*state["tried_routes"], route)
     web_is_left = "web_search" in state["available"] and "web_search" not in tried
     try:
-        found = await _searched(route, state, runtime)
+        result = await _searched(route, state, runtime)
     except IndexUnavailableError:
         if not web_is_left:
             raise
-        found = SearchResult()
-    if not found.candidates and web_is_left:
+        result = SearchResult()
+    if not result.candidates and web_is_left:
         tried = (*tried, "web_search")
-        found = await _searched("web_search", state, runtime)
-    return {"candidates": found.candidates, "tried_routes": tried}
+        result = await _searched("web_search", state, runtime)
+    return {"candidates": result.candidates, "tried_routes": tried}
 
 
 async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]) -> SearchResult:
-    return await StrategySearch(runtime.context.tools).search(
-        route, state["question"], state["plan"].standalone, state["queries"],
-        state["question"].filters if state["tried_routes"] else state["filters"],
-        run=runtime.context.run, language=runtime.context.language,
-    )  # fmt: skip
+    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    if route == "web_search":
+        # A corrective rewrite has read the rejected answer: its words may be those of documents, which stay here.
+        texts = (query.text for query in state["queries"])
+        words = next((text for text in texts if is_the_users(text, question)), state["plan"].standalone)
+        return await WebSearch(tools).search(wanting_web(question), words, run=run, language=runtime.context.language)
+    settings = tools.settings
+    wanted = question.options.top_k or settings.corrective.context_passages
+    request = SearchRequest(
+        queries=state["queries"],
+        scope=question.scope,
+        filters=question.filters if state["tried_routes"] else state["filters"],
+        top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
+        strategy="hierarchical" if route == "hierarchical_search" else "chunks",
+    )
+    return await Retrieve(tools).retrieve(request, run=run, purpose=f"{route}: ")
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
@@ -272,7 +284,7 @@ async def generate_response(state: State, runtime: Runtime[Context]) -> State:
         state["question"],
         f"{asked} ({missing})" if missing else asked,
         state["assessment"].candidates,
-        run=_held_back(runtime.context.run),
+        run=_held_back(runtime.context).run,
         language=runtime.context.language,
     )
     return {"response": replace(response, reason=response.reason or state["assessment"].reason)}
@@ -280,13 +292,10 @@ async def generate_response(state: State, runtime: Runtime[Context]) -> State:
 
 async def direct_response(state: State, runtime: Runtime[Context]) -> State:
     """A greeting is answered at once; any other reply is held back until it is graded."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    if is_small_talk(question):
-        return {"answer": await small_talk_answer(question, runtime.context)}
-    response = await DirectResponse(tools).respond(
-        question, state["plan"].standalone, state["memories"], run=_held_back(run), language=runtime.context.language
-    )
-    return {"response": response}
+    if is_small_talk(state["question"]):
+        return {"answer": await small_talk_answer(state["question"], runtime.context)}
+    remark = Remark(Asked(state["question"], state["plan"].standalone), state["memories"])
+    return {"response": await DirectResponse(_held_back(runtime.context))(remark)}
 
 
 def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]:
@@ -342,7 +351,7 @@ async def clarify(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
-    """The fuse has blown: says that the documents don't answer, and which were nearest."""
+    """No strategy is left: says that the documents don't answer, and which were nearest."""
     run, assessment = runtime.context.run, state.get("assessment")
     if assessment is None:
         async with run.trace.step("retrieve") as step:
@@ -353,8 +362,9 @@ async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 
 
-def _held_back(run: Run) -> Run:
-    return replace(run, trace=HeldBackTrace(run.trace))
+def _held_back(context: Context) -> Context:
+    """What is written with this one does not reach the reader yet."""
+    return replace(context, run=replace(context.run, trace=HeldBackTrace(context.run.trace)))
 
 
 # ------------------------------------------------------------------------------------------------ the graph

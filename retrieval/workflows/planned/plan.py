@@ -14,10 +14,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from retrieval.steps.schemas import COMPLEXITIES, QUESTION_TYPES, SEARCHES, TASK_TYPES, DraftedPlan, DraftedTask
-from retrieval.steps.step import Step
-from retrieval.text.quoting import one_line, quote_history
+from retrieval.steps.step import Asked, Step
+from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
-from retrieval.values import Question
 from retrieval.workflows.planned.question_profile import Profile, understand
 from retrieval.workflows.planned.task_graph import Task, TaskRecord, most_urgent_first, sorted_by_dependency
 
@@ -47,11 +46,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToPlan:
-    """`draft`: the self-contained question. `web`: whether tasks may search the web. `memories`: what is remembered of
-    earlier answers, quoted."""
+    """`web`: whether tasks may search the web. `memories`: what is remembered of earlier answers, quoted."""
 
-    question: Question
-    draft: str
+    asked: Asked
     web: bool
     memories: str = "-"
 
@@ -62,13 +59,14 @@ class Planner(Step[ToPlan, Plan]):
     name = "plan"
 
     async def act(self, given: ToPlan, entry: StepRecord) -> Plan:
-        profile = await asyncio.to_thread(understand, given.draft)
+        text, web = given.asked.text, given.web
+        profile = await asyncio.to_thread(understand, text)
         # Two halves of a comparison are not found by a search that one of them satisfies.
         drafted = await self.attempt(entry, self._ask(given), fallback=lambda: None, gives_way=not profile.parts)
-        plan = Plan(profile=profile, tasks=tuple(tasks_without_model(profile, given.draft, web=given.web)), entry=entry)
+        plan = Plan(profile=profile, tasks=tuple(tasks_without_model(profile, text, web=web)), entry=entry)
         if drafted:
             most = self.settings.planned.max_tasks
-            tasks, repairs = mended(drafted.tasks, question=given.draft, web=given.web, most=most)
+            tasks, repairs = mended(drafted.tasks, question=text, web=web, most=most)
             plan = replace(plan, repairs=tuple(repairs))
             if tasks:
                 plan = replace(plan, profile=_as_named(profile, drafted), tasks=tuple(tasks), by_model=True)
@@ -78,21 +76,18 @@ class Planner(Step[ToPlan, Plan]):
         return plan
 
     async def _ask(self, given: ToPlan) -> DraftedPlan | None:
-        numbers, planned = self.settings.corrective, self.settings.planned
-        history = quote_history(
-            given.question.history, messages=numbers.history_messages, tokens=numbers.history_tokens
-        )
+        planned = self.settings.planned
         return await self.tools.complete(
             "fast",
             "plan",
             DraftedPlan,
             language=self.context.language,
             model_name=planned.planner_model,
-            history=history,
+            history=self.history(given.asked.question),
             memories=given.memories,
             max_tasks=planned.max_tasks,
             web="yes" if given.web else "no",
-            question=one_line(given.draft),
+            question=one_line(given.asked.text),
         )
 
 

@@ -119,8 +119,7 @@ async def plan(state: State, runtime: Runtime[Context]) -> State:
     facts = await RecallMemory(tools).recall(question, state["draft"], run=run)
     made = await Planner(runtime.context)(
         ToPlan(
-            question=question,
-            draft=state["draft"],
+            asked=Asked(question, state["draft"]),
             web=may_search_web(question, tools),
             memories=quote_memories(facts),
         )

@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.schemas import DraftedTask
+from retrieval.steps.step import Asked
 from retrieval.workflows.planned.plan import Planner, ToPlan, mended, tasks_without_model
 from retrieval.workflows.planned.question_profile import understand
 from tests.retrieval.steps.fakes import ask, context, make_tools, start_run
@@ -33,7 +34,7 @@ async def plan(question: str, *, web: bool = False):
     run = start_run(settings.RAG)
     run.first_search.finish(good=False)
     here = context(make_tools(settings.RAG), run)
-    made = await Planner(here)(ToPlan(question=ask(question), draft=question, web=web))
+    made = await Planner(here)(ToPlan(asked=Asked(ask(question), question), web=web))
     return made, run.trace
 
 
@@ -84,7 +85,7 @@ async def test_instructions_in_earlier_answers_are_quoted_as_data(online) -> Non
     run = start_run(settings.RAG)
     run.first_search.finish(good=False)
     planner = Planner(context(make_tools(settings.RAG), run))
-    await planner(ToPlan(question=ask("How much?"), draft="How much?", web=False, memories="- a fact"))
+    await planner(ToPlan(asked=Asked(ask("How much?"), "How much?"), web=False, memories="- a fact"))
     assert "<memories>\n- a fact\n</memories>" in online.chats[0].prompt
 
 
