@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.schemas import StrategyName
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.values import Query, Question, SearchFilters
@@ -31,18 +32,17 @@ class StrategySearch:
         language: Language,
     ) -> SearchResult:
         """`standalone`: the self-contained question. Raises IndexUnavailableError when documents can't be searched."""
+        context = Context(tools=self.tools, run=run, language=language)
         if strategy == "web_search":
             # A corrective rewrite has read the rejected answer: its words may be those of documents, which stay here.
             texts = (query.text for query in queries)
             words = next((text for text in texts if is_the_users(text, question)), standalone)
-            return await WebSearch(self.tools).search(wanting_web(question), words, run=run, language=language)
-        settings = self.tools.settings
-        wanted = question.options.top_k or settings.corrective.context_passages
+            return await WebSearch(context)(WebQuestion(Asked(wanting_web(question), words)))
         request = SearchRequest(
             queries=tuple(queries),
             scope=question.scope,
             filters=filters,
-            top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
+            top_k=breadth(question, self.tools.settings),
             strategy="hierarchical" if strategy == "hierarchical_search" else "chunks",
         )
-        return await Retrieve(self.tools).retrieve(request, run=run, purpose=f"{strategy}: ")
+        return await search_documents(context, request, purpose=f"{strategy}: ")

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -36,28 +36,28 @@ from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchResult
-from retrieval.steps.answer.generate import Generate
-from retrieval.steps.answer.no_answer import no_answer_text
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.judge import Assessment, Judge
-from retrieval.steps.memory import ConsolidateMemory, RecallMemory
+from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory
 from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.wording import without_filler
-from retrieval.steps.retrieve.dedupe import Dedupe
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.schemas import StrategyName
 from retrieval.steps.step import Asked, Context
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.trace import HeldBackTrace, Trace
-from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
+from retrieval.steps.toolbox import Toolbox
+from retrieval.trace import HeldBackTrace
+from retrieval.values import Answer, Query, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
     distinct_queries,
     is_small_talk,
     readings_to_ask_about,
     reranking_is_on,
-    run_graph,
-    say,
+    say_no_answer,
     small_talk_answer,
     was_offered,
 )
@@ -74,9 +74,7 @@ from retrieval.workflows.dual_loop.strategy import (
 from retrieval.workflows.dual_loop.strategy_search import StrategySearch
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: never rewritten, this is what is answered
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     memories: tuple[RememberedFact, ...]
     available: tuple[StrategyName, ...]
     route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
@@ -92,13 +90,11 @@ class State(TypedDict, total=False):
     response: Answer | None
     drafts: tuple[Draft, ...]
     correction_attempts: int
-    answer: Answer
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = state["draft"]
+    question, draft, tools = state["question"], state["draft"], runtime.context.tools
     prepared: State = {
         "plan": Plan(route="direct", standalone=draft),
         "available": available_strategies(question, tools),
@@ -110,7 +106,7 @@ async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
     }
     if is_small_talk(question):
         return prepared
-    return {**prepared, "memories": await RecallMemory(tools).recall(question, draft, run=run)}
+    return {**prepared, "memories": await RecallMemory(runtime.context)(Asked(question, draft))}
 
 
 async def route_query(state: State, runtime: Runtime[Context]) -> State:
@@ -209,7 +205,7 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
     """Judges what was newly found; what was judged before keeps its scores. Names the next strategy if it needs one."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before = state.get("assessment")
-    passages = await Dedupe(tools).dedupe(state["candidates"], run=run, known=before.candidates if before else ())
+    passages = await Dedupe(runtime.context)(Hits(state["candidates"], known=before.candidates if before else ()))
     on = reranking_is_on(question, tools)
     assessment = await Judge(tools).judge(
         state["plan"].standalone,
@@ -267,23 +263,20 @@ def decide_after_document_grading(
 async def generate_response(state: State, runtime: Runtime[Context]) -> State:
     """From the second time on, with the words for what the last answer lacked."""
     asked, missing = state["plan"].standalone, state["drafts"][-1].graded.missing if state["drafts"] else ""
-    response = await Generate(runtime.context.tools).generate(
-        state["question"],
-        f"{asked} ({missing})" if missing else asked,
-        state["assessment"].candidates,
-        run=_held_back(runtime.context.run),
-        language=runtime.context.language,
+    asked = f"{asked} ({missing})" if missing else asked
+    response = await write_answer(
+        _held_back(runtime.context), Asked(state["question"], asked), state["assessment"].candidates
     )
     return {"response": replace(response, reason=response.reason or state["assessment"].reason)}
 
 
 async def direct_response(state: State, runtime: Runtime[Context]) -> State:
     """A greeting is answered at once; any other reply is held back until it is graded."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    question, held_back = state["question"], _held_back(runtime.context)
     if is_small_talk(question):
         return {"answer": await small_talk_answer(question, runtime.context)}
-    response = await DirectResponse(tools).respond(
-        question, state["plan"].standalone, state["memories"], run=_held_back(run), language=runtime.context.language
+    response = await DirectResponse(held_back.tools).respond(
+        question, state["plan"].standalone, state["memories"], run=held_back.run, language=held_back.language
     )
     return {"response": response}
 
@@ -328,13 +321,9 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def consolidate_memory(state: State, runtime: Runtime[Context]) -> State:
-    await ConsolidateMemory(runtime.context.tools).consolidate(
-        state["question"],
-        state["plan"].standalone,
-        state["answer"],
-        run=runtime.context.run,
-        accepted=state["drafts"][-1].graded.accepted,
-    )
+    asked = Asked(state["question"], state["plan"].standalone)
+    accepted = state["drafts"][-1].graded.accepted
+    await ConsolidateMemory(runtime.context)(Answered(asked, state["answer"], accepted))
     return {}
 
 
@@ -344,18 +333,14 @@ async def clarify(state: State, runtime: Runtime[Context]) -> State:
 
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     """The fuse has blown: says that the documents don't answer, and which were nearest."""
-    run, assessment = runtime.context.run, state.get("assessment")
-    if assessment is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-    text = await say(no_answer_text(assessment, runtime.context.language), run)
     tried = ", ".join(state["tried_routes"])
-    reason = f"every strategy was tried: {tried}" if tried else "there are no documents to search in"
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    reason = f"every strategy was tried: {tried}" if tried else ""
+    answer = await say_no_answer(state.get("assessment"), runtime.context, reason=reason)
+    return {"answer": answer}
 
 
-def _held_back(run: Run) -> Run:
-    return replace(run, trace=HeldBackTrace(run.trace))
+def _held_back(context: Context) -> Context:
+    return replace(context, run=replace(context.run, trace=HeldBackTrace(context.run.trace)))
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -382,8 +367,8 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="dual_loop")
 
 
-class DualLoopWorkflow:
-    """Two loops. `graph` feeds the picture on the page."""
+class DualLoopWorkflow(GraphWorkflow):
+    """Two loops."""
 
     graph = build_graph()
     rounds = Rounds(
@@ -393,11 +378,6 @@ class DualLoopWorkflow:
         " each further strategy and for the web's words; all of it again, with a rewrite, for each of 2 corrections.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0)."""
-        limit_s = self._tools.settings.dual_loop.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+    @property
+    def timeout_s(self) -> float:
+        return self.tools.settings.dual_loop.timeout_s

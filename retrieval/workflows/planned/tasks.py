@@ -25,9 +25,9 @@ from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.transform import Decompose, StepBack
 from retrieval.steps.query.wording import QUERY_CHARS
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.step import Asked, Context, Step, attempt
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
@@ -69,6 +69,10 @@ class PlanTasks:
     first: tuple[ScoredChunk, ...] = ()  # what the search with the user's own words has found already
     _passed: FirstSearch = field(default_factory=lambda: _finished())
 
+    @property
+    def _context(self) -> Context:
+        return Context(tools=self.tools, run=self.run, language=self.language)
+
     async def work(self, task: Task, given: Mapping[str, Finding]) -> Finding:
         """Raises IndexUnavailableError when the index can't be asked."""
         if task.type in REWORDINGS:
@@ -84,7 +88,7 @@ class PlanTasks:
         text = task.input or self.standalone
         asked = Asked(replace(self.question, text=text), text)
         run = replace(self.run, first_search=self._passed)  # what is planned does not give way any more
-        context = Context(tools=self.tools, run=run, language=self.language)
+        context = replace(self._context, run=run)
         if task.type == "rewrite":
             queries = await Rewrite(context)(Wanted(asked=asked, tried=(text,)))
         else:
@@ -98,7 +102,7 @@ class PlanTasks:
         queries = await self._queries(task, given)
         if self.first and task.type == "retrieve" and [query.text for query in queries] == [self.standalone]:
             return Finding(queries=queries, candidates=self.first, note=f"{len(self.first)} passages, found already")
-        result = await Retrieve(self.tools).retrieve(self._request(task, queries), run=self.run, purpose=f"{task.id}: ")
+        result = await search_documents(self._context, self._request(task, queries), purpose=f"{task.id}: ")
         return Finding(queries=queries, candidates=result.candidates, note=f"{len(result.candidates)} passages")
 
     async def _queries(self, task: Task, given: Mapping[str, Finding]) -> tuple[Query, ...]:
@@ -156,7 +160,7 @@ class PlanTasks:
     async def _web_search(self, task: Task) -> Finding:
         """Only words of the user's own go out, never what documents, answers or memories hold."""
         text = task.input if await asyncio.to_thread(is_the_users, task.input, self.question) else self.standalone
-        found = await WebSearch(self.tools).search(self.question, text, run=self.run, language=self.language)
+        found = await WebSearch(self._context)(WebQuestion(Asked(self.question, text)))
         note = "; ".join(found.degraded) or f"{len(found.candidates)} results"
         return Finding(candidates=found.candidates, note=note)
 
@@ -169,7 +173,7 @@ class PlanTasks:
         found = pool([finding.candidates for finding in given.values()])
         if not found:
             return Finding(note="nothing to judge")
-        passages = await Dedupe(self.tools).dedupe(found, run=self.run)
+        passages = await Dedupe(self._context)(Hits(found))
         assessment = await Judge(self.tools).judge(
             task.input or self.standalone,
             passages,
