@@ -11,16 +11,23 @@ TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MIL
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test schemathesis lint format clean
+.PHONY: help run test test-js schemathesis lint format clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 16
 
 run: $(VENV)/.installed ## start the site: web, worker, clock and Milvus Lite; Ctrl-C stops it
 	@exec $(PYTHON) manage.py up
 
 test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part)
 	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q $(ARGS)
+
+test-js: ## test the site's scripts and check their types (needs Node.js 20.19, 22.10 or later; tsc where npm can install it)
+	@node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test --test-reporter=spec tests/js/*.test.js
+	@cd tests/js && if [ node_modules/.package-lock.json -nt package-lock.json ] \
+		|| npm ci --prefer-offline --fetch-retries=0 --no-audit --no-fund >/dev/null 2>&1; \
+		then node_modules/.bin/tsc -p . && echo "The types of the site's scripts hold."; \
+		else echo "npm cannot install tsc: the type check of the site's scripts is left out." >&2; fi
 
 schemathesis: $(VENV)/.installed-dev ## hold a running site against its own OpenAPI schema (minutes; ARGS="--examples 50")
 	@$(PYTHON) -m tests.api_conformance $(ARGS)
@@ -37,7 +44,7 @@ format: $(VENV)/.installed-dev ## format the code and mend what can be mended
 	$(PYTHON) -m ruff format $(OURS)
 
 clean: ## remove what was built: the environment and the caches; ./var, the data, stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
+	rm -rf $(VENV) tests/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are renewed when the dependencies change; .installed-dev holds all that .installed does.

@@ -74,11 +74,6 @@ def message_find(message_id: UUID) -> Message | None:
     return _with_details(Message.objects.filter(pk=message_id), None).first()
 
 
-def message_status(message_id: UUID) -> str | None:
-    """None where the message is gone."""
-    return Message.objects.filter(pk=message_id).values_list("status", flat=True).first()
-
-
 # ------------------------------------------------------------------------------------------------ what a question needs
 def _earlier(question: Message) -> QuerySet[Message]:
     messages = Message.objects.filter(session_id=question.session_id, superseded=False).exclude(pk=question.pk)

@@ -8,13 +8,13 @@ site has not approved is searched only where a question names it.
 from __future__ import annotations
 
 import uuid
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Any
 
+from cachetools import LRUCache
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
 from django.db.models import Count, Q, QuerySet
@@ -223,7 +223,7 @@ class DatabaseChunkStore:
     """`retrieval.ports.ChunkStore` on the database. What is not here does not exist, whatever the index says."""
 
     def __init__(self) -> None:
-        self._vocabularies: OrderedDict[tuple[tuple[str, int], ...], Vocabulary] = OrderedDict()
+        self._vocabularies = LRUCache[tuple[tuple[str, int], ...], Vocabulary](VOCABULARIES_KEPT)
 
     async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
         ids = [key for key in map(_as_uuid, chunk_ids) if key is not None]
@@ -236,15 +236,12 @@ class DatabaseChunkStore:
         """Metadata values of the ready documents, sorted; kept until one of the collections changes."""
         key = tuple((ref.id, ref.version) for ref in scope.collections)
         if key in self._vocabularies:
-            self._vocabularies.move_to_end(key)
             return self._vocabularies[key]
         rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
         columns = ("department", "doc_type", "policy_year", "tags")
         distinct = rows.order_by().values(*columns).distinct()
         vocabulary = _vocabulary(await database_call(lambda: list(distinct.all())))
         self._vocabularies[key] = vocabulary
-        while len(self._vocabularies) > VOCABULARIES_KEPT:
-            self._vocabularies.popitem(last=False)
         return vocabulary
 
 

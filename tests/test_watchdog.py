@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FREEZE = "import re; re.fullmatch('(a+)+b', 'a' * 60)"  # for years, in C code that holds the GIL
 WATCHED = """
 import asyncio, logging
-from ragsite import watchdog
+from ragsite.runtime import watchdog
 logging.basicConfig()
 watchdog.SAMPLE_S, watchdog.LATE_S, watchdog.HANG_S, watchdog.REARM_S = 0.05, 0.1, {hang_s}, 0.0
 def the_culprit():
@@ -87,7 +87,7 @@ async def test_lag_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 LATE_TO_END = """
 import asyncio, time
 import ragsite.asgi
-from chat import lifespan as stopping
+from chat.runs import lifespan as stopping
 stopping.STOP_S = 1.0
 async def application(scope, receive, send):
     if scope["type"] == "lifespan":

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
@@ -69,8 +70,26 @@ def _link(number: str) -> Token:
     return Token("html_inline", "", 0, content=link)
 
 
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The library's table, cut where the answer's tables have more cells than the answer has characters.
+
+    The library fills up short rows, to 65,536 cells for 2 kB of text. A table whose rows are whole is never cut: each
+    of its cells takes a character at least.
+    """
+    if start + 1 >= end:
+        return False
+    delimiters = state.src[state.bMarks[start + 1] : state.eMarks[start + 1]]
+    columns = delimiters.strip().strip("|").count("|") + 1
+    left = len(state.src) - state.env.get("cells", 0)
+    found = table(state, start, min(end, start + 1 + left // columns), silent)
+    if found and not silent:
+        state.env["cells"] = state.env.get("cells", 0) + columns * (state.line - start - 1)
+    return found
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     # "[1]: https://…" in an answer would turn its citation markers into links to elsewhere.
     parser.disable(["reference", "image"])
     parser.core.ruler.push("citation_markers", _link_markers)

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from retrieval.text.analysis import query_terms
 
-REASONS = ("no_answer", "badly_rated", "failed")
 EXAMPLES = 5
 SHOWN_TERMS = 6
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -35,8 +34,9 @@ Vector = NDArray[np.float32]
 class Unanswered:
     """A question that was not answered well. collection: empty where it was asked of all that the user may read.
 
-    reasons: out of `REASONS`. terms: distinct, as the index holds them: Chinese by bigrams too, for short questions
-    often share no whole word. words: those to show. vectors: of unit length, by the name of their space.
+    reasons: out of no_answer, badly_rated and failed. terms: distinct, as the index holds them: Chinese by bigrams too,
+    for short questions often share no whole word. words: those to show. vectors: of unit length, by the name of their
+    space.
     """
 
     text: str

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 
 from chat.models import Message, Source
 from feedback.models import Rating
@@ -39,8 +37,3 @@ def rating_get(*, user: User, message_id: UUID, marker: int | None = None) -> Ra
     if rating is None:
         raise NotFoundError("You have not rated this yet.")
     return rating
-
-
-def rating_list(*, user: User, message_ids: Iterable[UUID]) -> QuerySet[Rating]:
-    """The user's own ratings of these answers and of their sources (`rating.source.marker`), in one query."""
-    return Rating.objects.filter(user=user, message_id__in=list(message_ids)).select_related("source")

@@ -16,7 +16,7 @@ from feedback.models import Boost, FeedbackState, Revision, RevisionEvent
 from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.live import feedback_state
 from feedback.rounds.proposals import Change, Proposal
-from ragsite.core.errors import ConflictError, InvalidInputError
+from ragsite.core.errors import ConflictError
 
 Action = RevisionEvent.Action
 BOOST_COLUMNS = (
@@ -173,10 +173,3 @@ def _said(revision: Revision) -> str:
 
 def _log(action: str, *, why: str = "", detail: dict[str, Any] | None = None, **fields: Any) -> RevisionEvent:
     return RevisionEvent.objects.create(action=action, why=why[:500], detail=detail or {}, **fields)
-
-
-def why_required(why: str) -> str:
-    """For the forms: a decision by a person has a reason. Raises InvalidInputError."""
-    if not why.strip():
-        raise InvalidInputError(fields={"why": ["Say why."]})
-    return why.strip()

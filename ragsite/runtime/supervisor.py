@@ -192,10 +192,6 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._on_signal)
 
-    @property
-    def stop_asked(self) -> bool:
-        return self._stop_asked > 0
-
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._stop_asked += 1
 

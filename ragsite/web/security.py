@@ -1,74 +1,36 @@
-"""The Content-Security-Policy header: pages load nothing from elsewhere and run no inline script."""
+"""What one request adds to the Content-Security-Policy of the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from csp.constants import UNSAFE_INLINE
+from csp.middleware import CSPMiddleware, PolicyParts
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
-POLICY: dict[str, tuple[str, ...]] = {
-    "default-src": ("'self'",),
-    "script-src": ("'self'",),
-    "style-src": ("'self'",),
-    "img-src": ("'self'", "data:"),
-    "font-src": ("'self'",),
-    "connect-src": ("'self'",),
-    "object-src": ("'none'",),
-    "base-uri": ("'self'",),
-    "form-action": ("'self'",),
-    "frame-ancestors": ("'none'",),
-}
-EXCEPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
+EXCEPTIONS = {
     # Swagger UI writes style attributes while it draws; its scripts are files of ours.
-    "/api/docs": {"style-src": ("'self'", "'unsafe-inline'")},
+    "/api/docs": {"style-src": [UNSAFE_INLINE]},
     # django-celery-beat's form for a periodic task explains its crontab with a script of its template. Staff only.
-    "/admin/django_celery_beat/periodictask/": {"script-src": ("'self'", "'unsafe-inline'")},
+    "/admin/django_celery_beat/periodictask/": {"script-src": [UNSAFE_INLINE]},
 }
 
 
-def policy_for(request: HttpRequest) -> str:
-    """The header's value for this address."""
-    policy = dict(POLICY)
-    for prefix, rules in EXCEPTIONS.items():
-        if request.path.startswith(prefix):
-            policy.update(rules)
-    policy["connect-src"] += _sockets(request)
-    return "; ".join(" ".join((name, *values)) for name, values in policy.items())
+class ContentSecurityPolicyMiddleware(CSPMiddleware):
+    def get_policy_parts(
+        self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
+    ) -> PolicyParts:
+        parts = super().get_policy_parts(request, response, report_only)
+        parts.update = {**(parts.update or {}), "connect-src": _own_socket(request)}
+        for prefix, sources in EXCEPTIONS.items():
+            if request.path.startswith(prefix):
+                parts.update |= sources
+        return parts
 
 
-def _sockets(request: HttpRequest) -> tuple[str, ...]:
+def _own_socket(request: HttpRequest) -> list[str]:
     """The site's own WebSocket address: not every browser counts it as 'self'."""
     try:
-        host = request.get_host()
+        return [f"{'wss' if request.is_secure() else 'ws'}://{request.get_host()}"]
     except DisallowedHost:
-        return ()
-    return (f"{'wss' if request.is_secure() else 'ws'}://{host}",)
-
-
-class ContentSecurityPolicyMiddleware:
-    """Sets the header unless the view has set its own."""
-
-    sync_capable = True
-    async_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
-        self.get_response = get_response
-        self._is_async = iscoroutinefunction(get_response)
-        if self._is_async:
-            markcoroutinefunction(self)
-
-    def __call__(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
-        if self._is_async:
-            return self._acall(request)
-        return self._with_header(request, self.get_response(request))
-
-    async def _acall(self, request: HttpRequest) -> HttpResponse:
-        return self._with_header(request, await self.get_response(request))
-
-    @staticmethod
-    def _with_header(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        response.headers.setdefault("Content-Security-Policy", policy_for(request))
-        return response
+        return []

@@ -29,7 +29,6 @@ class ModelDetails:
 
     capabilities: frozenset[str] = frozenset()
     context_length: int | None = None
-    embedding_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,17 +212,10 @@ def _listed(entry: Mapping[str, Any]) -> InstalledModel:
 
 
 def parse_details(shown: Mapping[str, Any]) -> ModelDetails:
-    """The numbers stand in `model_info` under the architecture's name, e.g. `bert.embedding_length`."""
+    """The length stands in `model_info` under the architecture's name, e.g. `bert.context_length`."""
     info: Mapping[str, Any] = shown.get("model_info") or {}
-
-    def number(ending: str) -> int | None:
-        return next((int(value) for key, value in info.items() if key.endswith(ending) and value), None)
-
-    return ModelDetails(
-        capabilities=frozenset(shown.get("capabilities") or ()),
-        context_length=number(".context_length"),
-        embedding_length=number(".embedding_length"),
-    )
+    lengths = (int(value) for key, value in info.items() if key.endswith(".context_length") and value)
+    return ModelDetails(frozenset(shown.get("capabilities") or ()), next(lengths, None))
 
 
 def guessed(name: str) -> frozenset[str]:

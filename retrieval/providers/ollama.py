@@ -289,14 +289,14 @@ class OllamaEmbedder:
         return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        found = {text: self._cache.get(self._space, text) for text in texts}
+        found = {text: self._cache.get((self._space, text)) for text in texts}
         missing = [text for text, vector in found.items() if vector is None]
         size = self._settings.embed_batch_size
         for start in range(0, len(missing), size):
             batch = missing[start : start + size]
             for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
                 found[text] = vector
-                self._cache.put(self._space, text, vector)
+                self._cache[self._space, text] = vector
         return np.array([found[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
 
     async def measure(self) -> int:

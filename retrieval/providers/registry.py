@@ -31,7 +31,7 @@ from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.providers.lexical import LexicalEmbedder
 from retrieval.providers.ollama import OllamaChatModel, OllamaEmbedder
 from retrieval.providers.server import OllamaServer
-from retrieval.providers.vectors import VectorCache
+from retrieval.providers.vectors import QUERY_VECTORS_KEPT, VectorCache
 from retrieval.trace import note_models
 from retrieval.values import EmbeddingSpace
 
@@ -52,7 +52,7 @@ class ModelRegistry:
         self._server = OllamaServer(settings)
         self._discovery = Discovery(self._server)
         self._lexical = LexicalEmbedder()
-        self._cache = VectorCache()
+        self._cache = VectorCache(QUERY_VECTORS_KEPT)
         self._chat_models: dict[InstalledModel, OllamaChatModel] = {}
         self._embedders: dict[EmbeddingSpace, OllamaEmbedder] = {}
         self._dimensions: dict[InstalledModel, int] = {}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Vectors
 from retrieval.values import EmbeddingSpace
+
+QUERY_VECTORS_KEPT = 512
+VectorCache = LRUCache[tuple[EmbeddingSpace, str], NDArray[np.float32]]  # of one event loop: it has no lock
 
 # Retrieval models are trained with these (their model cards); without them the distance of query and document suffers.
 # The first name that the model's begins with holds; names without a namespace.
@@ -55,23 +58,3 @@ def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: Embeddin
     if not np.isfinite(vectors).all() or not lengths.all():
         raise EmbeddingUnavailableError(f"model '{space.model}' gave an embedding that is not a direction")
     return np.asarray(vectors / lengths, dtype=np.float32)
-
-
-class VectorCache:
-    """The embeddings of the last queries, by model and text, in this process."""
-
-    def __init__(self, size: int = 512) -> None:
-        self._size = size
-        self._vectors: OrderedDict[tuple[EmbeddingSpace, str], NDArray[np.float32]] = OrderedDict()
-
-    def get(self, space: EmbeddingSpace, text: str) -> NDArray[np.float32] | None:
-        vector = self._vectors.get((space, text))
-        if vector is not None:
-            self._vectors.move_to_end((space, text))
-        return vector
-
-    def put(self, space: EmbeddingSpace, text: str, vector: NDArray[np.float32]) -> None:
-        self._vectors[(space, text)] = vector
-        self._vectors.move_to_end((space, text))
-        while len(self._vectors) > self._size:
-            self._vectors.popitem(last=False)

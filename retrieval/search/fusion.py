@@ -7,7 +7,7 @@ when the list had room left (no term matches); otherwise, and for vectors, it ge
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 Leg = Mapping[str, float]
 
@@ -82,26 +82,8 @@ def mean_leg(legs: Sequence[Leg], weights: Sequence[float]) -> dict[str, float]:
 def zscore_sum(
     dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_weight: float = 1.0, bm25_floor: float = 0.0
 ) -> dict[str, float]:
-    """Both legs standardised (mean 0, deviation 1 over the candidates), then summed by weight."""
-    return _normalised_sum(_zscores, dense, bm25, dense_weight, bm25_weight, bm25_floor)
-
-
-def minmax_sum(
-    dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_weight: float = 1.0, bm25_floor: float = 0.0
-) -> dict[str, float]:
-    """Both legs scaled to 0..1 over the candidates, then summed by weight."""
-    return _normalised_sum(_unit_range, dense, bm25, dense_weight, bm25_weight, bm25_floor)
-
-
-def _normalised_sum(
-    normalise: Callable[[Sequence[float]], list[float]],
-    dense: Leg,
-    bm25: Leg,
-    dense_weight: float,
-    bm25_weight: float,
-    bm25_floor: float,
-) -> dict[str, float]:
-    """A leg that found nothing at all, or was not asked, says nothing about anybody."""
+    """Both legs standardised (mean 0, deviation 1 over the candidates), then summed by weight. A leg that found nothing
+    at all, or was not asked, says nothing about anybody."""
     chunk_ids = _union(dense, bm25)
     total = dict.fromkeys(chunk_ids, 0.0)
     for leg, weight, floor in (
@@ -110,7 +92,7 @@ def _normalised_sum(
     ):
         if not leg:
             continue
-        for chunk_id, value in zip(chunk_ids, normalise([leg.get(i, floor) for i in chunk_ids]), strict=True):
+        for chunk_id, value in zip(chunk_ids, _zscores([leg.get(i, floor) for i in chunk_ids]), strict=True):
             total[chunk_id] += weight * value
     return total
 
@@ -123,8 +105,3 @@ def _zscores(values: Sequence[float]) -> list[float]:
     mean = sum(values) / len(values)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
     return [(value - mean) / deviation if deviation > 1e-12 else 0.0 for value in values]
-
-
-def _unit_range(values: Sequence[float]) -> list[float]:
-    lowest, width = min(values), max(values) - min(values)
-    return [(value - lowest) / width if width > 1e-12 else 0.0 for value in values]

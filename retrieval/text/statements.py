@@ -13,13 +13,11 @@ from retrieval.text.markdown import is_delimiter_row, is_row, list_sign, passage
 from retrieval.text.sentences import split_sentences
 
 
-def statements_of(text: str) -> list[str]:
-    """The statements of a Markdown or plain text, in order, each on one line and without markup."""
-    return [statement for _, statement in headed_statements_of(text)]
-
-
 def headed_statements_of(text: str) -> list[tuple[str, str]]:
-    """Each statement behind the heading that it stands under in this text; an empty one where there is none."""
+    """(heading, statement) for each statement of a Markdown or plain text, in order, on one line and without markup.
+
+    The heading is the one that the statement stands under in this text; empty where there is none.
+    """
     found: list[tuple[str, str]] = []
     heading = ""
     for block in passage_blocks(text):

@@ -50,6 +50,24 @@ def test_tables_and_links_are_rendered() -> None:
     assert '<a href="https://ok.example" rel="noopener noreferrer">site</a>' in html
 
 
+def test_short_rows_are_filled_up_and_long_ones_cut() -> None:
+    html = render_answer("|a|b|\n|-|-|\n|1|\n|1|2|3|", markers=())
+    assert html.count("<td>") == 4
+
+
+def test_a_wide_table_is_a_table() -> None:
+    row = "|x" * 256 + "|\n"
+    html = render_answer(row + "|-" * 256 + "|\n" + row * 20, markers=())
+    assert html.count("<td>") == 256 * 20
+
+
+@pytest.mark.parametrize("columns", [2, 20, 256])
+def test_no_answer_has_more_cells_than_characters(columns: int) -> None:
+    text = ("|a" * columns + "|\n" + "|-" * columns + "|\n" + "|\n" * 500 + "\n") * 5
+    html = render_answer(text, markers=())
+    assert columns <= html.count("<td>") + html.count("<th>") <= len(text)
+
+
 def test_cited_markers_are_read_from_the_text() -> None:
     assert cited_markers("Ten [2], twelve [10][2]. [x]") == {2, 10}
 

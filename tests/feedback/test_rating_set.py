@@ -11,7 +11,6 @@ from django.db import connection
 from chat.models import Message
 from feedback.errors import NotRateableError, RatingNotReadyError
 from feedback.models import Rating
-from feedback.ratings.selectors import rating_list
 from feedback.ratings.services import rating_delete, rating_set
 from feedback.ratings.thumbs import thumb_of
 from ragsite.core.errors import InvalidInputError, NotFoundError
@@ -80,7 +79,7 @@ def test_an_answer_and_its_sources_are_rated_apart(answer: Message) -> None:
     rating_set(user=user, message_id=answer.pk, marker=2, score=2)
     scores = {
         rating.source.marker if rating.source else None: rating.score
-        for rating in rating_list(user=user, message_ids=[answer.pk])
+        for rating in Rating.objects.filter(user=user, message=answer)
     }
     assert scores == {None: 5, 1: 4, 2: 2}
 

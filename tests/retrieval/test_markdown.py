@@ -20,7 +20,7 @@ from retrieval.text.markdown import (
 )
 from retrieval.text.quoting import neutralise
 from retrieval.text.sentences import split_sentences
-from retrieval.text.statements import statements_of
+from retrieval.text.statements import headed_statements_of
 from retrieval.text.strips import split_strips
 from retrieval.workflows.planned.question_profile import understand
 
@@ -63,11 +63,11 @@ def test_indented_lines_of_a_passage_are_text() -> None:
 
 
 def test_a_comment_in_code_is_no_heading_and_its_language_no_word() -> None:
-    assert statements_of("```sh\n# list\nls\n```") == ["# list ls"]
+    assert headed_statements_of("```sh\n# list\nls\n```") == [("", "# list ls")]
 
 
 def test_what_a_program_draws_is_read_as_rows() -> None:
-    assert statements_of("```\n+---+\n| a | b |\n+---+\n```") == ["a; b"]
+    assert headed_statements_of("```\n+---+\n| a | b |\n+---+\n```") == [("", "a; b")]
 
 
 def test_the_words_of_a_heading_are_without_markup() -> None:
@@ -107,7 +107,7 @@ def test_blocks_of_a_passage_hold_every_line_and_none_twice(text: str) -> None:
 
 FREEZES = [
     (split_strips, "| a |\n|" + "-" * 5_000 + "x|\n"),
-    (statements_of, "| a |\n|" + "-" * 5_000 + "x|\n"),
+    (headed_statements_of, "| a |\n|" + "-" * 5_000 + "x|\n"),
     (lambda text: parse_markdown(text.encode()), "<!--" * 50_000),
     (lambda text: parse_markdown(text.encode()), "# " + "[" * 200_000),
     (lambda text: parse_markdown(text.encode()), ("|a" * 256 + "|\n" + "|-" * 256 + "|\n" + "|\n" * 256 + "\n") * 100),

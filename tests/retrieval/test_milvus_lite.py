@@ -104,7 +104,7 @@ def test_an_address_of_a_dead_owner_is_not_believed(tmp_path: Path) -> None:
 
 
 SPAWN_AND_WAIT = """
-import sys, time; from pathlib import Path; from retrieval import child_process
+import sys, time; from pathlib import Path; from ragsite.runtime import child_process
 child = child_process.spawn([sys.executable, "-c", "import time; time.sleep(60)"], log_path=Path(sys.argv[1]))
 print(child.pid, flush=True)
 time.sleep(60)

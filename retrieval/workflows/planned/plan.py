@@ -7,8 +7,9 @@ each other. What a model plans is mended before it runs: nothing unknown, no cyc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
@@ -20,7 +21,7 @@ from retrieval.text.quoting import one_line, quote_history
 from retrieval.trace import StepRecord
 from retrieval.values import Question
 from retrieval.workflows.planned.question_profile import COMPLEXITIES, QUESTION_TYPES, Profile, understand
-from retrieval.workflows.planned.task_graph import Task
+from retrieval.workflows.planned.task_graph import Task, TaskRecord, most_urgent_first, sorted_by_dependency
 
 REWORDINGS = ("rewrite", "decompose", "step_back", "hyde")
 SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")
@@ -143,12 +144,7 @@ def _as_told(profile: Profile, drafted: DraftedPlan) -> Profile:
 
 def show(plan: Plan, states: Sequence[dict[str, Any]] = ()) -> None:
     """Write the plan, or the tasks' `states` as they are now, into the decision path."""
-    waiting = {"state": "waiting", "note": "", "started_ms": None, "duration_ms": None}
-    rows = list(states) or [
-        {"id": task.id, "type": task.type, "input": task.input, "depends_on": list(task.depends_on),
-         "priority": task.priority, **waiting}
-        for task in plan.tasks
-    ]  # fmt: skip
+    rows = list(states) or [TaskRecord(task=task).as_dict() for task in plan.tasks]
     step, profile = plan.entry, plan.profile
     step.detail |= {"type": profile.type, "complexity": profile.complexity, "entities": list(profile.entities)}
     step.detail |= {"by_model": plan.by_model, "repairs": list(plan.repairs), "tasks": rows}
@@ -209,13 +205,13 @@ class _Mender:
 
     def linked(self, tasks: Sequence[Task]) -> list[Task]:
         """Without dependencies on what is not there, and without cycles: the dependency that closes one is cut."""
-        there = {task.id: task for task in tasks}
+        there = {task.id for task in tasks}
         kept: dict[str, Task] = {}
         for task in tasks:
             names = [name for name in task.depends_on if name in there and name != task.id]
             if len(names) < len(task.depends_on):
                 self.repairs.append(f"{task.id} depended on tasks that are not there")
-            free = [name for name in names if not _leads_to(name, task.id, kept)]
+            free = [name for name in names if not _is_circular([*kept.values(), replace(task, depends_on=(name,))])]
             if len(free) < len(names):
                 self.repairs.append(f"{task.id} waited for itself in a circle")
             kept[task.id] = replace(task, depends_on=tuple(free))
@@ -242,28 +238,16 @@ def waves(tasks: Sequence[Task]) -> list[list[str]]:
     return [[task.type for task in wave] for wave in _waves(tasks)]
 
 
-def _waves(tasks: Sequence[Task]) -> list[list[Task]]:
-    left, result, done = list(tasks), [], set[str]()
-    inside = {task.id for task in tasks}
-    while left:
-        wave = [task for task in left if not (set(task.depends_on) & inside) - done]
-        if not wave:
-            break
-        wave.sort(key=lambda task: -task.priority)
-        result.append(wave)
-        done |= {task.id for task in wave}
-        left = [task for task in left if task.id not in done]
-    return result
+def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    order = sorted_by_dependency(tasks)
+    while ready := order.get_ready():
+        yield most_urgent_first(task for task in tasks if task.id in ready)
+        order.done(*ready)
 
 
-def _leads_to(start: str, goal: str, tasks: dict[str, Task]) -> bool:
-    """Whether `start` depends, over any number of steps, on `goal`, as far as `tasks` are known."""
-    seen, stack = set[str](), [start]
-    while stack:
-        name = stack.pop()
-        if name == goal:
-            return True
-        if name not in seen and name in tasks:
-            seen.add(name)
-            stack.extend(tasks[name].depends_on)
+def _is_circular(tasks: Sequence[Task]) -> bool:
+    try:
+        TopologicalSorter({task.id: task.depends_on for task in tasks}).prepare()
+    except CycleError:
+        return True
     return False

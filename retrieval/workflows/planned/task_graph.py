@@ -14,8 +14,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Generic, Literal, TypeVar
 
 from ragsite.core.errors import AppError
@@ -49,17 +51,10 @@ class TaskRecord(Generic[R]):
     started_ms: int | None = None
     duration_ms: int | None = None
 
-    @property
-    def has_ended(self) -> bool:
-        return self.state in ("done", "failed", "late")
-
     def as_dict(self) -> dict[str, Any]:
-        task = self.task
-        return {
-            "id": task.id, "type": task.type, "input": task.input, "depends_on": list(task.depends_on),
-            "priority": task.priority, "state": self.state, "note": self.note, "started_ms": self.started_ms,
-            "duration_ms": self.duration_ms,
-        }  # fmt: skip
+        times = {"started_ms": self.started_ms, "duration_ms": self.duration_ms}
+        depends_on = list(self.task.depends_on)
+        return {**asdict(self.task), "depends_on": depends_on, "state": self.state, "note": self.note, **times}
 
 
 Work = Callable[[Task, Mapping[str, R]], Awaitable[R]]
@@ -83,83 +78,69 @@ async def run_tasks(
     task which starts now may take. `watch` is told when a task ends. Cancelling cancels all that run. The tasks have to
     be free of cycles (`plan.mended`): those of a cycle fail.
     """
-    board = _Board(tasks, work, dict(known or {}), limit_s, {} if records is None else records)
-    running: dict[asyncio.Task[R], TaskRecord[R]] = {}
+    records = {} if records is None else records
+    records.update((task.id, TaskRecord(task=task)) for task in tasks)
+    results = dict(known or {})
+    began = time.perf_counter()
+
+    def now_ms() -> int:
+        return round((time.perf_counter() - began) * 1000)
+
+    async def run(record: TaskRecord[R]) -> TaskRecord[R]:
+        task = record.task
+        try:
+            async with asyncio.timeout(limit_s()):
+                record.result = await work(task, {name: results[name] for name in task.depends_on if name in results})
+            record.state, results[task.id] = "done", record.result
+        except Exception as error:
+            is_late = isinstance(error, TimeoutError)
+            record.state, record.error = "late" if is_late else "failed", error
+            record.note = "its time was over" if is_late else _reason(error)
+            if not isinstance(error, AppError | ModelError | TimeoutError):
+                logger.exception("Task %s (%s) failed", task.id, task.type)
+        record.duration_ms = now_ms() - (record.started_ms or 0)
+        return record
+
+    order = sorted_by_dependency(tasks)
+    ready: set[str] = set()
+    running: set[asyncio.Task[TaskRecord[R]]] = set()
     try:
         while True:
-            for record in board.ready()[: at_once - len(running)]:
-                running[board.start(record)] = record
+            ready.update(order.get_ready())
+            urgent = most_urgent_first(task for task in tasks if task.id in ready)
+            for task in urgent[: at_once - len(running)]:
+                ready.remove(task.id)
+                record = records[task.id]
+                record.state, record.started_ms = "running", now_ms()
+                running.add(asyncio.create_task(run(record)))
             if not running:
                 break
-            ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for future in ended:
-                record = running.pop(future)
-                board.note_end(record, future)
+            ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for record in [future.result() for future in ended]:
+                order.done(record.task.id)
                 if watch:
                     await watch(record)
     finally:
         for future in running:
             future.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-    board.give_up_waiting()
-    return board.records
+    for record in records.values():
+        if record.state == "waiting":
+            record.state, record.note = "failed", "what it depends on never ended"
+    return records
 
 
-class _Board(Generic[R]):
-    """The tasks and how far they are."""
+def sorted_by_dependency(tasks: Sequence[Task]) -> TopologicalSorter[str]:
+    """The tasks' ids; dependencies on other tasks than these count as ended. Tasks of a cycle never get ready."""
+    ids = {task.id for task in tasks}
+    order = TopologicalSorter({task.id: ids.intersection(task.depends_on) for task in tasks})
+    with suppress(CycleError):
+        order.prepare()
+    return order
 
-    def __init__(
-        self,
-        tasks: Sequence[Task],
-        work: Work[R],
-        known: dict[str, R],
-        limit_s: Callable[[], float],
-        records: dict[str, TaskRecord[R]],
-    ) -> None:
-        self.records = records
-        records.update({task.id: TaskRecord(task=task) for task in tasks})
-        self._work = work
-        self._results = known
-        self._limit_s = limit_s
-        self._began = time.perf_counter()
 
-    def ready(self) -> list[TaskRecord[R]]:
-        """Waiting tasks that may start, the most urgent first, else in the plan's order."""
-        waiting = (record for record in self.records.values() if record.state == "waiting")
-        return sorted(filter(self._may_start, waiting), key=lambda record: -record.task.priority)
-
-    def _may_start(self, record: TaskRecord[R]) -> bool:
-        return all(self.records[name].has_ended if name in self.records else True for name in record.task.depends_on)
-
-    def start(self, record: TaskRecord[R]) -> asyncio.Task[R]:
-        record.state, record.started_ms = "running", self._now_ms()
-        return asyncio.ensure_future(self._run(record.task))
-
-    async def _run(self, task: Task) -> R:
-        given = {name: self._results[name] for name in task.depends_on if name in self._results}
-        async with asyncio.timeout(self._limit_s()):
-            return await self._work(task, given)
-
-    def note_end(self, record: TaskRecord[R], future: asyncio.Task[R]) -> None:
-        record.duration_ms = self._now_ms() - (record.started_ms or 0)
-        error = future.exception()
-        if error is None:
-            record.state, record.result = "done", future.result()
-            self._results[record.task.id] = future.result()
-            return
-        record.error = error
-        record.state = "late" if isinstance(error, TimeoutError) else "failed"
-        record.note = "its time was over" if record.state == "late" else _reason(error)
-        if not isinstance(error, AppError | ModelError | TimeoutError):
-            logger.error("Task %s (%s) failed", record.task.id, record.task.type, exc_info=error)
-
-    def give_up_waiting(self) -> None:
-        for record in self.records.values():
-            if record.state == "waiting":
-                record.state, record.note = "failed", "what it depends on never ended"
-
-    def _now_ms(self) -> int:
-        return round((time.perf_counter() - self._began) * 1000)
+def most_urgent_first(tasks: Iterable[Task]) -> list[Task]:
+    return sorted(tasks, key=lambda task: -task.priority)
 
 
 def _reason(error: BaseException) -> str:

@@ -1,48 +1,17 @@
-"""A prompt is never cut silently: what is left out is told, and what does not fit is refused before it is sent."""
+"""A prompt is never cut silently: what does not fit is refused before it is sent."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from retrieval.errors import ModelOutputError
-from retrieval.providers.budget import fit_history, fit_passages, prompt_budget
-from retrieval.text.tokens import estimate_tokens
-from retrieval.values import HistoryMessage
+from retrieval.providers.budget import prompt_budget
 from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 
 
 def words(count: int) -> str:
     return "abc " * count  # a token each
-
-
-def test_passages_that_do_not_fit_are_told() -> None:
-    passages = [words(40), words(90), words(30), words(50)]
-    fitted = fit_passages(passages, tokens=100, text=str)
-    assert fitted.kept == (passages[0], passages[2])
-    assert fitted.dropped == (passages[1], passages[3])
-    assert fitted.tokens == 70
-    assert fitted.note("passages") == "2 of 4 passages left out: the context is full"
-
-
-def test_nothing_is_said_when_all_fit() -> None:
-    assert fit_passages(["a"], tokens=10, text=str).note("passages") == ""
-
-
-def test_history_keeps_the_newest_without_a_gap() -> None:
-    history = [HistoryMessage("user", words(size)) for size in (5, 60, 10, 20)]
-    fitted = fit_history(history, tokens=50)
-    assert fitted.kept == tuple(history[2:])
-    assert fitted.dropped == tuple(history[:2])
-
-
-@given(st.lists(st.text(max_size=60), max_size=12), st.integers(0, 80))
-def test_kept_and_dropped_are_everything_and_fit(passages: list[str], tokens: int) -> None:
-    fitted = fit_passages(passages, tokens=tokens, text=str)
-    assert sorted(fitted.kept + fitted.dropped) == sorted(passages)
-    assert sum(map(estimate_tokens, fitted.kept)) == fitted.tokens <= tokens
 
 
 def test_model_trained_for_less_has_a_smaller_budget() -> None:

@@ -278,4 +278,4 @@ def test_name_without_tag_means_latest(name: str, full: str) -> None:
 def test_details_are_read_under_the_architectures_name() -> None:
     shown = {"model_info": {"bert.context_length": 512, "bert.embedding_length": 384}, "capabilities": ["embedding"]}
     details = parse_details(shown)
-    assert (details.context_length, details.embedding_length) == (512, 384)
+    assert (details.context_length, details.capabilities) == (512, {"embedding"})

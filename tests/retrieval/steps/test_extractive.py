@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrieval.steps.answer.extractive import extractive_answer
-from retrieval.text.statements import statements_of
+from retrieval.text.statements import headed_statements_of
 from retrieval.values import Scores, Source, StoredChunk
 
 LOANS = """# Library Loan Regulations
@@ -32,6 +32,10 @@ def source(marker: int, text: str, *, title: str = "Library Loan Regulations") -
 
 def answer(question: str, *sources: Source, sentences: int = 1) -> str:
     return "".join(extractive_answer(question, sources, language="en", sentences=sentences))
+
+
+def statements_of(text: str) -> list[str]:
+    return [statement for _, statement in headed_statements_of(text)]
 
 
 def test_a_table_row_carries_its_header_and_a_heading_is_no_statement() -> None:

@@ -1,6 +1,9 @@
 // Sign-in and sign-up: show the password on request, and send a form once.
 
-for (const input of document.querySelectorAll('input[type="password"]')) {
+/** @param {ParentNode} root @returns {NodeListOf<HTMLButtonElement>} */
+const submitButtons = (root) => root.querySelectorAll('button[type="submit"]');
+
+for (const input of document.querySelectorAll(/** @type {"input"} */ ('input[type="password"]'))) {
   const wrap = document.createElement("span");
   wrap.className = "password-wrap";
   input.replaceWith(wrap);
@@ -20,12 +23,13 @@ for (const input of document.querySelectorAll('input[type="password"]')) {
 
 for (const form of document.querySelectorAll("form[data-once]")) {
   form.addEventListener("submit", () => {
-    for (const button of form.querySelectorAll('button[type="submit"]')) button.disabled = true;
+    for (const button of submitButtons(form)) button.disabled = true;
   });
 }
 addEventListener("pageshow", () => {
-  for (const button of document.querySelectorAll('button[type="submit"]')) button.disabled = false;
+  for (const button of submitButtons(document)) button.disabled = false;
 });
 
+/** @type {HTMLElement | null} */
 const focused = document.querySelector('[aria-invalid="true"]') || document.querySelector("form input:not([type=hidden])");
-if (focused) focused.focus();
+focused?.focus();

@@ -1,6 +1,14 @@
 // Calls of the site's own API. Errors come as ApiError with a sentence for people.
+import { query } from "./dom.js";
 
 export class ApiError extends Error {
+  /**
+   * @param {number} status 0: no answer at all
+   * @param {string} code
+   * @param {string} message
+   * @param {Record<string, unknown>} fields
+   * @param {string | null} retryAfter
+   */
   constructor(status, code, message, fields = {}, retryAfter = null) {
     super(message);
     this.status = status;
@@ -12,35 +20,47 @@ export class ApiError extends Error {
 
 export function csrfToken() {
   const cookie = document.cookie.split("; ").find((part) => part.startsWith("csrftoken="));
-  return cookie ? decodeURIComponent(cookie.slice(10)) : document.querySelector('meta[name="csrf-token"]').content;
+  return cookie ? decodeURIComponent(cookie.slice(10)) : query(document, 'meta[name="csrf-token"]', HTMLMetaElement).content;
 }
 
+/** @param {number} status @param {Api.ErrorBody | null} body @param {string | null} [retryAfter] */
 export function errorFrom(status, body, retryAfter) {
-  const error = body && body.error;
-  if (status === 401 || (status === 403 && error && error.code === "not_authenticated")) {
+  const error = body?.error;
+  if (status === 401 || (status === 403 && error?.code === "not_authenticated")) {
     return new ApiError(status, "not_authenticated", "You have been signed out. Reload the page and sign in again.");
   }
   if (error) return new ApiError(status, error.code, withFields(error), error.fields, retryAfter);
   return new ApiError(status, "unexpected", `The site answered with an error (${status}). Try again in a moment.`);
 }
 
+/** All texts of a nested object: a list's errors come by its items' numbers. @param {unknown} value @returns {string[]} */
+const sentences = (value) => (typeof value === "string" ? [value] : Object.values(value ?? {}).flatMap(sentences));
+
+/** @param {NonNullable<Api.ErrorBody["error"]>} error */
 function withFields(error) {
-  const details = Object.values(error.fields || {}).flat(Infinity).filter((text) => typeof text === "string");
+  const details = sentences(error.fields);
   return error.code === "invalid" && details.length ? details.join(" ") : error.message;
 }
 
-export async function request(method, url, { body, headers = {}, ...options } = {}) {
-  const init = { method, credentials: "same-origin", headers: { Accept: "application/json", ...headers }, ...options };
-  if (method !== "GET") init.headers["X-CSRFToken"] = csrfToken();
-  if (body !== undefined) {
-    init.headers["Content-Type"] = "application/json";
-    init.body = JSON.stringify(body);
-  }
+/** @typedef {{body?: unknown, headers?: Record<string, string>, signal?: AbortSignal, keepalive?: boolean}} RequestOptions */
+
+/**
+ * @param {"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} method
+ * @param {string} url
+ * @param {RequestOptions} options `body` is sent as JSON
+ * @returns {Promise<Response>} one of success
+ * @throws {ApiError}
+ */
+export async function request(method, url, { body, headers, ...options } = {}) {
+  /** @type {Record<string, string>} */
+  const sent = { Accept: "application/json", ...headers };
+  if (method !== "GET") sent["X-CSRFToken"] = csrfToken();
+  if (body !== undefined) sent["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(url, init);
+    response = await fetch(url, { method, credentials: "same-origin", headers: sent, body: body === undefined ? undefined : JSON.stringify(body), ...options });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (/** @type {Error} */ (error).name === "AbortError") throw error;
     throw new ApiError(0, "network", "The site cannot be reached. Check the connection and try again.");
   }
   if (!response.ok) {
@@ -50,19 +70,25 @@ export async function request(method, url, { body, headers = {}, ...options } = 
   return response;
 }
 
-const json = async (response) => (response.status === 204 ? null : (await response).json());
-
-export const api = {
-  get: async (url, options) => json(await request("GET", url, options)),
-  post: async (url, body) => json(await request("POST", url, { body: body ?? {} })),
-  patch: async (url, body) => json(await request("PATCH", url, { body })),
-  put: async (url, body) => json(await request("PUT", url, { body })),
-  delete: async (url, options) => {
-    await request("DELETE", url, options);
-  },
+/**
+ * The body of the answer; null where it has none.
+ * @param {Parameters<typeof request>[0]} method
+ * @returns {(url: string, body?: unknown) => Promise<any>}
+ */
+const call = (method) => async (url, body) => {
+  const response = await request(method, url, { body });
+  return response.status === 204 ? null : response.json();
 };
 
-/** One multipart upload with progress: `onprogress(0..1)`. Resolves with the JSON body. */
+export const api = { get: call("GET"), post: call("POST"), patch: call("PATCH"), put: call("PUT"), delete: call("DELETE") };
+
+/**
+ * One multipart upload. Resolves with the JSON body.
+ * @param {string} url
+ * @param {FormData} form
+ * @param {(share: number) => void} onprogress 0 to 1
+ * @returns {Promise<any>}
+ */
 export function upload(url, form, onprogress) {
   return new Promise((resolve, reject) => {
     const call = new XMLHttpRequest();
@@ -85,9 +111,14 @@ export function upload(url, form, onprogress) {
   });
 }
 
-/** Every page of a paged list. `limit` bounds the number of rows. */
+/**
+ * Every page of a paged list; reading ends with the page on which `limit` rows are reached.
+ * @param {string} url
+ * @returns {Promise<any[]>}
+ */
 export async function fetchAll(url, limit = 500) {
   const rows = [];
+  /** @type {string | null} */
   let next = url;
   while (next && rows.length < limit) {
     const page = await api.get(next);
@@ -97,7 +128,7 @@ export async function fetchAll(url, limit = 500) {
   return rows;
 }
 
-/** A paging link's path and query: behind a proxy its host may not be ours. */
+/** A paging link's path and query: behind a proxy its host may not be ours. @param {string} link */
 export function samePath(link) {
   const url = new URL(link, location.origin);
   return url.pathname + url.search;

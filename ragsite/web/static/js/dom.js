@@ -1,26 +1,34 @@
 // Building and formatting. Text from people and models only ever becomes text nodes here.
 
-/** An element: `h("a", {class: "x", href: "/", onclick: fn}, "text", child)`. null, undefined and false children are left out. */
+/**
+ * An element: `h("a", {class: "x", href: "/", onclick: fn}, "text", child)`. null, undefined and false children are left out.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Ui.Attributes} attributes
+ * @param {...Ui.Child} children
+ */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
     else if (name === "dataset") Object.assign(element.dataset, value);
-    else if (name === "value") element.value = value;
+    else if (name === "value") /** @type {HTMLInputElement} */ (element).value = /** @type {string} */ (value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   append(element, children);
   return element;
 }
 
+/** @param {Element} element @param {Ui.Child[]} children */
 export function append(element, children) {
-  for (const child of children.flat(Infinity)) {
+  for (const child of /** @type {any[]} */ (children).flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     element.append(child instanceof Node ? child : String(child));
   }
 }
 
+/** @param {Element} element @param {...Ui.Child} children */
 export function replace(element, ...children) {
   element.replaceChildren();
   append(element, children);
@@ -28,37 +36,71 @@ export function replace(element, ...children) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** @param {string} name */
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "icon");
   svg.setAttribute("aria-hidden", "true");
   svg.setAttribute("focusable", "false");
   const use = document.createElementNS(SVG, "use");
-  use.setAttribute("href", `${document.querySelector("[data-icons]").dataset.icons}#${name}`);
+  use.setAttribute("href", `${query(document, "[data-icons]").dataset.icons}#${name}`);
   svg.append(use);
   return svg;
 }
 
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {Ui.Attributes["onclick"]} onclick
+ * @param {Ui.Attributes} attributes
+ */
 export function iconButton(name, label, onclick, attributes = {}) {
   const { class: extra = "", ...rest } = attributes;
   return h("button", { type: "button", class: `icon-button ${extra}`, "aria-label": label, title: label, onclick, ...rest }, icon(name));
 }
 
+/**
+ * The element that a selector finds; the page has to have it, and it has to be of this kind.
+ * @template {Element} [Kind=HTMLElement]
+ * @param {ParentNode} root
+ * @param {string} selector
+ * @param {new () => Kind} kind
+ */
+export function query(root, selector, kind = /** @type {any} */ (HTMLElement)) {
+  const element = root.querySelector(selector);
+  if (!(element instanceof kind)) throw new TypeError(`The page has no ${kind.name} ${selector}.`);
+  return element;
+}
+
+/**
+ * The element with this id, likewise.
+ * @template {Element} [Kind=HTMLElement]
+ * @param {string} id
+ * @param {new () => Kind} [kind]
+ */
+export const byId = (id, kind) => query(document, `#${id}`, kind);
+
 /** The JSON that the page was rendered with. */
 export function bootData() {
-  return JSON.parse(document.getElementById("boot").textContent);
+  return JSON.parse(byId("boot").textContent);
 }
 
-export function plural(count, one, many = `${one}s`) {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+/** @param {string} text */
+export const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** @param {number} count @param {string} noun */
+export function plural(count, noun) {
+  return `${count.toLocaleString("en")} ${count === 1 ? noun : `${noun}s`}`;
 }
 
+/** A duration for people. @param {number | null | undefined} ms */
 export function seconds(ms) {
   if (ms === null || ms === undefined) return "";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
+/** @param {number} count */
 export function bytes(count) {
   if (!count) return "";
   const units = ["B", "kB", "MB", "GB"];
@@ -67,11 +109,12 @@ export function bytes(count) {
   return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
 }
 
+/** The group that a time stands in, in a list by age. @param {Api.Time} isoTime */
 export function dayOf(isoTime) {
   const date = new Date(isoTime);
   const midnight = new Date();
   midnight.setHours(0, 0, 0, 0);
-  const days = Math.ceil((midnight - date) / 86_400_000);
+  const days = Math.ceil((midnight.getTime() - date.getTime()) / 86_400_000);
   if (days <= 0) return "Today";
   if (days === 1) return "Yesterday";
   if (days < 7) return "This week";
@@ -79,20 +122,24 @@ export function dayOf(isoTime) {
   return date.toLocaleDateString("en", { month: "long", year: "numeric" });
 }
 
+/** @param {Api.Time} isoTime */
 export function dateOf(isoTime) {
-  const date = new Date(isoTime);
-  return date.toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" });
+  return new Date(isoTime).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" });
 }
 
+/** Calls `action` when nothing has asked for it for `wait` ms. @param {() => unknown} action @param {number} wait */
 export function debounce(action, wait) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  return (...given) => {
+  return () => {
     clearTimeout(timer);
-    timer = setTimeout(() => action(...given), wait);
+    timer = setTimeout(action, wait);
   };
 }
 
+/** What this browser keeps. */
 export const store = {
+  /** @param {string} key */
   get(key) {
     try {
       return localStorage.getItem(`ragsite.${key}`);
@@ -100,6 +147,7 @@ export const store = {
       return null;
     }
   },
+  /** @param {string} key @param {string | null} value */
   set(key, value) {
     try {
       if (value === null || value === "") localStorage.removeItem(`ragsite.${key}`);

@@ -1,22 +1,25 @@
 // What every signed-in page has: the drawer on small screens, the theme switch, popovers, the shortcut list.
-import { replace, icon, store } from "./dom.js";
+import { byId, icon, query, replace, store } from "./dom.js";
 
 const root = document.documentElement;
-const sidebar = document.getElementById("sidebar");
+const sidebar = byId("sidebar");
+/** @type {Record<string, string>} */
 const THEMES = { system: "theme", light: "sun", dark: "moon" };
 
+/** @param {boolean} open */
 function setSidebar(open) {
   root.classList.toggle("sidebar-open", open);
   document.querySelectorAll('[data-sidebar="open"]').forEach((button) => button.setAttribute("aria-expanded", String(open)));
-  if (open) sidebar.querySelector("a, button").focus();
+  if (open) query(sidebar, "a, button").focus();
 }
 
 document.addEventListener("click", (event) => {
-  const control = event.target.closest("[data-sidebar]");
-  if (control) setSidebar(control.dataset.sidebar === "open");
-  if (event.target.closest("[data-open-shortcuts]")) openShortcuts();
-  for (const popover of document.querySelectorAll("details[data-popover][open]")) {
-    if (!popover.contains(event.target) || event.target.closest(".menu-item")) popover.open = false;
+  const target = /** @type {Element} */ (event.target);
+  const control = target.closest("[data-sidebar]");
+  if (control) setSidebar(control.getAttribute("data-sidebar") === "open");
+  if (target.closest("[data-open-shortcuts]")) openShortcuts();
+  for (const popover of openPopovers()) {
+    if (!popover.contains(target) || target.closest(".menu-item")) popover.open = false;
   }
 });
 document.addEventListener("ragsite:navigated", () => setSidebar(false));
@@ -24,9 +27,9 @@ document.addEventListener("ragsite:navigated", () => setSidebar(false));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     if (root.classList.contains("sidebar-open")) setSidebar(false);
-    for (const popover of document.querySelectorAll("details[data-popover][open]")) {
+    for (const popover of openPopovers()) {
       popover.open = false;
-      popover.querySelector("summary").focus();
+      query(popover, "summary").focus();
     }
   }
   if (event.key === "?" && !isTyping(event.target)) {
@@ -35,15 +38,20 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+/** @returns {NodeListOf<HTMLDetailsElement>} */
+const openPopovers = () => document.querySelectorAll("details[data-popover][open]");
+
+/** Whether what is typed here is text. @param {EventTarget | null} target */
 export function isTyping(target) {
-  return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 }
 
 function openShortcuts() {
-  const dialog = document.getElementById("shortcuts");
+  const dialog = byId("shortcuts", HTMLDialogElement);
   if (!dialog.open) dialog.showModal();
 }
 
+/** @param {HTMLElement} button */
 function showTheme(button) {
   const theme = store.get("theme") || "system";
   replace(button, icon(THEMES[theme] || "theme"));
@@ -52,7 +60,7 @@ function showTheme(button) {
   button.title = label;
 }
 
-for (const button of document.querySelectorAll("[data-theme-toggle]")) {
+for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-theme-toggle]"))) {
   showTheme(button);
   button.addEventListener("click", () => {
     const names = Object.keys(THEMES);

@@ -1,27 +1,39 @@
 // Toasts, dialogs and menus.
-import { append, h, icon, replace } from "./dom.js";
+import { append, byId, h, icon, query, replace } from "./dom.js";
 
-/** A short note; the next one takes its place. `action`: {label, run}. Returns a function that takes it away. */
+/**
+ * A short note; the next one takes its place. Returns a function that takes it away.
+ * @param {string} text
+ * @param {{action?: {label: string, run: () => unknown} | null, ms?: number}} options
+ */
 export function toast(text, { action = null, ms = 5000 } = {}) {
   const close = () => note.remove();
   const button = action && h("button", { type: "button", onclick: () => { close(); action.run(); } }, action.label);
   const note = h("div", { class: "toast" }, h("span", {}, text), button);
-  document.getElementById("toasts").replaceChildren(note);
+  byId("toasts").replaceChildren(note);
   setTimeout(close, ms);
   return close;
 }
 
+/** @param {any} error what a call threw */
 export function errorToast(error) {
   toast(error.message || "Something went wrong.", { ms: 8000 });
 }
 
 let ids = 0;
 
+/**
+ * @template Result
+ * @param {string} title
+ * @param {(heading: HTMLElement, finish: (result: Result | null) => void) => Node} build
+ * @returns {Promise<Result | null>} null when it was left
+ */
 function openDialog(title, build) {
   const heading = h("h2", { id: `dialog-${++ids}` }, title);
   const dialog = h("dialog", { class: "dialog", "aria-labelledby": heading.id });
   const opener = document.activeElement;
   return new Promise((resolve) => {
+    /** @param {Result | null} value */
     const finish = (value) => {
       dialog.close();
       resolve(value);
@@ -31,16 +43,22 @@ function openDialog(title, build) {
     dialog.addEventListener("click", (event) => event.target === dialog && finish(null));
     dialog.addEventListener("close", () => {
       dialog.remove();
-      if (opener && opener.isConnected) opener.focus();
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
     });
     document.body.append(dialog);
     dialog.showModal();
   });
 }
 
+/** @param {(result: null) => void} finish */
 const cancelButton = (finish) => h("button", { type: "button", class: "button", onclick: () => finish(null) }, "Cancel");
 
-/** Resolves true or null. */
+/**
+ * @param {string} title
+ * @param {string} text
+ * @param {{confirm?: string, danger?: boolean}} options
+ * @returns {Promise<true | null>}
+ */
 export function confirmDialog(title, text, { confirm = "Delete", danger = true } = {}) {
   return openDialog(title, (heading, finish) =>
     h("form", { onsubmit: (event) => { event.preventDefault(); finish(true); } },
@@ -52,8 +70,11 @@ export function confirmDialog(title, text, { confirm = "Delete", danger = true }
 }
 
 /**
- * A small form. `fields`: [{name, label, value, type, options, help, optional, ...}]. `save(values)` may throw an
- * ApiError, which is shown beside its field. Resolves with save's result, or null.
+ * A small form. `save(values)` may throw an ApiError, whose sentence is shown in it.
+ * @param {string} title
+ * @param {Ui.Field[]} fields
+ * @param {{confirm?: string, save: (values: Record<string, string>) => Promise<unknown>}} options
+ * @returns {Promise<true | null>} null when it was left
  */
 export function formDialog(title, fields, { confirm = "Save", save }) {
   return openDialog(title, (heading, finish) => {
@@ -67,9 +88,10 @@ export function formDialog(title, fields, { confirm = "Save", save }) {
         submit.disabled = true;
         problem.hidden = true;
         try {
-          finish((await save(Object.fromEntries(new FormData(form)))) ?? true);
+          await save(/** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form))));
+          finish(true);
         } catch (error) {
-          replace(problem, error.message);
+          replace(problem, /** @type {Error} */ (error).message);
           problem.hidden = false;
         } finally {
           submit.disabled = false;
@@ -77,15 +99,16 @@ export function formDialog(title, fields, { confirm = "Save", save }) {
       },
     }, heading, rows, problem, h("div", { class: "dialog-actions" }, cancelButton(finish), submit));
     requestAnimationFrame(() => {
-      const first = form.querySelector("input, select, textarea");
-      if (first) first.focus();
-      if (first && first.select) first.select();
+      const first = query(form, "input, select, textarea");
+      first.focus();
+      if ("select" in first) /** @type {HTMLInputElement} */ (first).select();
     });
     return form;
   });
 }
 
-export function fieldRow({ name, label, type = "text", value = "", options = null, help = "", optional = false, ...more }) {
+/** @param {Ui.Field} field */
+function fieldRow({ name, label, type = "text", value = "", options = null, help = "", optional = false, ...more }) {
   const id = `field-${++ids}`;
   const help_id = help ? `${id}-help` : null;
   const shared = { id, name, "aria-describedby": help_id, ...more };
@@ -98,10 +121,18 @@ export function fieldRow({ name, label, type = "text", value = "", options = nul
     help ? h("p", { class: "field-help", id: help_id }, help) : null);
 }
 
-/** A menu under its button. `items`: [{label, icon, run, danger, href, checked, hint}], or a function that makes them. */
+/** @typedef {Ui.MenuItem | null} Item null is left out */
+
+/**
+ * A menu under its button. `keepOpen`: choosing what can be checked leaves it open.
+ * @param {HTMLElement} button
+ * @param {Item[] | (() => Item[])} items
+ * @param {{align?: "start" | "end", title?: string, keepOpen?: boolean}} options
+ */
 export function menuButton(button, items, { align = "end", title = "", keepOpen = false } = {}) {
   button.setAttribute("aria-haspopup", "menu");
   button.setAttribute("aria-expanded", "false");
+  /** @type {HTMLElement | null} */
   let menu = null;
 
   const close = (refocus = false) => {
@@ -114,42 +145,50 @@ export function menuButton(button, items, { align = "end", title = "", keepOpen 
     if (refocus) button.focus();
   };
   const dismiss = () => close();
+  /** @param {PointerEvent} event */
   const outside = (event) => {
-    if (!menu.contains(event.target) && !button.contains(event.target)) close();
+    const target = /** @type {Node} */ (event.target);
+    if (!menu?.contains(target) && !button.contains(target)) close();
   };
-  const fill = () => {
-    const rows = (typeof items === "function" ? items() : items).filter(Boolean);
+  /** @param {HTMLElement} menu */
+  const fill = (menu) => {
+    const rows = (typeof items === "function" ? items() : items).filter((item) => item !== null);
     replace(menu, title ? h("div", { class: "menu-title", role: "presentation" }, title) : null,
       h("div", { class: "menu-scroll", role: "presentation" }, rows.map((item) => menuItem(item, (event) => {
         if (keepOpen && item.checked !== undefined) {
           const index = rows.indexOf(item);
-          item.run(event);
-          fill();
-          menu.querySelectorAll(".menu-item")[index]?.focus();
+          item.run?.(event);
+          fill(menu);
+          menuRows(menu)[index]?.focus();
           return;
         }
         close(!item.href);
-        if (item.run) item.run(event);
+        item.run?.(event);
       }))));
   };
   const open = () => {
-    menu = h("div", { class: "menu", role: "menu", onkeydown: (event) => menuKeys(event, menu, close) });
-    fill();
-    document.body.append(menu);
-    place(menu, button, align);
+    /** @type {HTMLElement} */
+    const opened = h("div", { class: "menu", role: "menu", onkeydown: (event) => menuKeys(event, opened, close) });
+    menu = opened;
+    fill(opened);
+    document.body.append(opened);
+    place(opened, button, align);
     button.setAttribute("aria-expanded", "true");
     document.addEventListener("pointerdown", outside, true);
     window.addEventListener("resize", dismiss);
-    menu.querySelector(".menu-item")?.focus({ preventScroll: true });
+    menuRows(opened)[0]?.focus({ preventScroll: true });
   };
   button.addEventListener("click", (event) => {
     event.preventDefault();
     if (menu) close(true);
     else open();
   });
-  return { close };
 }
 
+/** @param {HTMLElement} menu @returns {HTMLElement[]} */
+const menuRows = (menu) => [...menu.querySelectorAll(/** @type {"a"} */ (".menu-item"))];
+
+/** @param {Ui.MenuItem} item @param {Ui.Attributes["onclick"]} onclick */
 function menuItem(item, onclick) {
   const checkable = item.checked !== undefined;
   const inner = [
@@ -164,9 +203,11 @@ function menuItem(item, onclick) {
     : h("button", { ...shared, type: "button" }, inner);
 }
 
+/** @param {KeyboardEvent} event @param {HTMLElement} menu @param {(refocus: boolean) => void} close */
 function menuKeys(event, menu, close) {
-  const rows = [...menu.querySelectorAll(".menu-item")];
-  const at = rows.indexOf(document.activeElement);
+  const rows = menuRows(menu);
+  const at = rows.findIndex((row) => row === document.activeElement);
+  /** @type {Record<string, number>} */
   const moves = { ArrowDown: (at + 1) % rows.length, ArrowUp: (at - 1 + rows.length) % rows.length, Home: 0, End: rows.length - 1 };
   if (event.key in moves) {
     event.preventDefault();
@@ -180,6 +221,7 @@ function menuKeys(event, menu, close) {
   }
 }
 
+/** @param {HTMLElement} menu @param {HTMLElement} button @param {"start" | "end"} align */
 function place(menu, button, align) {
   const box = button.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = menu;
@@ -195,8 +237,8 @@ function place(menu, button, align) {
 export function announcer() {
   const region = h("div", { class: "visually-hidden", "aria-live": "polite", "aria-atomic": "false" });
   document.body.append(region);
-  return (text) => {
+  return (/** @type {string} */ text) => {
     append(region, [h("p", {}, text)]);
-    while (region.childElementCount > 20) region.firstElementChild.remove();
+    while (region.childElementCount > 20) region.firstElementChild?.remove();
   };
 }

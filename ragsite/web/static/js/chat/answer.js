@@ -1,5 +1,5 @@
 // One answer on the page: while it is written, and afterwards.
-import { append, h, icon, iconButton, plural, replace, seconds } from "../dom.js";
+import { append, capitalized, h, icon, iconButton, plural, replace, seconds } from "../dom.js";
 import { menuButton, toast } from "../ui.js";
 import { decisionPath, stepLabel } from "./path.js";
 import { planTasks } from "./plan.js";
@@ -7,18 +7,37 @@ import { answerRating } from "./rating.js";
 import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
 import { StreamText } from "./stream_text.js";
 
+/** @type {Record<string, string>} */
 const ENDINGS = {
   stopped: "You stopped this answer.",
   interrupted: "The site was interrupted while writing this answer.",
 };
 
+/**
+ * What its buttons do.
+ * @typedef {object} Actions
+ * @property {(answer: Answer, sources: Api.Source[], index: number, opener: HTMLElement) => unknown} source
+ * @property {(text: string) => unknown} option
+ * @property {(answer: Answer) => unknown} regenerate
+ * @property {(answer: Answer) => unknown} retry
+ */
+
 export class Answer {
-  /** `on`: {source(answer, sources, index), option(text), regenerate(answer), retry(answer)}. */
-  constructor(on) {
+  /** @param {Actions} on @param {Api.Id | null} replyTo its question */
+  constructor(on, replyTo) {
     this.on = on;
+    this.replyTo = replyTo;
+    /** @type {Api.Id | null} */
     this.id = null;
+    this.question = "";
+    /** @type {Api.Answer | null} as it is stored */
+    this.message = null;
+    /** @type {Api.Source[]} */
     this.sources = [];
+    /** @type {Api.Step[]} */
     this.steps = [];
+    /** @type {HTMLElement | null} */
+    this.plan = null;
     this.isDone = false;
     this.status = h("div", { class: "answer-status" });
     this.text = h("div", { class: "prose" });
@@ -26,7 +45,8 @@ export class Answer {
     this.element = h("article", { class: "answer is-live", "aria-label": "Answer", "aria-busy": "true" }, this.status, this.text, this.after);
     this.stream = new StreamText(this.text);
     this.text.addEventListener("click", (event) => {
-      const link = event.target.closest("[data-marker]");
+      /** @type {HTMLElement | null} */
+      const link = /** @type {Element} */ (event.target).closest("[data-marker]");
       if (!link) return;
       event.preventDefault();
       this.openSource(Number(link.dataset.marker), link);
@@ -35,38 +55,43 @@ export class Answer {
   }
 
   // ------------------------------------------------------------------------------------------- while it is written
+  /** @param {Api.Event} event */
   apply(event) {
-    const handlers = {
-      started: () => { this.id = event.message_id; },
-      reasoning: () => {
+    switch (event.type) {
+      case "started":
+        this.id = event.message_id;
+        break;
+      case "reasoning":
         if (event.step) this.steps.push(event.step);
         this.showStep(event.content || stepLabel(event.step?.name || ""));
-      },
-      tool_call: () => (event.tool === "plan" ? this.showPlan(event) : this.showStep(event.content || event.tool)),
-      sources: () => {
+        break;
+      case "tool_call":
+        if (event.tool === "plan") this.plan = drawPlan(event.step?.detail?.tasks || []);
+        this.showStep(event.content || stepLabel(event.tool));
+        break;
+      case "sources":
         this.sources = event.sources;
         this.plan = null;
         this.showStep(this.sources.length ? `Writing from ${plural(this.sources.length, "passage")}` : "Writing");
-      },
-      chunk: () => this.stream.push(event.content),
-      clarify: () => this.showClarification(event),
-      done: () => this.finish(event.message),
-      error: () => this.fail(event),
-    };
-    handlers[event.type]?.();
+        break;
+      case "chunk":
+        this.stream.push(event.content);
+        break;
+      case "clarify":
+        this.showClarification(event);
+        break;
+      case "done":
+        this.finish(event.message);
+        break;
+      case "error":
+        this.fail(event.content);
+    }
   }
 
+  /** @param {string} text */
   showStep(text) {
     if (this.isDone) return;
-    const label = text.charAt(0).toUpperCase() + text.slice(1);
-    replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, label), this.plan);
-  }
-
-  /** The tasks of a plan while they run; the picture stays beside the steps of its tasks until the answer is written. */
-  showPlan({ content, step }) {
-    const tasks = step?.detail?.tasks || [];
-    this.plan = tasks.length > 1 ? planTasks(tasks) : null;
-    this.showStep(content || stepLabel("plan"));
+    replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, capitalized(text)), this.plan);
   }
 
   restart() {
@@ -76,21 +101,24 @@ export class Answer {
   }
 
   // ------------------------------------------------------------------------------------------- when it is there
+  /** @param {Api.Answer} message */
   finish(message) {
     this.end(message.message_id);
-    Object.assign(this, { message, sources: message.sources || [] });
-    // Rendered and sanitised by the server (chat.messages.rendering); what the model wrote is never put into the page as it is.
-    this.text.innerHTML = message.html || "";
+    this.message = message;
+    this.sources = message.sources;
+    // Rendered and sanitised by the server (chat.messages.rendering): what the model wrote is never put in as it is.
+    this.text.innerHTML = message.html;
     this.dressCitations();
     this.dressWeakSentences();
-    this.showSummary();
+    this.showSummary(message);
     replace(this.after);
-    this.showNotices();
+    this.showNotices(message);
     if (message.decision === "CLARIFY" && message.clarification) this.showClarification(message.clarification);
-    this.showSources();
-    this.showActions();
+    if (message.decision !== "CLARIFY") this.showSources();
+    this.showActions(message);
   }
 
+  /** @param {Api.Id | null} id */
   end(id) {
     this.stream.stop();
     this.isDone = true;
@@ -100,31 +128,28 @@ export class Answer {
     if (this.id) this.element.id = `message-${this.id}`;
   }
 
-  fail({ code, content, message }) {
-    if (message) {
-      this.finish(message);
-      return;
-    }
+  /** @param {string} text */
+  fail(text) {
     this.end(null);
     replace(this.status);
     if (this.stream.text) this.stream.draw();
-    replace(this.after, this.problem(content || "The answer could not be written.", code));
+    replace(this.after, this.problem(text));
   }
 
-  problem(text) {
+  problem(text = "The answer could not be written.") {
     return h("div", { class: "notice is-error", role: "alert" }, icon("warn"), h("div", {}, h("p", {}, text),
       h("button", { type: "button", class: "button small", onclick: () => this.on.retry(this) }, icon("retry"), "Try again")));
   }
 
   dressCitations() {
-    for (const link of this.text.querySelectorAll("a.citation[data-marker]")) {
+    for (const link of this.text.querySelectorAll(/** @type {"a"} */ ("a.citation[data-marker]"))) {
       const source = this.sources.find(({ marker }) => marker === Number(link.dataset.marker));
-      link.textContent = link.dataset.marker;
+      link.textContent = link.dataset.marker || "";
       link.setAttribute("role", "button");
       link.setAttribute("aria-label", `Source ${link.dataset.marker}${source ? `: ${source.title}` : ""}`);
-      if (source) link.title = [source.title, source.page ? `p. ${source.page}` : null].filter(Boolean).join(", ");
+      if (source) link.title = [source.title, pageOf(source)].filter(Boolean).join(", ");
     }
-    for (const link of this.text.querySelectorAll("a:not(.citation)")) link.target = "_blank";
+    for (const link of this.text.querySelectorAll(/** @type {"a"} */ ("a:not(.citation)"))) link.target = "_blank";
     for (const table of this.text.querySelectorAll("table")) {
       const frame = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Table" });
       table.replaceWith(frame);
@@ -137,34 +162,33 @@ export class Answer {
     for (const mark of this.text.querySelectorAll("mark")) mark.title = "The passages do not clearly say this.";
   }
 
-  showSummary() {
-    const { decision_path: steps = [], usage = {}, decision, degraded = [] } = this.message;
+  /** @param {Api.Answer} message */
+  showSummary({ decision_path: steps, usage, decision, degraded }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const said = {
-      ANSWER: cited ? `Answered from ${plural(cited, "source")}` : "Answered", CLARIFY: "Asked back", NO_ANSWER: "No answer found",
-    }[decision] || "How this was answered";
+    const outcome = decision === "ANSWER" ? (cited ? `Answered from ${plural(cited, "source")}` : "Answered")
+      : decision === "CLARIFY" ? "Asked back" : decision === "NO_ANSWER" ? "No answer found" : "How this was answered";
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, icon("path"), h("span", {}, `${said}${total}`), degraded.length ? h("span", { class: "chip is-warn" }, plural(degraded.length, "fallback")) : null, icon("chevron")), body);
+      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), degraded.length ? h("span", { class: "chip is-warn" }, plural(degraded.length, "fallback")) : null, icon("chevron")), body);
     details.addEventListener("toggle", () => {
       if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
     });
     replace(this.status, details);
   }
 
-  showNotices() {
-    const { status, error, decision } = this.message;
-    if (status === "failed") append(this.after, [this.problem(error?.content || "The answer could not be written.")]);
+  /** @param {Api.Answer} message */
+  showNotices({ status, error, decision, grounding }) {
+    if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (ENDINGS[status]) {
       append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ENDINGS[status]),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), "Write it again")))]);
     }
-    const weak = (this.message.grounding || []).filter(({ supported }) => supported === false);
+    const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
       append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {},
         this.text.querySelector("mark") ? [h("mark", {}, "Underlined"), `: ${weak.length === 1 ? "a sentence" : `${weak.length} sentences`}`] : plural(weak.length, "sentence"),
@@ -177,6 +201,7 @@ export class Answer {
     }
   }
 
+  /** @param {Api.Clarification} clarification */
   showClarification({ options = [], question }) {
     if (!this.isDone && question && !this.stream.text) this.stream.push(question);
     if (!options.length) return;
@@ -185,54 +210,53 @@ export class Answer {
   }
 
   showSources() {
-    if (!this.sources.length || this.message.decision === "CLARIFY") return;
+    if (!this.sources.length) return;
     const cited = this.sources.filter((source) => source.cited);
     const rest = this.sources.filter((source) => !source.cited);
-    const cards = (list) => h("ul", { class: "source-cards" }, list.map((source) => h("li", {}, this.card(source))));
+    const cards = (/** @type {Api.Source[]} */ list) => h("ul", { class: "source-cards" }, list.map((source) => h("li", {}, this.card(source))));
     append(this.after, [h("section", { class: "answer-sources", "aria-label": "Sources" },
       cited.length ? cards(cited) : null,
       rest.length ? h("details", { class: "more-sources" }, h("summary", {}, icon("chevron"), `${plural(rest.length, cited.length ? "more passage" : "passage")} looked at`), cards(rest)) : null)]);
   }
 
+  /** @param {Api.Source} source */
   card(source) {
     const place = isWeb(source) ? webPlace(source)
-      : [source.page ? `p. ${source.page}` : null, placeIn(source).split(" › ").at(-1) || firstLine(source)].filter(Boolean).join(" · ");
+      : [pageOf(source), placeIn(source).split(" › ").at(-1) || firstLine(source)].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
       h("span", { class: "source-text" }, h("span", { class: "source-title" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
   }
 
+  /** @param {number} marker @param {HTMLElement} opener */
   openSource(marker, opener) {
     const cited = this.sources.filter((source) => source.cited);
     const list = cited.some((source) => source.marker === marker) ? cited : this.sources;
     this.on.source(this, list, list.findIndex((source) => source.marker === marker), opener);
   }
 
-  showActions() {
-    const rating = answerRating(this.id, this.message.rating);
-    const copy = iconButton("copy", "Copy the answer", () => this.copy(copy), { class: "small" });
+  /** @param {Api.Answer} message */
+  showActions({ message_id: id, session_id: session, status, rating: given, answer, model }) {
+    const rating = answerRating(id, given);
+    /** @type {HTMLElement} */
+    const copy = iconButton("copy", "Copy the answer", () => this.copy(answer, copy), { class: "small" });
     const more = iconButton("more", "More", null, { class: "small" });
     menuButton(more, [
-      { label: "Copy with sources", icon: "copy", run: () => this.copy(copy, true) },
-      { label: "Copy the address", icon: "external", run: () => this.write(`${location.origin}/chat/${this.message.session_id}/#message-${this.id}`, copy) },
+      { label: "Copy with sources", icon: "copy", run: () => this.copy(withSources(answer, this.sources), copy) },
+      { label: "Copy the address", icon: "external", run: () => this.copy(`${location.origin}/chat/${session}/#message-${id}`, copy) },
     ], { align: "start" });
-    const rateable = this.message.status === "complete" || this.message.status === "stopped";
+    const rateable = status === "complete" || status === "stopped";
     append(this.after, [
       h("div", { class: "answer-actions" }, copy,
         iconButton("retry", "Write it again", () => this.on.regenerate(this), { class: "small" }),
         rateable ? [rating.up, rating.down] : null, more,
-        this.message.model ? h("span", { class: "answer-model" }, this.message.model) : null),
+        model ? h("span", { class: "answer-model" }, model) : null),
       rateable ? rating.form : null,
     ]);
   }
 
-  copy(button, withSources = false) {
-    const list = this.sources.filter((source) => source.cited)
-      .map((source) => `[${source.marker}] ${[source.title, source.page ? `p. ${source.page}` : null, source.heading, isWeb(source) ? source.url : null].filter(Boolean).join(", ")}`);
-    return this.write(withSources && list.length ? `${this.message.answer}\n\n${list.join("\n")}` : this.message.answer, button);
-  }
-
-  async write(text, button) {
+  /** @param {string} text @param {HTMLElement} button which tells that it is done */
+  async copy(text, button) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
@@ -243,4 +267,17 @@ export class Answer {
     toast("Copied.", { ms: 1800 });
     setTimeout(() => replace(button, icon("copy")), 1800);
   }
+}
+
+/** @param {Api.PlanTask[]} tasks */
+const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);
+
+/** @param {Api.Source} source */
+const pageOf = ({ page }) => (page ? `p. ${page}` : null);
+
+/** @param {string} answer @param {Api.Source[]} sources */
+export function withSources(answer, sources) {
+  const list = sources.filter((source) => source.cited)
+    .map((source) => `[${source.marker}] ${[source.title, pageOf(source), source.heading, isWeb(source) ? source.url : null].filter(Boolean).join(", ")}`);
+  return list.length ? `${answer}\n\n${list.join("\n")}` : answer;
 }

@@ -1,25 +1,30 @@
 // The chat page: joins the session list, the thread, the composer and the connection.
 import { api, fetchAll } from "../api.js";
-import { bootData, h, icon, replace, store } from "../dom.js";
+import { bootData, byId, icon, replace, store } from "../dom.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
-import { isTyping } from "../shell.js";
 import { Composer } from "./composer.js";
 import { SessionList } from "./sessions.js";
+import { listenForShortcuts } from "./shortcuts.js";
 import { SourcePanel } from "./source_panel.js";
 import { watchStatus } from "./status.js";
 import { Thread } from "./thread.js";
 import { Transport } from "./transport.js";
 
+/** @typedef {import("./answer.js").Answer} Answer */
+
+/** @type {Boot.Chat} */
 const boot = bootData();
-const title = document.getElementById("chat-title");
+const title = byId("chat-title");
 const announce = announcer();
-const status = watchStatus(document.getElementById("banner"));
-const panel = new SourcePanel(document.getElementById("source-panel"));
+const status = watchStatus(byId("banner"));
+const panel = new SourcePanel(byId("source-panel"));
+/** @type {Api.Id | null} */
 let sessionId = null;
-let pending = null; // the answer whose question has been sent and not yet confirmed
+/** @type {Answer | null} the answer whose question has been sent and not yet confirmed */
+let pending = null;
 let spoken = "";
 
-const thread = new Thread(document.getElementById("thread-scroll"), {
+const thread = new Thread(byId("thread-scroll"), {
   source: (answer, sources, index, opener) => panel.open(answer, sources, index, opener),
   option: (text) => ask(text),
   regenerate,
@@ -30,20 +35,19 @@ const transport = new Transport({
   onState: (state) => (state === "signed-out" ? status.signedOut() : status.connection(state !== "lost")),
   onLostAsk: recoverAsk,
 });
-const composer = new Composer(document.getElementById("composer"), {
-  workflows: boot.workflows, limit: boot.limits.message_chars, web: boot.web_search, username: boot.username, onSend: ask,
-  onStop: () => {
-    const live = thread.live();
-    if (live?.id) transport.stop(live.id).catch(errorToast);
-  },
+const composer = new Composer(byId("composer"), {
+  workflows: boot.workflows, limit: boot.limits.message_chars, web: boot.web_search, username: boot.username, onSend: ask, onStop: stop,
 });
-const sessions = new SessionList(document.getElementById("session-list"), document.getElementById("session-search"), {
+const sessions = new SessionList(byId("session-list"), byId("session-search", HTMLInputElement), {
   onOpen: (session) => openSession(session.id, session.title),
   onGone: () => openSession(null),
-  onRenamed: (session) => session.id === sessionId && showTitle(session.title),
+  onRenamed: (session) => {
+    if (session.id === sessionId) showTitle(session.title);
+  },
 });
 
 // --------------------------------------------------------------------------------------------- sessions
+/** @param {Api.Id | null} id */
 async function openSession(id, name = "", { push = true } = {}) {
   sessionId = id;
   pending = null;
@@ -60,18 +64,23 @@ async function openSession(id, name = "", { push = true } = {}) {
   if (!matchMedia("(pointer: coarse)").matches) composer.input.focus({ preventScroll: true });
 }
 
+/** @param {string} name */
 function showTitle(name) {
   title.textContent = name || (sessionId ? "Conversation" : "New conversation");
   document.title = name ? `${name} · Ragsite` : "Ragsite";
 }
 
+/** @param {Api.Id} id @returns {Promise<Api.Message[]>} */
+const fetchMessages = (id) => fetchAll(`/api/sessions/${id}/messages?page_size=200`, 1000);
+
+/** @param {Api.Id} id */
 async function loadMessages(id) {
   thread.showLoading();
   let messages;
   try {
-    messages = await fetchAll(`/api/sessions/${id}/messages?page_size=200`, 1000);
+    messages = await fetchMessages(id);
   } catch (error) {
-    if (id === sessionId) thread.showProblem(error.message, () => loadMessages(id));
+    if (id === sessionId) thread.showProblem(/** @type {Error} */ (error).message, () => loadMessages(id));
     return;
   }
   if (id !== sessionId) return;
@@ -81,23 +90,15 @@ async function loadMessages(id) {
     composer.setBusy(true);
     transport.follow(last.message_id);
   }
-  const target = location.hash.startsWith("#message-") && document.getElementById(location.hash.slice(1));
-  if (target) target.scrollIntoView();
+  if (location.hash.startsWith("#message-")) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 
 function showWelcome() {
-  const { suggestions } = boot;
-  thread.showWelcome(h("div", { class: "welcome" },
-    h("h2", {}, "What would you like to know?"),
-    h("p", {}, "Answers come from your documents, with the passages they rest on."),
-    suggestions.length
-      ? h("ul", { class: "suggestions", "aria-label": "Questions to start with" }, suggestions.map(({ text, language }) =>
-        h("li", {}, h("button", { type: "button", class: "suggestion", lang: language, onclick: () => ask(text) },
-          h("span", {}, text), icon("right")))))
-      : h("a", { class: "button", href: "/documents/" }, icon("upload"), "Add documents")));
+  thread.showWelcome("What would you like to know?", "Answers come from your documents, with the passages they rest on.", boot.suggestions, ask);
 }
 
 // --------------------------------------------------------------------------------------------- asking
+/** @param {string} text */
 function ask(text) {
   if (thread.live()) return false;
   thread.addQuestion(text);
@@ -109,6 +110,12 @@ function ask(text) {
   return true;
 }
 
+function stop() {
+  const live = thread.live();
+  if (live?.id) transport.stop(live.id).catch(errorToast);
+}
+
+/** @param {Answer} answer */
 function retry(answer) {
   if (answer.id && answer.message) {
     regenerate(answer);
@@ -120,8 +127,9 @@ function retry(answer) {
   else if (sessionId) loadMessages(sessionId);
 }
 
+/** @param {Answer} answer */
 function regenerate(answer) {
-  if (thread.live()) return;
+  if (thread.live() || !answer.id) return;
   pending = thread.replaceAnswer(answer);
   pending.question = answer.question;
   composer.setBusy(true);
@@ -129,7 +137,7 @@ function regenerate(answer) {
   transport.regenerate(answer.id);
 }
 
-/** The connection broke before the server confirmed the question: see whether it has taken it. */
+/** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} ask */
 async function recoverAsk({ message }) {
   const answer = pending;
   const failed = () => receive({ type: "error", content: "The connection broke before the question arrived.", code: "connection" });
@@ -138,8 +146,8 @@ async function recoverAsk({ message }) {
     return;
   }
   try {
-    const messages = await fetchAll(`/api/sessions/${sessionId}/messages?page_size=200`, 1000);
-    const asked = messages.filter(({ role }) => role === "user").at(-1);
+    const messages = await fetchMessages(sessionId);
+    const asked = messages.filter((entry) => entry.role === "user").at(-1);
     if (pending !== answer) return;
     if (asked?.text === message && !thread.knows(asked.message_id)) await loadMessages(sessionId);
     else failed();
@@ -149,6 +157,7 @@ async function recoverAsk({ message }) {
 }
 
 // --------------------------------------------------------------------------------------------- events
+/** @param {Api.Event} event */
 function receive(event) {
   if (event.type === "started") begin(event);
   const answer = event.message_id ? thread.find(event.message_id) : pending;
@@ -163,6 +172,7 @@ function receive(event) {
     failing.apply(event);
     thread.grew(true);
     announce(event.content);
+    spoken = "";
     return;
   }
   if (!answer) return;
@@ -175,9 +185,9 @@ function receive(event) {
   }
 }
 
+/** @param {Extract<Api.Event, {type: "started"}>} event */
 function begin(event) {
-  const inThisPage = !sessionId && pending;
-  if (inThisPage) {
+  if (!sessionId && pending) {
     sessionId = event.session_id;
     transport.sessionId = sessionId;
     composer.draftKey = `draft.${sessionId}`;
@@ -199,10 +209,10 @@ function begin(event) {
     pending = null;
     return;
   }
-  // Asked in another tab.
   showOthersQuestion(event);
 }
 
+/** What was asked in another tab. @param {Extract<Api.Event, {type: "started"}>} event */
 function showOthersQuestion(event) {
   composer.setBusy(true);
   if (thread.knows(event.user_message_id)) {
@@ -213,10 +223,10 @@ function showOthersQuestion(event) {
   }
   const bubble = thread.addQuestion("…", event.user_message_id);
   thread.addAnswer(event.user_message_id).id = event.message_id;
-  api.get(`/api/messages/${event.user_message_id}`).then((message) => thread.setQuestion(bubble, message.text)).catch(errorToast);
+  api.get(`/api/messages/${event.user_message_id}`).then((/** @type {Api.Question} */ message) => replace(bubble, message.text)).catch(errorToast);
 }
 
-/** Screen readers hear steps, and then whole sentences, not single tokens. */
+/** Screen readers hear steps, and then whole sentences, not single tokens. @param {Api.Event} event */
 function speak(event) {
   if (event.type === "reasoning" || event.type === "tool_call") announce(event.content);
   if (event.type === "chunk") {
@@ -228,51 +238,34 @@ function speak(event) {
     }
   }
   if (event.done) {
-    announce(`${spoken} Answer complete.`);
+    announce(event.type === "error" ? event.content : `${spoken} Answer complete.`);
     spoken = "";
   }
 }
 
 // --------------------------------------------------------------------------------------------- keys and start
+listenForShortcuts({ panel, stop, write: () => composer.input.focus(), startAnew: () => openSession(null) });
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], body > .menu")) {
-    if (panel.isOpen) panel.close();
-    else if (thread.live()) composer.onStop();
-  }
-  if (event.key === "/" && !isTyping(event.target)) {
-    event.preventDefault();
-    composer.input.focus();
-  }
-  if (event.altKey && event.code === "KeyN") {
-    event.preventDefault();
-    openSession(null);
-  }
   if (event.altKey && event.code === "KeyK") {
     event.preventDefault();
-    document.getElementById("session-search").focus();
+    sessions.search.focus();
   }
 });
 addEventListener("popstate", (event) => {
   const id = /^\/chat\/([0-9a-f-]{36})\/$/.exec(location.pathname)?.[1] || null;
   if (id !== sessionId) openSession(id, event.state?.name || sessions.find(id)?.title || "", { push: false });
 });
-for (const link of document.querySelectorAll("[data-new-chat]")) {
+for (const link of document.querySelectorAll(/** @type {"a"} */ ("[data-new-chat]"))) {
   link.addEventListener("click", (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
     openSession(null);
   });
 }
-const sessionMenu = document.getElementById("session-menu");
+const sessionMenu = byId("session-menu");
 menuButton(sessionMenu, () => {
-  const session = sessions.find(sessionId) || (sessionId && { id: sessionId, title: title.textContent });
-  if (!session) return [{ label: "New conversation", icon: "plus", run: () => openSession(null) }];
-  return [
-    { label: "Rename", icon: "edit", run: () => sessions.rename(session) },
-    { label: "Export as Markdown", icon: "download", href: `/api/sessions/${session.id}/export?format=markdown`, download: true },
-    { label: "Export as JSON", icon: "code", href: `/api/sessions/${session.id}/export?format=json`, download: true },
-    { label: "Delete", icon: "trash", danger: true, run: () => sessions.remove(session) },
-  ];
+  if (!sessionId) return [{ label: "New conversation", icon: "plus", run: () => openSession(null) }];
+  return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" }, ["markdown", "json"]);
 });
 replace(sessionMenu, icon("more"));
 

@@ -1,9 +1,10 @@
 // Where a question is written: grows with its text, keeps a draft, sends on Enter, and knows when not to.
 import { fetchAll } from "../api.js";
 import { collectionLabel, findCollection } from "../collection_names.js";
-import { icon, plural, replace, store } from "../dom.js";
+import { icon, plural, query, replace, store } from "../dom.js";
 import { menuButton } from "../ui.js";
 
+/** @type {Record<string, [string, string]>} */
 const WORKFLOWS = {
   corrective: ["Corrective", "Checks what it found, and searches again when that is weak"],
   self_corrective: ["Self-corrective", "Grades every passage before answering"],
@@ -14,18 +15,40 @@ const WORKFLOWS = {
 const TALLEST_PX = 220;
 
 export class Composer {
+  /**
+   * @param {HTMLElement} form
+   * @param {object} options
+   * @param {string[]} options.workflows
+   * @param {number} options.limit characters of a question
+   * @param {{by_default: boolean} | null} options.web null: no web search on this site
+   * @param {string} options.username
+   * @param {(text: string) => boolean} options.onSend false: not now, the text stays
+   * @param {() => unknown} options.onStop
+   */
   constructor(form, { workflows, limit, web, username, onSend, onStop }) {
-    Object.assign(this, { form, limit, web, username, onSend, onStop });
-    this.input = form.querySelector("textarea");
-    this.button = form.querySelector("[data-send]");
-    this.counter = form.querySelector("[data-counter]");
+    this.form = form;
+    this.limit = limit;
+    this.web = web;
+    this.username = username;
+    this.onSend = onSend;
+    this.onStop = onStop;
+    this.input = query(form, "textarea", HTMLTextAreaElement);
+    this.button = query(form, "[data-send]", HTMLButtonElement);
+    this.counter = query(form, "[data-counter]");
+    this.draftKey = "draft.new";
+    /** @type {Set<string>} */
     this.collections = new Set(JSON.parse(store.get("collections") || "[]"));
-    this.workflow = workflows.includes(store.get("workflow")) ? store.get("workflow") : workflows[0];
+    this.workflow = workflows.find((name) => name === store.get("workflow")) ?? workflows[0];
     this.searchWeb = store.get("web_search") ? store.get("web_search") === "1" : Boolean(web?.by_default);
     this.busy = false;
     this.listen();
-    this.pickWorkflow(form.querySelector("[data-workflow]"), workflows);
-    this.pickCollections(form.querySelector("[data-collections]"));
+    this.offerChoices(workflows);
+  }
+
+  /** @param {string[]} workflows */
+  offerChoices(workflows) {
+    this.pickWorkflow(query(this.form, "[data-workflow]"), workflows);
+    this.pickCollections(query(this.form, "[data-collections]"));
   }
 
   listen() {
@@ -43,7 +66,7 @@ export class Composer {
     });
   }
 
-  /** Shows the draft of this session ("new" for none yet). */
+  /** Shows the draft of this session ("new" for none yet). @param {string} key */
   useDraft(key) {
     this.draftKey = `draft.${key}`;
     this.input.value = store.get(this.draftKey) || "";
@@ -61,6 +84,7 @@ export class Composer {
     this.showButton();
   }
 
+  /** @param {boolean} busy */
   setBusy(busy) {
     this.busy = busy;
     this.form.classList.toggle("is-busy", busy);
@@ -83,7 +107,7 @@ export class Composer {
     this.changed();
   }
 
-  /** The fields of a question besides its words. */
+  /** The fields of a question besides its words. @returns {Omit<Api.Ask, "message" | "session_id">} */
   settings() {
     return {
       workflow: this.workflow,
@@ -92,6 +116,7 @@ export class Composer {
     };
   }
 
+  /** @param {HTMLElement} button @param {string[]} workflows */
   pickWorkflow(button, workflows) {
     const show = () => replace(button, icon("flow"), WORKFLOWS[this.workflow]?.[0] || this.workflow, icon("chevron"));
     show();
@@ -105,12 +130,14 @@ export class Composer {
     })), { align: "start", title: "How to look for the answer" });
   }
 
+  /** @param {HTMLElement} button */
   async pickCollections(button) {
+    /** @type {Api.Collection[]} */
     let known = [];
-    const labelOf = (row) => collectionLabel(row, known, this.username);
+    const labelOf = (/** @type {Api.Collection} */ row) => collectionLabel(row, known, this.username);
     const show = () => {
       const chosen = [...this.collections];
-      const only = chosen.length === 1 && known.find(({ id }) => id === chosen[0]);
+      const only = chosen.length === 1 ? known.find(({ id }) => id === chosen[0]) : undefined;
       const label = chosen.length === 0 ? "All collections" : only ? labelOf(only) : plural(chosen.length, "collection");
       replace(button, icon("folder"), this.web && this.searchWeb ? `${label} + web` : label, icon("chevron"));
     };
@@ -119,13 +146,13 @@ export class Composer {
       store.set("web_search", this.searchWeb ? "1" : "0");
       show();
     };
-    const choose = (id) => {
+    const choose = (/** @type {Api.Id | null} */ id) => {
       if (id === null) this.collections.clear();
       else if (!this.collections.delete(id)) this.collections.add(id);
       store.set("collections", this.collections.size ? JSON.stringify([...this.collections]) : null);
       show();
     };
-    const hintOf = ({ document_count, visibility, owner, approved }) => [
+    const hintOf = (/** @type {Api.Collection} */ { document_count, visibility, owner, approved }) => [
       plural(document_count, "document"),
       visibility === "public" && !approved && owner !== this.username ? "not approved by the site, searched only when chosen" : null,
     ].filter(Boolean).join(" · ");
@@ -143,7 +170,7 @@ export class Composer {
     try {
       known = await fetchAll("/api/collections");
       // Kept choices of older pages are names.
-      const kept = [...this.collections].map((value) => findCollection(known, value, this.username)?.id).filter(Boolean);
+      const kept = [...this.collections].flatMap((value) => findCollection(known, value, this.username)?.id ?? []);
       this.collections = new Set(kept);
       show();
     } catch {

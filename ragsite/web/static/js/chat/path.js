@@ -1,7 +1,8 @@
 // The decision path: how an answer came about, step by step.
-import { h, icon, plural, seconds } from "../dom.js";
+import { capitalized, h, icon, plural, seconds } from "../dom.js";
 import { planTasks } from "./plan.js";
 
+/** @type {Record<string, string>} */
 const LABELS = {
   memory: "Recall", condense: "Understand in context", route: "Choose the way", plan: "Plan", rewrite: "Rephrase",
   step_back: "Step back", decompose: "Split the question", hyde: "Imagine an answer", retrieve: "Search", fuse: "Merge results",
@@ -9,11 +10,17 @@ const LABELS = {
   refine: "Search again", web_search: "Search the web", compress: "Shorten", order: "Order", clarify: "Ask back",
   generate: "Write", verify: "Check the answer", reflect: "Reflect", consolidate: "Remember",
 };
+/** @type {Record<string, string>} */
 const STATUS = { ok: "Done", skipped: "Skipped", degraded: "Fallback used", failed: "Failed" };
 
+/** @param {string} name */
 export const stepLabel = (name) => LABELS[name] || name.replaceAll("_", " ");
 
-/** A list of steps, each of which opens to its details. `total_ms` scales the bars. */
+/**
+ * A list of steps, each of which opens to its details. `total_ms` scales the bars.
+ * @param {Api.Step[]} steps
+ * @param {Api.Usage} usage
+ */
 export function decisionPath(steps, usage = {}) {
   const total = Math.max(usage.total_ms || 0, ...steps.map((step) => step.started_ms + step.duration_ms), 1);
   return h("div", { class: "path" },
@@ -21,6 +28,7 @@ export function decisionPath(steps, usage = {}) {
     usageLine(usage));
 }
 
+/** @param {Api.Step} step @param {number} total ms */
 function stepRow(step, total) {
   const bar = h("span", { class: "path-bar" });
   bar.style.setProperty("--from", `${(step.started_ms / total) * 100}%`);
@@ -40,17 +48,19 @@ function stepRow(step, total) {
   return h("li", { class: `path-step is-${step.status}`, "data-step": step.name }, body);
 }
 
+/** @param {unknown} value */
 function isEmpty(value) {
   return value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
+/** @param {[string, any]} entry */
 function detailRow([key, value]) {
-  const label = key.replaceAll("_", " ");
-  return h("div", isPlan(key, value) ? { class: "is-wide" } : {}, h("dt", {}, label.charAt(0).toUpperCase() + label.slice(1)), h("dd", {}, isPlan(key, value) ? planTasks(value) : key === "model_calls" ? modelCalls(value) : detailValue(value)));
+  const isPlan = key === "tasks" && Array.isArray(value) && value.every((task) => task?.id && task.type);
+  return h("div", { class: isPlan ? "is-wide" : null }, h("dt", {}, capitalized(key.replaceAll("_", " "))),
+    h("dd", {}, isPlan ? planTasks(value) : key === "model_calls" ? modelCalls(value) : detailValue(value)));
 }
 
-const isPlan = (key, value) => key === "tasks" && Array.isArray(value) && value.every((task) => task?.id && task.type);
-
+/** @param {unknown} value @returns {Ui.Child} */
 function detailValue(value) {
   if (typeof value === "number") return Number.isInteger(value) ? String(value) : value.toFixed(3);
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -61,6 +71,7 @@ function detailValue(value) {
   return h("pre", {}, JSON.stringify(value, null, 2));
 }
 
+/** @param {Api.ModelCall[]} calls */
 function modelCalls(calls) {
   return h("ul", { class: "path-values" }, calls.map((call) => h("li", {},
     `${call.model || call.kind} `,
@@ -70,12 +81,13 @@ function modelCalls(calls) {
     ].filter(Boolean).join(" · ")))));
 }
 
+/** @param {Api.Usage} usage */
 function usageLine(usage) {
   const parts = [
     usage.llm_calls !== undefined ? plural(usage.llm_calls, "model call") : null,
     usage.llm_rounds ? `${plural(usage.llm_rounds, "round")} before the first word` : null,
     usage.first_token_ms ? `first word after ${seconds(usage.first_token_ms)}` : null,
-    usage.prompt_tokens ? `${plural(usage.prompt_tokens + (usage.completion_tokens || 0), "token")}` : null,
+    usage.prompt_tokens ? plural(usage.prompt_tokens + (usage.completion_tokens || 0), "token") : null,
     usage.total_ms ? `${seconds(usage.total_ms)} in all` : null,
   ].filter(Boolean);
   return parts.length ? h("p", { class: "path-usage" }, parts.join(" · ")) : null;

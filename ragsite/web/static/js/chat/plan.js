@@ -1,35 +1,45 @@
 // A plan as its graph of tasks: rows from top to bottom, tasks of one row side by side, each with its state.
 import { h, seconds } from "../dom.js";
 
+/** @type {Record<string, string>} */
 const TYPES = {
   rewrite: "Rephrase", decompose: "Split the question", step_back: "Step back", hyde: "Imagine an answer",
   retrieve: "Search", text_search: "Search by words", vector_search: "Search by meaning", wide_search: "Search wider",
   web_search: "Search the web", rerank: "Judge what was found", evaluate: "Judge what was found",
 };
+/** @type {Record<string, string>} */
 const STATES = { waiting: "Waiting", running: "Running", done: "Done", failed: "Failed", late: "Took too long" };
 
-/** `tasks`: as the decision path's `plan` entry holds them. */
+/** @param {Api.PlanTask[]} tasks as the decision path's `plan` entry holds them */
 export function planTasks(tasks) {
   return h("ol", { class: "plan", "aria-label": "Plan" }, rows(tasks).map((row) => h("li", { class: "plan-row" },
     h("ul", { class: "plan-tasks" }, row.map(taskCard)))));
 }
 
-/** Tasks by how many others come before them; one whose dependencies ran in an earlier plan stands first. */
-function rows(tasks) {
+/**
+ * Tasks by how many others come before them; one whose dependencies ran in an earlier plan stands first.
+ * @param {Api.PlanTask[]} tasks
+ */
+export function rows(tasks) {
   const inside = new Map(tasks.map((task) => [task.id, task]));
+  /** @type {Map<string, number>} */
   const depths = new Map();
+  /** @param {Api.PlanTask} task @returns {number} */
   const depth = (task, seen = new Set()) => {
-    if (!depths.has(task.id)) {
-      const before = (task.depends_on || []).map((id) => inside.get(id)).filter((other) => other && !seen.has(other.id));
-      depths.set(task.id, before.length ? 1 + Math.max(...before.map((other) => depth(other, new Set([...seen, task.id])))) : 0);
-    }
-    return depths.get(task.id);
+    const known = depths.get(task.id);
+    if (known !== undefined) return known;
+    const before = (task.depends_on || []).map((id) => inside.get(id)).filter((other) => other !== undefined).filter((other) => !seen.has(other.id));
+    const rowsAbove = before.length ? 1 + Math.max(...before.map((other) => depth(other, new Set([...seen, task.id])))) : 0;
+    depths.set(task.id, rowsAbove);
+    return rowsAbove;
   };
+  /** @type {Api.PlanTask[][]} */
   const result = [];
   for (const task of tasks) (result[depth(task)] ||= []).push(task);
   return result.filter(Boolean);
 }
 
+/** @param {Api.PlanTask} task */
 function taskCard({ id, type, input, depends_on: after = [], state, note, duration_ms: duration }) {
   return h("li", { class: `plan-task is-${state}` },
     h("span", { class: "plan-dot", "aria-hidden": "true" }),

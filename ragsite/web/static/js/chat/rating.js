@@ -3,29 +3,42 @@ import { api } from "../api.js";
 import { h, iconButton, replace } from "../dom.js";
 import { errorToast, toast } from "../ui.js";
 
+/** @type {Record<string, string>} */
 const TAGS = {
   helpful: "Helpful", accurate: "Accurate", wrong_source: "Wrong source", outdated: "Outdated", incomplete: "Incomplete",
   wrong_reasoning: "Wrong reasoning", style: "Style", not_helpful: "Not helpful",
 };
 const GOOD = ["helpful", "accurate"];
 
-/** Two buttons; `rate(thumb)` is called with "up", "down" or null when a pressed one is pressed again. */
+/**
+ * Two buttons; `rate` is called with null when a pressed one is pressed again.
+ * @param {string} noun
+ * @param {(thumb: Api.Thumb | null) => unknown} rate
+ */
 function thumbs(noun, rate) {
   const up = iconButton("up", `Good ${noun}`, () => rate(up.ariaPressed === "true" ? null : "up"), { class: "small" });
   const down = iconButton("down", `Bad ${noun}`, () => rate(down.ariaPressed === "true" ? null : "down"), { class: "small" });
-  const show = (rating) => {
+  const show = (/** @type {Api.Rating | null} */ rating) => {
     up.ariaPressed = String(rating?.thumb === "up");
     down.ariaPressed = String(rating?.thumb === "down");
   };
-  show(null);
   return { up, down, show };
 }
 
-const asInput = ({ score, tags, comment }) => ({ score, tags: tags || [], comment: comment || "" });
+/** @param {Api.Rating} rating @returns {Api.RatingInput} */
+const asInput = ({ score, tags, comment }) => ({ score, tags, comment });
 
 class Rating {
+  /**
+   * @param {string} url
+   * @param {string} noun what is rated
+   * @param {Api.Rating | null | undefined} rating the one there is
+   * @param {(rating: Api.Rating | null) => unknown} onchange
+   */
   constructor(url, noun, rating, onchange = () => {}) {
-    Object.assign(this, { url, rating, onchange });
+    this.url = url;
+    this.rating = rating || null;
+    this.onchange = onchange;
     this.buttons = thumbs(noun, (thumb) => this.thumb(thumb));
     this.show();
   }
@@ -35,11 +48,14 @@ class Rating {
     this.onchange(this.rating);
   }
 
-  /** Stores `input`, or takes the rating back when it is null. False where that failed. */
+  /**
+   * Stores `input`, or takes the rating back when it is null. False where that failed.
+   * @param {Api.RatingInput | null} input
+   */
   async save(input, { undo = true } = {}) {
     const before = this.rating;
     try {
-      this.rating = input === null ? (await api.delete(this.url), null) : await api.put(this.url, input);
+      this.rating = input === null ? await api.delete(this.url) : await api.put(this.url, input);
     } catch (error) {
       errorToast(error);
       return false;
@@ -53,11 +69,13 @@ class Rating {
     return true;
   }
 
+  /** A thumb takes the place of score and reasons, which were another verdict's; the comment stays. @param {Api.Thumb | null} thumb */
   async thumb(thumb) {
-    await this.save(thumb === null ? null : { ...(this.rating ? asInput({ ...this.rating, tags: [] }) : {}), score: undefined, thumb });
+    await this.save(thumb && { thumb, tags: [], comment: this.rating?.comment || "" });
   }
 }
 
+/** @param {Api.Id} messageId @param {Api.Source} source */
 export function sourceRating(messageId, source) {
   const rating = new Rating(`/api/messages/${messageId}/sources/${source.marker}/rating`, "source", source.rating, (now) => {
     source.rating = now;
@@ -65,36 +83,37 @@ export function sourceRating(messageId, source) {
   return h("div", { class: "source-rating" }, h("span", {}, "Did this source help?"), rating.buttons.up, rating.buttons.down);
 }
 
-/** {up, down, form}: the thumbs, and the form that a rating opens. */
+/** The thumbs, and the form that a rating opens. @param {Api.Id} messageId @param {Api.Rating | null} given */
 export function answerRating(messageId, given) {
   const form = h("div", { class: "rating-form", hidden: true });
   const rating = new Rating(`/api/messages/${messageId}/rating`, "answer", given);
   const thumb = rating.thumb.bind(rating);
   rating.thumb = async (which) => {
     await thumb(which);
-    if (rating.rating && which) openForm(form, rating);
+    if (rating.rating && which) openForm(form, rating, rating.rating);
     else form.hidden = true;
   };
   return { up: rating.buttons.up, down: rating.buttons.down, form };
 }
 
-function openForm(form, rating) {
-  const { score, tags } = rating.rating;
+/** @param {HTMLElement} form @param {Rating} rating @param {Api.Rating} now */
+function openForm(form, rating, { score, tags, comment: written }) {
   const order = score >= 3 ? Object.keys(TAGS) : [...Object.keys(TAGS).filter((tag) => !GOOD.includes(tag)), ...GOOD];
   const name = `score-${Math.random().toString(36).slice(2)}`;
   const comment = h("textarea", { class: "input", rows: 2, maxlength: 2000, placeholder: "Anything else? (optional)", "aria-label": "Comment" });
-  comment.value = rating.rating.comment || "";
+  comment.value = written;
+  /** @param {SubmitEvent & {target: HTMLFormElement}} event */
   const save = async (event) => {
     event.preventDefault();
     const data = new FormData(event.target);
-    const input = { score: Number(data.get(name)), tags: data.getAll("tag"), comment: comment.value.trim() };
+    const input = { score: Number(data.get(name)), tags: data.getAll("tag").map(String), comment: comment.value.trim() };
     if (await rating.save(input)) form.hidden = true;
   };
   replace(form, h("form", { onsubmit: save, "aria-label": "Rating" },
     h("fieldset", { class: "scale" }, h("legend", {}, "How good was it?"),
       [1, 2, 3, 4, 5].map((value) => h("label", {}, h("input", { type: "radio", name, value, checked: value === score, "aria-label": `${value} of 5` }), h("span", {}, value)))),
     h("fieldset", { class: "tags" }, h("legend", {}, "Why?"),
-      order.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: (tags || []).includes(tag) }), h("span", {}, TAGS[tag])))),
+      order.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, TAGS[tag])))),
     comment,
     h("div", { class: "rating-actions" },
       h("button", { type: "button", class: "button quiet small", onclick: () => { form.hidden = true; } }, "Close"),

@@ -1,18 +1,38 @@
 // The list of conversations at the side: search, paging, rename, delete with undo.
-import { api, request, samePath } from "../api.js";
+import { api, request } from "../api.js";
 import { dayOf, debounce, h, iconButton, replace } from "../dom.js";
+import { PagedRows } from "../paged.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
 
 const UNDO_MS = 6000;
+const EXPORTS = {
+  markdown: { label: "Export as Markdown", icon: "download" },
+  json: { label: "Export as JSON", icon: "code" },
+};
+
+/** @typedef {Pick<Api.Session, "id" | "title">} Named */
 
 export class SessionList {
-  /** `onOpen(session)`; `onGone(id)` when the open one was deleted; `onRenamed(session)`. */
+  /**
+   * @param {HTMLElement} element
+   * @param {HTMLInputElement} search
+   * @param {object} on
+   * @param {(session: Api.Session) => unknown} on.onOpen
+   * @param {() => unknown} on.onGone the open one was deleted
+   * @param {(session: Named) => unknown} on.onRenamed
+   */
   constructor(element, search, { onOpen, onGone, onRenamed }) {
-    Object.assign(this, { element, search, onOpen, onGone, onRenamed });
-    this.rows = [];
-    this.next = null;
+    this.element = element;
+    this.search = search;
+    this.onOpen = onOpen;
+    this.onGone = onGone;
+    this.onRenamed = onRenamed;
+    /** @type {PagedRows<Api.Session>} */
+    this.list = new PagedRows();
+    /** @type {Api.Id | null} */
     this.current = null;
-    this.leaving = new Map(); // sessions about to be deleted → timer
+    /** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} sessions about to be deleted → timer */
+    this.leaving = new Map();
     search.addEventListener("input", debounce(() => this.load(), 200));
     addEventListener("pagehide", () => {
       for (const id of this.leaving.keys()) this.deleteNow(id);
@@ -21,61 +41,47 @@ export class SessionList {
 
   async load() {
     const query = this.search.value.trim();
-    const asked = (this.asked = Symbol("query"));
-    try {
-      const page = await api.get(`/api/sessions${query ? `?search=${encodeURIComponent(query)}` : ""}`);
-      if (asked !== this.asked) return;
-      this.rows = page.results;
-      this.next = page.next;
-    } catch (error) {
-      errorToast(error);
-    }
+    await this.list.load(`/api/sessions${query ? `?search=${encodeURIComponent(query)}` : ""}`).catch(errorToast);
     this.draw();
   }
 
   async loadMore() {
-    try {
-      const page = await api.get(samePath(this.next));
-      const known = new Set(this.rows.map(({ id }) => id));
-      this.rows.push(...page.results.filter(({ id }) => !known.has(id)));
-      this.next = page.next;
-    } catch (error) {
-      errorToast(error);
-    }
+    await this.list.more().catch(errorToast);
     this.draw();
   }
 
+  /** @param {Api.Id | null} id */
   setCurrent(id) {
     this.current = id;
     this.draw();
   }
 
+  /** @param {Api.Id | null} id */
   find(id) {
-    return this.rows.find((row) => row.id === id);
+    return this.list.find(id);
   }
 
   draw() {
-    const visible = this.rows.filter(({ id }) => !this.leaving.has(id));
+    const visible = this.list.rows.filter(({ id }) => !this.leaving.has(id));
     const items = [];
-    let day = null;
+    let group = "";
     for (const row of visible) {
-      if (dayOf(row.updated_at) !== day) items.push(h("li", { class: "side-group", role: "presentation" }, (day = dayOf(row.updated_at))));
+      const day = dayOf(row.updated_at);
+      if (day !== group) items.push(h("li", { class: "side-group", role: "presentation" }, day));
+      group = day;
       items.push(this.row(row));
     }
     replace(this.element,
       items.length ? h("ul", { class: "side-rows" }, items)
         : h("p", { class: "side-empty" }, this.search.value.trim() ? "Nothing found." : "Your conversations will appear here."),
-      this.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, "Show more") : null);
+      this.list.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, "Show more") : null);
   }
 
+  /** @param {Api.Session} session */
   row(session) {
     const title = session.title || "New conversation";
     const more = iconButton("more", `Options for ${title}`, null, { class: "small" });
-    menuButton(more, [
-      { label: "Rename", icon: "edit", run: () => this.rename(session) },
-      { label: "Export as Markdown", icon: "download", href: `/api/sessions/${session.id}/export?format=markdown`, download: true },
-      { label: "Delete", icon: "trash", danger: true, run: () => this.remove(session) },
-    ]);
+    menuButton(more, this.options(session));
     const link = h("a", {
       class: "side-link", href: `/chat/${session.id}/`, title, "aria-current": session.id === this.current ? "page" : null,
       onclick: (event) => {
@@ -87,6 +93,21 @@ export class SessionList {
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 
+  /**
+   * What can be done with a conversation.
+   * @param {Named} session
+   * @param {(keyof typeof EXPORTS)[]} formats
+   * @returns {Ui.MenuItem[]}
+   */
+  options(session, formats = ["markdown"]) {
+    return [
+      { label: "Rename", icon: "edit", run: () => this.rename(session) },
+      ...formats.map((format) => ({ ...EXPORTS[format], href: `/api/sessions/${session.id}/export?format=${format}`, download: true })),
+      { label: "Delete", icon: "trash", danger: true, run: () => this.remove(session) },
+    ];
+  }
+
+  /** @param {Named} session */
   rename(session) {
     return formDialog("Rename conversation", [{ name: "title", label: "Title", value: session.title, maxlength: 200 }], {
       save: async ({ title }) => {
@@ -97,11 +118,12 @@ export class SessionList {
     });
   }
 
+  /** @param {Named} session */
   remove(session) {
     const timer = setTimeout(() => this.deleteNow(session.id), UNDO_MS);
     this.leaving.set(session.id, timer);
     this.draw();
-    if (session.id === this.current) this.onGone(session.id);
+    if (session.id === this.current) this.onGone();
     toast("Conversation deleted.", {
       ms: UNDO_MS,
       action: { label: "Undo", run: () => {
@@ -112,11 +134,12 @@ export class SessionList {
     });
   }
 
+  /** @param {Api.Id} id */
   async deleteNow(id) {
     clearTimeout(this.leaving.get(id));
     try {
       await request("DELETE", `/api/sessions/${id}`, { keepalive: true });
-      this.rows = this.rows.filter((row) => row.id !== id);
+      this.list.remove(id);
     } catch (error) {
       errorToast(error);
     } finally {

@@ -7,10 +7,16 @@ const SCORES = {
   final: "Final score", rerank: "Relevance", dense: "Meaning", bm25: "Words", fused: "Merged", boost: "Feedback",
 };
 
+/** @typedef {import("./answer.js").Answer} Answer */
+
 export class SourcePanel {
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
+    /** @type {HTMLElement | null} */
     this.opener = null;
+    /** @type {Answer | null} */
+    this.answer = null;
     element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
@@ -30,13 +36,19 @@ export class SourcePanel {
     if (this.opener?.isConnected) this.opener.focus({ preventScroll: true });
   }
 
-  /** Shows `sources[index]` of an answer. */
-  open(answer, sources, index, opener = document.activeElement) {
+  /**
+   * Shows `sources[index]` of an answer.
+   * @param {Answer} answer
+   * @param {Api.Source[]} sources
+   * @param {number} index
+   * @param {HTMLElement | null} opener where the focus goes back to
+   */
+  open(answer, sources, index, opener) {
     const source = sources[index];
     if (!source) return;
     if (!this.isOpen || !this.element.contains(opener)) this.opener = opener;
     this.answer = answer;
-    const go = (step) => () => this.open(answer, sources, index + step, this.opener);
+    const go = (/** @type {number} */ step) => () => this.open(answer, sources, index + step, this.opener);
     const title = h("h2", { id: "panel-title", tabindex: "-1" }, source.title);
     replace(this.element,
       h("div", { class: "panel-head" },
@@ -48,7 +60,7 @@ export class SourcePanel {
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : [
           h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), "Open in document"),
           h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), "Original file")]),
-        scores(source.scores || {}, boostOrigin(answer.message, source)),
+        scores(source.scores, boostOrigin(answer.message?.decision_path || [], source.chunk_id)),
         answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
       sources.length > 1 ? h("div", { class: "panel-nav" },
         h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), "Previous"),
@@ -59,62 +71,74 @@ export class SourcePanel {
     title.focus({ preventScroll: true });
   }
 
-  /** Marks the citations of the open source in its answer. */
+  /** Marks the citations of the open source in its answer. @param {number | null} marker */
   mark(marker) {
     for (const link of document.querySelectorAll(".citation.is-open, .source-card.is-open")) link.classList.remove("is-open");
-    if (marker === null) return;
+    if (marker === null || !this.answer) return;
     for (const link of this.answer.element.querySelectorAll(`[data-marker="${marker}"]`)) link.classList.add("is-open");
   }
 }
 
+/** @param {Api.Source} source */
 export function isWeb({ kind, url }) {
   return kind === "web" && /^https?:\/\//.test(url || "");
 }
 
-/** Site and date of a web page. */
+/** Site and date of a web page. @param {Api.Source} source */
 export function webPlace({ url, published }) {
   return [new URL(url).hostname.replace(/^www\./, ""), published].filter(Boolean).join(" · ");
 }
 
-/** The page opens beside ours, and is told neither where the reader came from nor given a handle on our window. */
+/** The page opens beside ours, and is told neither where the reader came from nor given a handle on our window. @param {Api.Source} source */
 function webLink({ url }) {
   return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), "Open the web page");
 }
 
-/** The path of headings, without the title that stands above it. */
+/** The path of headings, without the title that stands above it. @param {{title: string, heading: string}} place */
 export function placeIn({ title, heading }) {
-  return (heading || "").split(" › ").filter((part) => part && part !== title).join(" › ");
+  return heading.split(" › ").filter((part) => part && part !== title).join(" › ");
 }
 
-/** How a passage begins, where no heading says what it is about. */
+/** How a passage begins, where no heading says what it is about. @param {Api.Source} source */
 export function firstLine({ title, text }) {
   const lines = text.split("\n").map((line) => line.replace(/^#+\s*/, "").trim());
   return (lines.find((line) => line && line !== title) || "").slice(0, 80);
 }
 
+/** @param {Api.Source} source */
 function meta(source) {
   const parts = isWeb(source) ? [`From the web: ${webPlace(source)}`] : [source.page ? `Page ${source.page}` : null, placeIn(source)].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 
-/** Why ratings moved this passage, in the words of the boost step; "" where they did not. */
-function boostOrigin(message, { chunk_id: id }) {
-  const boosts = (message?.decision_path || []).filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[id]);
+/** Why ratings moved this passage, in the words of the boost step; "" where they did not. @param {Api.Step[]} steps @param {string} id of the chunk */
+function boostOrigin(steps, id) {
+  const boosts = steps.filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[id]);
   return boosts.filter(Boolean).at(-1)?.origin || "";
 }
 
-/** Standard scores have no upper end; reciprocal ranks stay below 0.1. */
-const mergedShare = (value) => value < 0.1 ? value / 0.1 : value / (value + 3);
+/**
+ * The length of a score's bar, 0 to 1. Word and standard scores have no upper end; reciprocal ranks stay below 0.1.
+ * @param {string} name
+ * @param {number} value
+ */
+export function scoreShare(name, value) {
+  const share = name === "bm25" ? value / (value + 8) : name === "boost" ? value / 2
+    : name !== "fused" ? value : value < 0.1 ? value / 0.1 : value / (value + 3);
+  return Math.max(0, Math.min(1, share));
+}
 
+/** @param {Api.Scores} given @param {string} origin of the boost */
 function scores(given, origin) {
-  const rows = Object.entries(SCORES).filter(([name]) => given[name] !== undefined && given[name] !== null);
+  const rows = Object.entries(SCORES).flatMap(([name, label]) => {
+    const value = given[/** @type {keyof Api.Scores} */ (name)];
+    return value === undefined || value === null ? [] : [{ name, label, value }];
+  });
   if (!rows.length) return null;
   return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), "Why this passage"),
-    h("dl", {}, rows.map(([name, label]) => {
-      const value = given[name];
-      const share = name === "bm25" ? value / (value + 8) : name === "fused" ? mergedShare(value) : name === "boost" ? value / 2 : value;
+    h("dl", {}, rows.map(({ name, label, value }) => {
       const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
-      bar.style.setProperty("--share", `${Math.max(0, Math.min(1, share)) * 100}%`);
+      bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
       return h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))));
     })),
     origin ? h("p", { class: "muted" }, `Feedback: ${origin}.`) : null);

@@ -2,23 +2,28 @@
 // made, whatever the text says; a finished answer comes as sanitised HTML from the server and takes this one's place.
 import { h } from "../dom.js";
 
+/** @typedef {(text: string) => Ui.Child[]} Inline what draws the words of a block */
+
 const INLINE = /(`[^`\n]+`)|(\*\*[^*\n]+\*\*)|(\*[^*\s][^*\n]*\*)|\[(\d{1,3})\]|\[([^\]\n]+)\]\([^)\s]*\)/g;
 
 const BOLD = /\*\*([^*\n]+)\*\*/g;
 
-/** A passage of a document: its headings, lists and tables, and otherwise its own characters. */
+/** A passage of a document: its headings, lists and tables, and otherwise its own characters. @param {string} text */
 export function drawPassage(text) {
   return splitBlocks(text).map((lines) => drawBlock(lines, passageInline));
 }
 
 export class StreamText {
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
     this.text = "";
     this.drawn = 0;
+    /** @type {number | null} */
     this.frame = null;
   }
 
+  /** @param {string} piece */
   push(piece) {
     this.text += piece;
     this.frame ??= requestAnimationFrame(() => this.draw());
@@ -35,7 +40,7 @@ export class StreamText {
     const blocks = splitBlocks(this.text);
     // Text only grows at the end: every block but the last one drawn stands.
     const from = Math.max(0, this.drawn - 1);
-    while (this.element.childElementCount > from) this.element.lastElementChild.remove();
+    while (this.element.childElementCount > from) this.element.lastElementChild?.remove();
     for (const block of blocks.slice(from)) this.element.append(drawBlock(block));
     this.drawn = blocks.length;
   }
@@ -46,8 +51,11 @@ export class StreamText {
   }
 }
 
+/** The lines of each block: what blank lines part, and fenced code whole. @param {string} text */
 export function splitBlocks(text) {
+  /** @type {string[][]} */
   const blocks = [];
+  /** @type {string[]} */
   let lines = [];
   let fenced = false;
   const flush = () => {
@@ -66,14 +74,15 @@ export function splitBlocks(text) {
   return blocks;
 }
 
+/** @param {string[]} lines @param {Inline} inline @returns {HTMLElement} */
 function drawBlock(lines, inline = answerInline) {
   const first = lines[0].trimStart();
   if (first.startsWith("```")) {
-    const closed = lines.length > 1 && lines.at(-1).trimStart().startsWith("```");
+    const closed = lines.length > 1 && lines[lines.length - 1].trimStart().startsWith("```");
     return h("pre", {}, h("code", {}, lines.slice(1, closed ? -1 : undefined).join("\n")));
   }
   const heading = /^(#{1,6})\s+(.*)$/.exec(first);
-  if (heading && lines.length === 1) return h(`h${heading[1].length}`, {}, inline(heading[2]));
+  if (heading && lines.length === 1) return h(/** @type {"h1"} */ (`h${heading[1].length}`), {}, inline(heading[2]));
   if (lines.every((line) => /^\s*>/.test(line))) {
     return h("blockquote", {}, inline(lines.map((line) => line.replace(/^\s*>\s?/, "")).join("\n")));
   }
@@ -84,18 +93,22 @@ function drawBlock(lines, inline = answerInline) {
   return h("p", {}, inline(lines.join("\n")));
 }
 
+/** @param {string[]} lines */
 function isTable(lines) {
   return lines.length > 1 && lines.every((line) => line.trim().startsWith("|")) && /^[|\s:-]+$/.test(lines[1]);
 }
 
+/** @param {string[]} lines @param {Inline} inline */
 function drawTable([head, , ...rows], inline) {
-  const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
+  const cells = (/** @type {string} */ line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
   return h("div", { class: "table-frame" }, h("table", {},
     h("thead", {}, h("tr", {}, cells(head).map((cell) => h("th", {}, inline(cell))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((cell) => h("td", {}, inline(cell))))))));
 }
 
+/** @param {string[]} lines @param {Inline} inline */
 function drawList(lines, inline) {
+  /** @type {string[]} */
   const items = [];
   for (const line of lines) {
     const start = /^\s*(?:[-*+]|\d+[.)])\s+(.*)$/.exec(line);
@@ -106,11 +119,14 @@ function drawList(lines, inline) {
   return h(ordered ? "ol" : "ul", { start: ordered ? ordered[1] : null }, items.map((item) => h("li", {}, inline(item))));
 }
 
+/** @type {Inline} */
 function passageInline(text) {
   return text.split(BOLD).map((part, index) => (index % 2 ? h("strong", {}, part) : part));
 }
 
+/** @type {Inline} */
 function answerInline(text) {
+  /** @type {Ui.Child[]} */
   const nodes = [];
   let position = 0;
   for (const match of text.matchAll(INLINE)) {

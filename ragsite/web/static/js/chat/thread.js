@@ -1,15 +1,23 @@
 // The conversation on the page: questions, answers, and where it is scrolled to.
-import { h, icon, replace } from "../dom.js";
+import { h, icon, query, replace } from "../dom.js";
 import { Answer } from "./answer.js";
 
 const NEAR_END_PX = 120;
 
 export class Thread {
+  /** @param {HTMLElement} scroll @param {import("./answer.js").Actions} on */
   constructor(scroll, on) {
     this.scroll = scroll;
     this.on = on;
-    this.list = scroll.querySelector("#thread");
-    this.jump = scroll.parentElement.querySelector("[data-jump]");
+    this.list = query(scroll, "#thread");
+    this.jump = query(document, "[data-jump]");
+    /** @type {Answer[]} */
+    this.answers = [];
+    /** @type {Map<Api.Id, HTMLElement>} */
+    this.questions = new Map();
+    /** @type {HTMLElement | null} */
+    this.lastQuestion = null;
+    this.following = true;
     this.clear();
     this.jump.addEventListener("click", () => this.toEnd(true));
     scroll.addEventListener("scroll", () => {
@@ -21,7 +29,8 @@ export class Thread {
 
   clear() {
     this.answers = [];
-    this.questions = new Map(); // message id → element
+    this.questions.clear();
+    this.lastQuestion = null;
     this.following = true;
     this.jump.hidden = true;
     replace(this.list);
@@ -29,10 +38,21 @@ export class Thread {
   }
 
   // ------------------------------------------------------------------------------------------- whole states
-  showWelcome(element) {
+  /**
+   * @param {string} heading
+   * @param {string} text
+   * @param {Boot.Suggestion[]} suggestions
+   * @param {(question: string) => unknown} ask
+   */
+  showWelcome(heading, text, suggestions, ask) {
     this.clear();
     this.scroll.classList.add("is-welcome");
-    this.list.append(element);
+    this.list.append(h("div", { class: "welcome" }, h("h2", {}, heading), h("p", {}, text),
+      suggestions.length
+        ? h("ul", { class: "suggestions", "aria-label": "Questions to start with" }, suggestions.map((suggestion) =>
+          h("li", {}, h("button", { type: "button", class: "suggestion", lang: suggestion.language, onclick: () => ask(suggestion.text) },
+            h("span", {}, suggestion.text), icon("right")))))
+        : h("a", { class: "button", href: "/documents/" }, icon("upload"), "Add documents")));
   }
 
   showLoading() {
@@ -40,12 +60,14 @@ export class Thread {
     this.list.append(h("div", { class: "loading", role: "status" }, h("span", { class: "spinner" }), h("span", { class: "visually-hidden" }, "Loading the conversation")));
   }
 
+  /** @param {string} text @param {() => unknown} retry */
   showProblem(text, retry) {
     this.clear();
     this.list.append(h("div", { class: "notice is-error", role: "alert" }, icon("warn"), h("div", {}, h("p", {}, text),
       h("button", { type: "button", class: "button small", onclick: retry }, icon("retry"), "Try again"))));
   }
 
+  /** @param {Api.Message[]} messages */
   show(messages) {
     this.clear();
     let asked = "";
@@ -64,56 +86,57 @@ export class Thread {
   }
 
   // ------------------------------------------------------------------------------------------- messages
+  /** The element of its words. @param {string} text @param {Api.Id | null} id */
   addQuestion(text, id = null) {
     if (this.scroll.classList.contains("is-welcome")) this.clear();
-    const element = h("article", { class: "question", "aria-label": "Question" }, h("p", { dir: "auto" }, text));
+    const words = h("p", { dir: "auto" }, text);
+    const element = h("article", { class: "question", "aria-label": "Question" }, words);
     this.list.append(element);
     if (id) this.questions.set(id, element);
     this.lastQuestion = element;
-    return element;
+    return words;
   }
 
-  setQuestion(element, text) {
-    element.firstElementChild.textContent = text;
-  }
-
+  /** The number that the last question has been given. @param {Api.Id} id */
   lastQuestionId(id) {
     if (this.lastQuestion && !this.questions.has(id)) this.questions.set(id, this.lastQuestion);
   }
 
+  /** @param {Api.Id} questionId */
   knows(questionId) {
     return this.questions.has(questionId);
   }
 
+  /** @param {Api.Id | null} replyTo its question */
   addAnswer(replyTo = null) {
-    const answer = new Answer(this.on);
-    answer.replyTo = replyTo;
+    const answer = new Answer(this.on, replyTo);
     this.answers.push(answer);
     this.list.append(answer.element);
     return answer;
   }
 
-  /** A new answer in an old one's place. */
+  /** A new answer in an old one's place. @param {Answer} old */
   replaceAnswer(old) {
-    const answer = new Answer(this.on);
-    answer.replyTo = old.replyTo;
+    const answer = new Answer(this.on, old.replyTo);
     this.answers[this.answers.indexOf(old)] = answer;
     old.element.replaceWith(answer.element);
     return answer;
   }
 
-  /** Takes away an answer that never was, and its question. */
+  /** Takes away an answer that never was, and its question. @param {Answer} answer */
   removeFrom(answer) {
     const question = answer.element.previousElementSibling;
     if (question?.classList.contains("question")) question.remove();
     answer.element.remove();
-    this.answers = this.answers.filter((one) => one !== answer);
+    this.answers = this.answers.filter((other) => other !== answer);
   }
 
+  /** @param {Api.Id} id */
   find(id) {
     return this.answers.find((answer) => answer.id === id);
   }
 
+  /** @param {Api.Id} questionId */
   answerTo(questionId) {
     return this.answers.find((answer) => answer.replyTo === questionId || answer.element.previousElementSibling === this.questions.get(questionId));
   }
@@ -127,7 +150,7 @@ export class Thread {
     return this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight < NEAR_END_PX;
   }
 
-  /** `ended`: the last answer has just been finished, with all that stands under it. */
+  /** `ended`: the last answer has just been finished, with all that stands under it. @param {boolean} [ended] */
   grew(ended = false) {
     if (this.following && (ended || this.live())) this.toEnd();
   }

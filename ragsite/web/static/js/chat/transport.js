@@ -9,21 +9,45 @@ const PING_MS = 25_000;
 const FAILURES_BEFORE_HTTP = 3;
 const SIGNED_OUT = 4401;
 
+/**
+ * What a question sends besides its type.
+ * @typedef {Api.Ask | Api.SelfCorrectiveAsk} Payload
+ */
+
+/** @template {Payload} [Asked=Api.Ask] */
 export class Transport {
-  /** `onEvent(event)` gets every event once and in order; `onState("open" | "lost" | "http" | "signed-out")`; `onLostAsk(payload)`. */
+  /**
+   * @param {object} on
+   * @param {(event: Api.Event) => unknown} on.onEvent gets every event once and in order
+   * @param {(state: "open" | "lost" | "http" | "signed-out") => unknown} on.onState
+   * @param {(payload: Asked) => unknown} on.onLostAsk the connection broke before this question was confirmed
+   */
   constructor({ onEvent, onState, onLostAsk }) {
-    Object.assign(this, { onEvent, onState, onLostAsk });
-    this.seen = new Map(); // message id → number of the last event handed on, for answers under way
+    this.onEvent = onEvent;
+    this.onState = onState;
+    this.onLostAsk = onLostAsk;
+    /** @type {Map<Api.Id, number>} message id → number of the last event handed on, for answers under way */
+    this.seen = new Map();
+    /** @type {Set<Api.Id>} */
     this.finished = new Set();
-    this.asked = null; // a question that the server has not confirmed yet
+    /** @type {Asked | null} a question that the server has not confirmed yet */
+    this.asked = null;
+    /** @type {Api.Id | null} */
+    this.sessionId = null;
+    this.closed = true;
     this.failures = 0;
     this.http = false;
+    /** @type {WebSocket | null} */
     this.socket = null;
+    /** @type {Map<string, AbortController>} */
     this.readers = new Map();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
     addEventListener("online", () => this.reconnectNow());
     setInterval(() => this.send({ type: "ping" }), PING_MS);
   }
 
+  /** @param {Api.Id | null} sessionId null: the first question makes one */
   open(sessionId) {
     this.close();
     this.sessionId = sessionId;
@@ -70,7 +94,7 @@ export class Transport {
     try {
       await api.get("/api/status");
     } catch (error) {
-      if (error.code === "not_authenticated") {
+      if (error instanceof ApiError && error.code === "not_authenticated") {
         this.onState("signed-out");
         return;
       }
@@ -103,6 +127,7 @@ export class Transport {
     this.connect();
   }
 
+  /** False where it could not be sent. @param {object} message */
   send(message) {
     if (this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
@@ -110,6 +135,7 @@ export class Transport {
   }
 
   // ------------------------------------------------------------------------------------------- what pages call
+  /** @param {Asked} payload */
   async ask(payload) {
     if (!this.http && (await this.isOpen()) && this.send({ type: "ask", ...payload })) {
       this.asked = payload;
@@ -118,24 +144,28 @@ export class Transport {
     this.readAnswer("/api/chat", { method: "POST", body: { ...payload, stream: true } });
   }
 
-  /** Follow an answer that is already being written, from the start or from where this page left off. */
+  /** Follow an answer that is already being written, from the start or from where this page left off. @param {Api.Id} messageId @param {number} after */
   follow(messageId, after = 0) {
     this.seen.set(messageId, after);
     if (this.http) this.readEvents(messageId);
     else this.send({ type: "resume", message_id: messageId, after });
   }
 
-  /** Have an answer written anew; its events come like those of a question. */
+  /** Have an answer written anew; its events come like those of a question. @param {Api.Id} messageId */
   regenerate(messageId) {
     return this.readAnswer(`/api/messages/${messageId}/regenerate`, { method: "POST", body: { stream: true } });
   }
 
-  stop(messageId) {
-    if (!this.send({ type: "stop", message_id: messageId })) return api.post(`/api/messages/${messageId}/stop`);
-    return Promise.resolve();
+  /** @param {Api.Id} messageId */
+  async stop(messageId) {
+    if (!this.send({ type: "stop", message_id: messageId })) await api.post(`/api/messages/${messageId}/stop`, {});
   }
 
-  isOpen() {
+  /**
+   * Whether the socket can be used, once that is certain.
+   * @returns {Promise<boolean>}
+   */
+  async isOpen() {
     if (this.socket?.readyState === WebSocket.OPEN) return true;
     return new Promise((resolve) => {
       const began = Date.now();
@@ -148,10 +178,11 @@ export class Transport {
     });
   }
 
+  /** @param {Api.Event | {type: "pong"}} event */
   receive(event) {
     if (event.type === "pong") return;
     const id = event.message_id;
-    if (event.type === "started" || (event.type === "error" && !this.seen.has(id))) this.asked = null;
+    if (event.type === "started" || (event.type === "error" && !(id && this.seen.has(id)))) this.asked = null;
     if (!id || !event.seq) {
       this.onEvent(event);
       return;
@@ -173,11 +204,13 @@ export class Transport {
   }
 
   // ------------------------------------------------------------------------------------------- over HTTP
+  /** @param {Api.Id} messageId */
   async readEvents(messageId) {
     if (this.readers.has(messageId)) return;
     let wait = FIRST_WAIT_MS;
-    while (this.seen.has(messageId) && !this.closed) {
+    for (;;) {
       const after = this.seen.get(messageId);
+      if (after === undefined || this.closed) return;
       const ended = await this.readAnswer(`/api/messages/${messageId}/events`, {
         method: "GET", headers: { "Last-Event-ID": String(after) }, messageId,
       });
@@ -187,7 +220,11 @@ export class Transport {
     }
   }
 
-  /** Reads one stream to its end. False where it broke off and may be read again. */
+  /**
+   * Reads one stream to its end. False where it broke off and may be read again.
+   * @param {string} url
+   * @param {{method: "GET" | "POST", body?: unknown, headers?: Record<string, string>, messageId?: Api.Id | null}} options
+   */
   async readAnswer(url, { method, body, headers = {}, messageId = null }) {
     const reader = new AbortController();
     const key = messageId ?? url;
@@ -195,15 +232,15 @@ export class Transport {
     let current = messageId;
     try {
       const response = await request(method, url, { body, headers: { Accept: "text/event-stream", ...headers }, signal: reader.signal });
-      for await (const event of serverSentEvents(response.body)) {
+      for await (const event of serverSentEvents(/** @type {ReadableStream} */ (response.body))) {
         current = event.message_id ?? current;
         this.receive(event);
         if (event.done) return true;
       }
     } catch (error) {
-      if (error.name === "AbortError") return true;
+      if (/** @type {Error} */ (error).name === "AbortError") return true;
       if (error instanceof ApiError && (error.status !== 0 || !current)) {
-        this.seen.delete(messageId);
+        if (messageId) this.seen.delete(messageId);
         this.asked = null;
         this.onEvent({ type: "error", message_id: messageId, code: error.code, content: error.message, done: true });
         return true;
@@ -216,7 +253,7 @@ export class Transport {
   }
 }
 
-/** The `data` of each event of a stream, parsed. */
+/** The `data` of each event of a stream, parsed. @param {ReadableStream} stream @returns {AsyncGenerator<Api.Event>} */
 export async function* serverSentEvents(stream) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let buffer = "";
@@ -225,7 +262,7 @@ export async function* serverSentEvents(stream) {
     if (done) return;
     buffer = (buffer + value).replaceAll("\r\n", "\n");
     const parts = buffer.split("\n\n");
-    buffer = parts.pop();
+    buffer = parts.pop() ?? "";
     for (const part of parts) {
       const data = part.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart());
       if (data.length) yield JSON.parse(data.join("\n"));

@@ -9,9 +9,21 @@ const VISIBILITY_TEXT = { private: "Private: only you", shared: "Shared with gro
 const LEXICAL = "lexical";
 
 export class Collections {
-  /** `onChoose(id)`: "" for all. `mayPublish`: whether the user may make a collection public. */
+  /**
+   * @param {HTMLElement} element
+   * @param {object} options
+   * @param {string[]} options.groups the user's
+   * @param {string} options.username
+   * @param {boolean} options.mayPublish whether the user may make a collection public
+   * @param {(id: string) => unknown} options.onChoose "" for all
+   */
   constructor(element, { groups, username, mayPublish, onChoose }) {
-    Object.assign(this, { element, groups, username, mayPublish, onChoose });
+    this.element = element;
+    this.groups = groups;
+    this.username = username;
+    this.mayPublish = mayPublish;
+    this.onChoose = onChoose;
+    /** @type {Api.Collection[]} */
     this.rows = [];
     this.current = "";
   }
@@ -25,28 +37,22 @@ export class Collections {
     this.draw();
   }
 
-  /** By id, or by what an address of the page says. */
+  /** By id, or by what an address of the page says. @param {string | null} value */
   find(value) {
     return findCollection(this.rows, value, this.username);
   }
 
-  /** What the page's address and the upload's field call it. */
+  /** What the page's address and the upload's field call it. @param {Api.Collection} row */
   addressOf(row) {
     return shortAddress(row, this.username);
   }
 
+  /** @param {Api.Collection} row */
   labelOf(row) {
     return collectionLabel(row, this.rows, this.username);
   }
 
-  canWrite(row) {
-    return Boolean(row?.editable);
-  }
-
-  writable() {
-    return this.rows.filter((row) => this.canWrite(row));
-  }
-
+  /** @param {string} id "" for all */
   choose(id) {
     this.current = id;
     this.draw();
@@ -54,13 +60,14 @@ export class Collections {
   }
 
   draw() {
-    const total = this.rows.reduce((sum, row) => sum + (row.document_count || 0), 0);
+    const total = this.rows.reduce((sum, row) => sum + row.document_count, 0);
     replace(this.element, h("ul", { class: "side-rows" },
       this.item("documents", total, null),
       this.rows.length ? h("li", { class: "side-group", role: "presentation" }, "Collections") : null,
       this.rows.map((row) => this.item(VISIBILITY[row.visibility] || "folder", row.document_count, row))));
   }
 
+  /** @param {string} symbol @param {number} count @param {Api.Collection | null} row null: all documents */
   item(symbol, count, row) {
     const id = row ? row.id : "";
     const current = id === this.current;
@@ -73,16 +80,18 @@ export class Collections {
         event.preventDefault();
         this.choose(id);
       },
-    }, icon(symbol), h("span", { class: "text" }, row ? row.name : "All documents"), owner ? h("small", { class: "owner" }, owner) : null, count === undefined ? null : h("span", { class: "count" }, count));
-    return h("li", { class: `side-item${current ? " is-current" : ""}` }, link, this.canWrite(row) ? this.menu(row) : null);
+    }, icon(symbol), h("span", { class: "text" }, row ? row.name : "All documents"), owner ? h("small", { class: "owner" }, owner) : null, h("span", { class: "count" }, count));
+    return h("li", { class: `side-item${current ? " is-current" : ""}` }, link, row?.editable ? this.menu(row) : null);
   }
 
+  /** @param {Api.Collection} row */
   menu(row) {
     const more = iconButton("more", `Options for ${row.name}`, null, { class: "small" });
     menuButton(more, this.options(row));
     return more;
   }
 
+  /** @param {Api.Collection} row */
   options(row) {
     return [
       { label: "Edit and share", icon: "edit", run: () => this.edit(row) },
@@ -90,24 +99,29 @@ export class Collections {
     ];
   }
 
-  fields(row = {}) {
+  /** @param {Api.Collection | null} row null: a new one */
+  fields(row) {
+    /** @type {[string, string][]} */
+    const visibilities = Object.entries(VISIBILITY_TEXT).filter(([key]) => key !== "public" || this.mayPublish || row?.visibility === key);
+    /** @type {Ui.Field[]} */
     const fields = [
-      { name: "name", label: "Name", value: row.name || "", maxlength: 100, required: true },
-      { name: "description", label: "What it holds", value: row.description || "", maxlength: 500, optional: true },
-      { name: "visibility", label: "Who may read it", value: row.visibility || "private", options: Object.entries(VISIBILITY_TEXT).filter(([key]) => key !== "public" || this.mayPublish || row.visibility === key) },
+      { name: "name", label: "Name", value: row?.name, maxlength: 100, required: true },
+      { name: "description", label: "What it holds", value: row?.description, maxlength: 500, optional: true },
+      { name: "visibility", label: "Who may read it", value: row?.visibility ?? "private", options: visibilities },
     ];
     if (this.groups.length) {
-      fields.push({ name: "groups", label: "Groups", value: (row.groups || []).join(", "), optional: true, help: `For a shared collection, separated by commas. Yours: ${this.groups.join(", ")}.` });
+      fields.push({ name: "groups", label: "Groups", value: row?.groups.join(", "), optional: true, help: `For a shared collection, separated by commas. Yours: ${this.groups.join(", ")}.` });
     }
     return fields;
   }
 
+  /** @param {Record<string, string>} values */
   input({ groups, ...values }) {
     return { ...values, ...(values.visibility === "shared" ? { groups: splitList(groups || "") } : {}) };
   }
 
   create() {
-    return formDialog("New collection", this.fields(), {
+    return formDialog("New collection", this.fields(null), {
       confirm: "Create",
       save: async (values) => {
         const row = await api.post("/api/collections", this.input(values));
@@ -117,6 +131,7 @@ export class Collections {
     });
   }
 
+  /** @param {Api.Collection} row */
   edit(row) {
     return formDialog("Edit collection", this.fields(row), {
       save: async (values) => {
@@ -127,8 +142,9 @@ export class Collections {
     });
   }
 
+  /** @param {Api.Collection} row */
   async remove(row) {
-    const count = row.document_count || 0;
+    const count = row.document_count;
     const what = count ? `It holds ${plural(count, "document")}, which will be deleted with it. ` : "";
     if (!(await confirmDialog(`Delete “${row.name}”?`, `${what}This cannot be undone.`))) return;
     try {
@@ -141,19 +157,24 @@ export class Collections {
     this.choose(this.current === row.id ? "" : this.current);
   }
 
-  /** Made without a model, while there is one now: its search by meaning is weaker than it could be. */
-  wantsReembedding(row, models) {
-    return Boolean(row?.embedding_model?.startsWith(LEXICAL) && models?.embed_model);
-  }
 }
 
-/** Public, but not in the searches of those who do not choose it. */
+/**
+ * Made without a model, while there is one now: its search by meaning is weaker than it could be.
+ * @param {Api.Collection | undefined} row
+ * @param {Api.Status | null} models
+ */
+export const wantsReembedding = (row, models) => Boolean(row?.embedding_model.startsWith(LEXICAL) && models?.embed_model);
+
+/** Public, but not in the searches of those who do not choose it. @param {Api.Collection | undefined} row */
 export const isUnapproved = (row) => row?.visibility === "public" && !row.approved;
 
+/** @param {Api.Collection} row */
 function visibilityText(row) {
   return isUnapproved(row) ? `${VISIBILITY_TEXT.public}; not approved` : VISIBILITY_TEXT[row.visibility];
 }
 
+/** What commas part, each once. @param {string} text */
 export function splitList(text) {
   return [...new Set(text.split(/[,，、;]/).map((item) => item.trim()).filter(Boolean))];
 }

@@ -1,33 +1,39 @@
 // One document's page: its passages, its state while it is being read, and its actions.
 import { api, samePath } from "../api.js";
-import { bootData, bytes, h, icon, plural, replace } from "../dom.js";
+import { bootData, bytes, byId, h, icon, plural, query, replace } from "../dom.js";
 import { errorToast, menuButton } from "../ui.js";
+import { placeIn } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
 import { documentOptions, isWorking, metadataChips, statusBadge } from "./document_row.js";
 
 const POLL_MS = 1200;
+/** @type {Boot.OneDocument} */
 const boot = bootData();
-const list = document.getElementById("chunks");
-const more = document.getElementById("more");
-const facts = document.getElementById("facts");
+const list = byId("chunks");
+const more = byId("more");
+const facts = byId("facts");
 const FIRST_PAGE = `/api/documents/${boot.id}/chunks`;
+/** @type {string | null} */
 let next = FIRST_PAGE;
+/** @type {Api.Document | null} */
 let row = null;
 
 async function showDocument() {
+  /** @type {Api.Document} */
+  let loaded;
   try {
-    row = await api.get(`/api/documents/${boot.id}`);
+    loaded = await api.get(`/api/documents/${boot.id}`);
   } catch (error) {
     errorToast(error);
     return;
   }
-  document.getElementById("page-title").textContent = row.title;
-  const error = document.getElementById("document-error");
-  error.hidden = row.status !== "failed";
-  error.querySelector("p").textContent = row.error || "";
+  const wasWorking = row !== null && isWorking(row);
+  row = loaded;
+  byId("page-title").textContent = row.title;
+  const problem = byId("document-error");
+  problem.hidden = row.status !== "failed";
+  query(problem, "p").textContent = row.error;
   replace(facts, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
-  const wasWorking = list.dataset.waits === "1";
-  list.dataset.waits = isWorking(row) ? "1" : "";
   if (isWorking(row)) setTimeout(() => showDocument().catch(errorToast), POLL_MS);
   else if (wasWorking) {
     replace(list);
@@ -36,6 +42,7 @@ async function showDocument() {
   }
 }
 
+/** @type {Promise<void> | null} */
 let loading = null;
 
 /** The next page of passages; calls at the same time share one load. */
@@ -48,20 +55,20 @@ function showChunks() {
 
 async function loadChunks() {
   if (!next) return;
+  /** @type {Api.Page<Api.Chunk>} */
   const page = await api.get(next);
   next = page.next && samePath(page.next);
   list.append(...page.results.map(chunkRow));
   more.hidden = !next;
-  const none = h("li", { class: "side-empty" }, "No passages yet.");
-  if (!list.childElementCount) list.append(none);
+  if (!list.childElementCount) list.append(h("li", { class: "side-empty" }, "No passages yet."));
 }
 
+/** @param {Api.Chunk} chunk */
 function chunkRow(chunk) {
   const pages = chunk.page_end && chunk.page_end !== chunk.page ? `Pages ${chunk.page}–${chunk.page_end}` : `Page ${chunk.page}`;
-  const heading = (chunk.heading || "").split(" › ").filter((part) => part && part !== row?.title).join(" › ");
-  const place = [chunk.page ? pages : null, heading].filter(Boolean).join(" · ");
+  const place = [chunk.page ? pages : null, placeIn({ title: row?.title || "", heading: chunk.heading })].filter(Boolean).join(" · ");
   return h("li", { class: "chunk", id: `chunk-${chunk.id}`, tabindex: "-1" },
-    h("div", { class: "chunk-head" }, h("span", { class: "chunk-seq" }, (chunk.seq ?? 0) + 1), h("span", {}, place),
+    h("div", { class: "chunk-head" }, h("span", { class: "chunk-seq" }, chunk.seq + 1), h("span", {}, place),
       chunk.token_count ? h("span", { class: "muted" }, plural(chunk.token_count, "token")) : null),
     h("div", { class: "chunk-text prose", dir: "auto" }, drawPassage(chunk.text)));
 }
@@ -81,7 +88,7 @@ async function showTarget() {
 
 more.addEventListener("click", () => showChunks().catch(errorToast));
 addEventListener("hashchange", () => showTarget().catch(errorToast));
-const options = document.getElementById("document-menu");
+const options = byId("document-menu");
 replace(options, icon("more"));
 menuButton(options, () => row ? documentOptions(row, {
   writable: row.editable,

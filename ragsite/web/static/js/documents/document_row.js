@@ -4,13 +4,21 @@ import { bytes, dateOf, h, icon, iconButton, plural } from "../dom.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 import { splitList } from "./collections.js";
 
+/**
+ * @typedef {{changed: () => unknown, removed: (id: Api.Id) => unknown}} On
+ * @typedef {{writable: boolean, on: On}} Options `writable`: whether the user may change it
+ */
+
+/** @type {Record<string, string>} */
 const WORKING = { queued: "Waiting for its turn", parsing: "Reading", embedding: "Indexing" };
 
-export const isWorking = (document_) => document_.status in WORKING;
+/** @param {Api.Document} row */
+export const isWorking = (row) => row.status in WORKING;
 
+/** @param {Api.Document} row */
 export function statusBadge(row) {
   if (isWorking(row)) {
-    const share = Math.round((row.progress || 0) * 100);
+    const share = Math.round(row.progress * 100);
     const bar = row.status === "queued"
       ? h("span", { class: "spinner", "aria-hidden": "true" })
       : h("progress", { max: 100, value: share, "aria-label": `${WORKING[row.status]} ${row.title}` });
@@ -21,12 +29,16 @@ export function statusBadge(row) {
   return h("span", { class: "doc-status is-ready" }, icon("check"), size.join(" · ") || "Ready");
 }
 
+/** @param {Api.Document} row */
 export function metadataChips(row) {
-  const values = [row.department, row.doc_type, row.policy_year, ...(row.tags || [])].filter(Boolean);
+  const values = [row.department, row.doc_type, row.policy_year, ...row.tags].filter(Boolean);
   return values.length ? h("span", { class: "doc-chips" }, values.map((value) => h("span", { class: "chip" }, value))) : null;
 }
 
-/** `on`: {changed(), removed(id)}; `writable`: whether the user may change it; `collection`: its label, null where that is clear. */
+/**
+ * @param {Api.Document} row
+ * @param {Options & {collection: string | null}} options `collection`: its label, null where that is clear
+ */
 export function documentRow(row, { writable, collection, on }) {
   const more = iconButton("more", `Options for ${row.title}`, null, { class: "small" });
   menuButton(more, () => documentOptions(row, { writable, on }));
@@ -37,10 +49,11 @@ export function documentRow(row, { writable, collection, on }) {
       metadataChips(row),
       row.status === "failed" && row.error ? h("p", { class: "doc-error" }, row.error) : null),
     statusBadge(row),
-    h("time", { class: "doc-date", datetime: row.created_at }, row.created_at ? dateOf(row.created_at) : ""),
+    h("time", { class: "doc-date", datetime: row.created_at }, dateOf(row.created_at)),
     more);
 }
 
+/** @param {Api.Document} row @param {Options} options */
 export function documentOptions(row, { writable, on }) {
   return [
     { label: "Open", icon: "documents", href: `/documents/${row.id}/` },
@@ -50,29 +63,35 @@ export function documentOptions(row, { writable, on }) {
   ];
 }
 
-export const METADATA = [
+const METADATA = [
   { name: "department", label: "Department", maxlength: 100, optional: true },
   { name: "doc_type", label: "Type", maxlength: 100, optional: true },
   { name: "policy_year", label: "Year", inputmode: "numeric", maxlength: 4, optional: true },
   { name: "tags", label: "Tags", optional: true, help: "Separated by commas." },
 ];
 
-export function editDocument(row, changed) {
+/** @param {Api.Document} row @param {() => unknown} changed */
+function editDocument(row, changed) {
   const fields = [{ name: "title", label: "Title", value: row.title, maxlength: 300 },
-    ...METADATA.map((field) => ({ ...field, value: field.name === "tags" ? (row.tags || []).join(", ") : row[field.name] ?? "" }))];
+    ...METADATA.map((field) => ({ ...field, value: field.name === "tags" ? row.tags.join(", ") : /** @type {any} */ (row)[field.name] ?? "" }))];
   return formDialog("Edit details", fields, {
     save: async ({ title, department, doc_type, policy_year, tags }) => {
-      const year = policy_year.trim();
       await api.patch(`/api/documents/${row.id}`, {
-        title: title.trim(), department: department.trim(), doc_type: doc_type.trim(),
-        policy_year: year === "" ? null : /^\d+$/.test(year) ? Number(year) : year, tags: splitList(tags),
+        title: title.trim(), department: department.trim(), doc_type: doc_type.trim(), policy_year: yearFrom(policy_year), tags: splitList(tags),
       });
       changed();
     },
   });
 }
 
-export async function removeDocument(row, removed) {
+/** None, a number, or what was written: then the server says what is wrong with it. @param {string} text */
+export function yearFrom(text) {
+  const year = text.trim();
+  return year === "" ? null : /^\d+$/.test(year) ? Number(year) : year;
+}
+
+/** @param {Api.Document} row @param {(id: Api.Id) => unknown} removed */
+async function removeDocument(row, removed) {
   if (!(await confirmDialog(`Delete “${row.title}”?`, "Its passages will no longer be found. Answers already given keep what they cited."))) return;
   try {
     await api.delete(`/api/documents/${row.id}`);

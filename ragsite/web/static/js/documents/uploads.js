@@ -1,20 +1,38 @@
 // Choosing files and sending them, each with its own progress. What the server then does with them shows in the list.
-import { upload } from "../api.js";
+import { ApiError, upload } from "../api.js";
 import { bytes, h, icon, iconButton, replace } from "../dom.js";
 import { toast } from "../ui.js";
 
 const AT_ONCE = 2;
 const KEPT_MS = 2500;
 
+/**
+ * @typedef {{element: HTMLElement, bar: HTMLProgressElement, note: HTMLElement}} Row
+ * @typedef {{file: File, row: Row, fields: Record<string, string>}} Job
+ */
+
 export class Uploads {
-  /** `target()` gives the form fields for a file; `onStored(documents)` after each file. */
-  constructor({ zone, input, list, accept, limits, target, onStored }) {
-    Object.assign(this, { zone, input, list, accept, limits, target, onStored });
+  /**
+   * @param {object} options
+   * @param {HTMLInputElement} options.input
+   * @param {HTMLElement} options.list
+   * @param {string[]} options.accept suffixes, as ".pdf"
+   * @param {Boot.Documents["limits"]} options.limits
+   * @param {() => Record<string, string>} options.target the form fields that go with a file
+   * @param {() => unknown} options.onStored after each file
+   */
+  constructor({ input, list, accept, limits, target, onStored }) {
+    this.list = list;
+    this.accept = accept;
+    this.limits = limits;
+    this.target = target;
+    this.onStored = onStored;
+    /** @type {Job[]} */
     this.waiting = [];
     this.running = 0;
     input.setAttribute("accept", accept.join(","));
     input.addEventListener("change", () => {
-      this.add([...input.files]);
+      this.add([...(input.files || [])]);
       input.value = "";
     });
     this.listenForDrops();
@@ -25,8 +43,8 @@ export class Uploads {
 
   listenForDrops() {
     let depth = 0;
-    const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
-    const mark = (over) => document.documentElement.classList.toggle("is-dropping", over);
+    const hasFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
+    const mark = (/** @type {boolean} */ over) => document.documentElement.classList.toggle("is-dropping", over);
     addEventListener("dragenter", (event) => {
       if (!hasFiles(event)) return;
       depth += 1;
@@ -39,7 +57,7 @@ export class Uploads {
     });
     addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
     addEventListener("drop", async (event) => {
-      if (!hasFiles(event)) return;
+      if (!event.dataTransfer || !hasFiles(event)) return;
       event.preventDefault();
       depth = 0;
       mark(false);
@@ -47,6 +65,7 @@ export class Uploads {
     });
   }
 
+  /** @param {File[]} files */
   add(files) {
     if (files.length > this.limits.files) {
       toast(`At most ${this.limits.files} files at once; the first ${this.limits.files} are taken.`, { ms: 8000 });
@@ -60,14 +79,16 @@ export class Uploads {
     this.next();
   }
 
+  /** Why a file is not sent; null where it is. @param {Pick<File, "name" | "size">} file */
   refuse(file) {
     const suffix = file.name.includes(".") ? file.name.slice(file.name.lastIndexOf(".")).toLowerCase() : "";
-    if (!this.accept.includes(suffix)) return `This kind of file cannot be read. Use ${this.accept.map((one) => one.slice(1)).join(", ")}.`;
+    if (!this.accept.includes(suffix)) return `This kind of file cannot be read. Use ${this.accept.map((accepted) => accepted.slice(1)).join(", ")}.`;
     if (file.size > this.limits.file_bytes) return `Larger than ${Math.round(this.limits.file_bytes / 1048576)} MiB; split it.`;
     if (file.size === 0) return "The file is empty.";
     return null;
   }
 
+  /** @param {File} file @returns {Row} */
   row(file) {
     const bar = h("progress", { max: 1, value: 0, "aria-label": `Upload of ${file.name}` });
     const note = h("span", { class: "upload-note" }, "Waiting");
@@ -77,9 +98,14 @@ export class Uploads {
   }
 
   next() {
-    while (this.running < AT_ONCE && this.waiting.length) this.send(this.waiting.shift());
+    while (this.running < AT_ONCE) {
+      const job = this.waiting.shift();
+      if (!job) return;
+      this.send(job);
+    }
   }
 
+  /** @param {Job} job */
   async send(job) {
     const { file, row, fields } = job;
     this.running += 1;
@@ -93,13 +119,15 @@ export class Uploads {
       });
       this.stored(row, documents);
     } catch (error) {
-      this.fail(row, error.message, error.status === 0 || error.status === 429 || error.status >= 500 ? job : null);
+      const { status, message } = /** @type {ApiError} */ (error);
+      this.fail(row, message, status === 0 || status === 429 || status >= 500 ? job : null);
     } finally {
       this.running -= 1;
       this.next();
     }
   }
 
+  /** @param {Row} row @param {Api.UploadedDocument[]} documents */
   stored(row, documents) {
     row.bar.remove();
     const refused = documents.find(({ outcome }) => outcome === "refused");
@@ -108,43 +136,48 @@ export class Uploads {
       return;
     }
     row.element.classList.add("is-done");
-    row.note.textContent = { unchanged: "Already there", retried: "Reading it again" }[documents[0].outcome] || "Uploaded";
+    const { outcome } = documents[0];
+    row.note.textContent = outcome === "unchanged" ? "Already there" : outcome === "retried" ? "Reading it again" : "Uploaded";
     setTimeout(() => row.element.remove(), KEPT_MS);
-    this.onStored(documents);
+    this.onStored();
   }
 
+  /** @param {Row} row @param {string} message @param {Job | null} job to try again; null: that would not help */
   fail(row, message, job) {
     row.bar.remove();
     row.element.classList.add("is-failed");
     row.note.setAttribute("role", "alert");
-    const again = () => {
+    const again = (/** @type {Job} */ job) => {
       row.element.remove();
       this.waiting.push({ ...job, row: this.row(job.file) });
       this.next();
     };
     replace(row.note, message);
     row.element.append(h("span", { class: "upload-actions" },
-      job ? h("button", { type: "button", class: "button small", onclick: again }, "Try again") : null,
+      job ? h("button", { type: "button", class: "button small", onclick: () => again(job) }, "Try again") : null,
       iconButton("close", "Dismiss", () => row.element.remove(), { class: "small" })));
   }
 }
 
-/** The files of a drop, those in folders too. */
+/** The files of a drop, those in folders too. @param {DataTransfer} transfer */
 async function droppedFiles(transfer) {
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry !== null && entry !== undefined);
   if (!entries.length) return [...transfer.files];
+  /** @type {File[]} */
   const files = [];
-  const walk = async (entry) => {
+  const walk = async (/** @type {FileSystemEntry} */ entry) => {
     if (entry.isFile) {
-      const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+      /** @type {File} */
+      const file = await new Promise((resolve, reject) => /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject));
       if (!file.name.startsWith(".")) files.push(file);
       return;
     }
-    const reader = entry.createReader();
+    const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
     for (;;) {
-      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-      if (!some.length) return;
-      for (const one of some) await walk(one);
+      /** @type {FileSystemEntry[]} */
+      const inside = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!inside.length) return;
+      for (const inner of inside) await walk(inner);
     }
   };
   for (const entry of entries) await walk(entry);

@@ -1,67 +1,59 @@
 // The memory page: what is remembered, its search, deleting with a way back, and the switch.
-import { api, request, samePath } from "../api.js";
-import { bootData, dateOf, debounce, h, iconButton, plural, replace } from "../dom.js";
+import { api, ApiError, request } from "../api.js";
+import { bootData, byId, dateOf, debounce, h, iconButton, plural, replace } from "../dom.js";
+import { PagedRows } from "../paged.js";
 import { announcer, confirmDialog, errorToast, toast } from "../ui.js";
 
 const UNDO_MS = 6000;
 
+/** @type {Boot.Memory} */
 const boot = bootData();
 const announce = announcer();
-const element = (id) => document.getElementById(id);
-const [list, search, more, emptyState, enabled] = ["memories", "memory-search", "more", "empty", "enabled"].map(element);
-let rows = [];
-let next = null;
-let total = 0;
-let asked = null;
-const going = new Map(); // id → timer: taken off the page, deleted when the time for a change of mind is over
+const list = byId("memories");
+const search = byId("memory-search", HTMLInputElement);
+const more = byId("more");
+const emptyState = byId("empty");
+const enabled = byId("enabled", HTMLInputElement);
+/** @type {PagedRows<Api.Memory>} */
+const memories = new PagedRows();
+/** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} id → timer: off the page, deleted when the time to undo is over */
+const going = new Map();
 
 // --------------------------------------------------------------------------------------------- the list
 async function load() {
-  const mine = (asked = Symbol("query"));
   list.setAttribute("aria-busy", "true");
   try {
     const words = search.value.trim();
-    const page = await api.get(`/api/memory${words ? `?${new URLSearchParams({ search: words })}` : ""}`);
-    if (mine !== asked) return;
-    rows = page.results;
-    next = page.next;
-    total = page.count;
+    if (!(await memories.load(`/api/memory${words ? `?${new URLSearchParams({ search: words })}` : ""}`))) return;
     draw();
   } catch (error) {
-    if (mine === asked) errorToast(error);
+    errorToast(error);
   }
   list.removeAttribute("aria-busy");
 }
 
 async function loadMore() {
-  const mine = asked;
-  try {
-    const page = await api.get(samePath(next));
-    if (mine !== asked) return;
-    const known = new Set(rows.map(({ id }) => id));
-    rows.push(...page.results.filter(({ id }) => !known.has(id)));
-    next = page.next;
-    draw();
-  } catch (error) {
-    errorToast(error);
-  }
+  await memories.more().catch(errorToast);
+  draw();
 }
 
 function draw() {
+  const { rows, next, total } = memories;
   const shown = rows.filter(({ id }) => !going.has(id));
   const searching = Boolean(search.value.trim());
   replace(list, shown.map(memoryRow));
   more.hidden = !next;
   const left = Math.max(0, total - rows.filter(({ id }) => going.has(id)).length);
-  element("filters").hidden = !left && !searching;
-  element("clear").hidden = searching;
-  element("count").textContent = searching ? plural(left, "hit") : `${left} of at most ${boot.max_per_user}`;
+  byId("filters").hidden = !left && !searching;
+  byId("clear").hidden = searching;
+  byId("count").textContent = searching ? plural(left, "hit") : `${left} of at most ${boot.max_per_user}`;
   emptyState.hidden = shown.length > 0 || Boolean(next);
   replace(emptyState, searching
     ? [h("h2", {}, "Nothing found"), h("p", {}, "Nothing that is remembered has all of these words.")]
     : [h("h2", {}, "Nothing is remembered yet"), h("p", {}, "Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each.")]);
 }
 
+/** @param {Api.Memory} row */
 function memoryRow(row) {
   const used = row.use_count ? ` · used ${plural(row.use_count, "time")}` : "";
   return h("li", { class: "memory", dataset: { id: row.id } },
@@ -72,26 +64,31 @@ function memoryRow(row) {
 }
 
 // --------------------------------------------------------------------------------------------- deleting
+/** @param {Api.Memory} row */
 function takeOff(row) {
-  const at = [...list.children].findIndex((item) => item.dataset.id === row.id);
+  const at = [...list.children].findIndex((item) => item.getAttribute("data-id") === row.id);
   going.set(row.id, setTimeout(() => forget(row.id), UNDO_MS));
   draw();
-  (list.children[Math.min(at, list.children.length - 1)]?.querySelector(".icon-button") ?? search).focus({ preventScroll: true });
+  /** @type {HTMLElement | null | undefined} */
+  const beside = list.children[Math.min(at, list.children.length - 1)]?.querySelector(".icon-button");
+  (beside ?? search).focus({ preventScroll: true });
   announce("Deleted.");
   toast("Deleted.", { ms: UNDO_MS, action: { label: "Undo", run: () => keep(row.id) } });
 }
 
+/** @param {Api.Id} id */
 function keep(id) {
   clearTimeout(going.get(id));
   if (going.delete(id)) draw();
 }
 
+/** @param {Api.Id} id @param {{keepalive?: boolean}} options */
 async function forget(id, options = {}) {
   clearTimeout(going.get(id));
   try {
     await request("DELETE", `/api/memory/${id}`, options);
   } catch (error) {
-    if (error.status !== 404) {
+    if (!(error instanceof ApiError) || error.status !== 404) {
       going.delete(id);
       draw();
       errorToast(error);
@@ -99,8 +96,7 @@ async function forget(id, options = {}) {
     }
   }
   going.delete(id);
-  rows = rows.filter((row) => row.id !== id);
-  total = Math.max(0, total - 1);
+  memories.remove(id);
   draw();
 }
 
@@ -125,10 +121,11 @@ addEventListener("pagehide", () => {
 });
 
 // --------------------------------------------------------------------------------------------- the switch
+/** @param {Api.MemorySettings} state */
 function showSwitch(state) {
   enabled.checked = state.enabled;
   enabled.disabled = false;
-  element("enabled-note").textContent = state.enabled ? "" : "Off: nothing is recalled, and nothing new is written.";
+  byId("enabled-note").textContent = state.enabled ? "" : "Off: nothing is recalled, and nothing new is written.";
 }
 
 enabled.addEventListener("change", async () => {
@@ -142,6 +139,6 @@ enabled.addEventListener("change", async () => {
 });
 search.addEventListener("input", debounce(load, 200));
 more.addEventListener("click", loadMore);
-element("clear").addEventListener("click", clear);
+byId("clear").addEventListener("click", clear);
 api.get("/api/memory/settings").then(showSwitch).catch(errorToast);
 load();

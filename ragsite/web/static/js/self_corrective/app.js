@@ -1,9 +1,9 @@
 // The page of the self-corrective workflow: settings, chat, nodes, decision path, grades.
-import { bootData, h, icon, replace } from "../dom.js";
+import { bootData, byId, h, query, replace } from "../dom.js";
 import { announcer, errorToast } from "../ui.js";
-import { isTyping } from "../shell.js";
 import { Composer } from "../chat/composer.js";
 import { decisionPath } from "../chat/path.js";
+import { listenForShortcuts } from "../chat/shortcuts.js";
 import { SourcePanel } from "../chat/source_panel.js";
 import { Thread } from "../chat/thread.js";
 import { Transport } from "../chat/transport.js";
@@ -18,52 +18,56 @@ const PATH_EMPTY = "Every step of the answer is listed here as it is taken.";
 
 /** A question's words alone: how to answer stands in the settings. */
 class QuestionBox extends Composer {
-  pickWorkflow() {}
-
-  pickCollections() {}
+  offerChoices() {}
 }
 
-/** Over HTTP only: this page's requests have fields of their own. */
+/**
+ * Over HTTP only: this page's requests have fields of their own.
+ * @extends {Transport<Api.SelfCorrectiveAsk>}
+ */
 class Events extends Transport {
-  constructor(on) {
-    super(on);
-    this.http = true;
-  }
+  http = true;
 
-  ask(payload) {
-    return this.readAnswer(ADDRESS, { method: "POST", body: payload });
+  /** @param {Api.SelfCorrectiveAsk} payload */
+  async ask(payload) {
+    await this.readAnswer(ADDRESS, { method: "POST", body: payload });
   }
 }
 
+/** @typedef {import("../chat/answer.js").Answer} Answer */
+
+/** @type {Boot.SelfCorrective} */
 const boot = bootData();
 const announce = announcer();
-const fold = document.getElementById("settings-fold");
-const views = new Views(document.getElementById("views"), document.getElementById("workbench"), (name) => {
+const fold = byId("settings-fold", HTMLDetailsElement);
+const views = new Views(byId("views"), byId("workbench"), (name) => {
   if (name === "settings") fold.open = true;
 });
-const panel = new SourcePanel(document.getElementById("source-panel"));
-const path = document.getElementById("path");
-const grades = new Grades(document.getElementById("grades"));
-const picture = new GraphPicture(document.getElementById("graph"), boot.graph, document.getElementById("node-now"));
+const panel = new SourcePanel(byId("source-panel"));
+const path = byId("path");
+const grades = new Grades(byId("grades"));
+const picture = new GraphPicture(byId("graph"), boot.graph, byId("node-now"));
 const progress = new Progress(picture, boot.node_of_step);
-const settings = new Settings(document.getElementById("settings"), boot, document.getElementById("preset-shown"), openSettings);
+const settings = new Settings(byId("settings"), boot, byId("preset-shown"), openSettings);
+/** @type {Api.Id | null} */
 let sessionId = null;
-let pending = null; // the answer whose question has been sent and not yet confirmed
+/** @type {Answer | null} the answer whose question has been sent and not yet confirmed */
+let pending = null;
 
-const thread = new Thread(document.getElementById("thread-scroll"), {
+const thread = new Thread(byId("thread-scroll"), {
   source: (answer, sources, index, opener) => panel.open(answer, sources, index, opener),
   option: (text) => ask(text),
   regenerate,
   retry,
 });
 const transport = new Events({ onEvent: receive, onState: () => {}, onLostAsk: () => {} });
-const composer = new QuestionBox(document.getElementById("composer"), {
-  workflows: ["self_corrective"], limit: boot.limits.message_chars, web: null, onSend: ask, onStop: stop,
+const composer = new QuestionBox(byId("composer"), {
+  workflows: ["self_corrective"], limit: boot.limits.message_chars, web: null, username: boot.username, onSend: ask, onStop: stop,
 });
 
 function openSettings() {
   views.open("settings");
-  const first = document.querySelector('#settings input[name="preset"]:checked');
+  const first = query(document, '#settings input[name="preset"]:checked');
   first.focus();
   first.scrollIntoView({ block: "nearest" });
 }
@@ -79,16 +83,11 @@ function startAnew() {
   clearDetails("Waiting for a question.");
   views.open("chat");
   document.dispatchEvent(new CustomEvent("ragsite:navigated"));
-  thread.showWelcome(h("div", { class: "welcome" },
-    h("h2", {}, "Graded before it is answered"),
-    h("p", {}, "Ask, and watch each document being judged."),
-    boot.suggestions.length
-      ? h("ul", { class: "suggestions", "aria-label": "Questions to start with" }, boot.suggestions.map(({ text, language }) =>
-        h("li", {}, h("button", { type: "button", class: "suggestion", lang: language, onclick: () => ask(text) }, h("span", {}, text), icon("right")))))
-      : h("a", { class: "button", href: "/documents/" }, icon("upload"), "Add documents")));
+  thread.showWelcome("Graded before it is answered", "Ask, and watch each document being judged.", boot.suggestions, ask);
   if (!matchMedia("(pointer: coarse)").matches) composer.input.focus({ preventScroll: true });
 }
 
+/** @param {string} text */
 function clearDetails(text) {
   grades.clear();
   picture.reset(text);
@@ -96,6 +95,7 @@ function clearDetails(text) {
 }
 
 // --------------------------------------------------------------------------------------------- asking
+/** @param {string} text */
 function ask(text) {
   if (thread.live()) return false;
   thread.addQuestion(text);
@@ -104,9 +104,10 @@ function ask(text) {
   return true;
 }
 
+/** @param {Answer} answer @param {string} text */
 function begin(answer, text) {
   pending = answer;
-  pending.question = text;
+  answer.question = text;
   composer.setBusy(true);
   clearDetails("");
   progress.start();
@@ -114,14 +115,16 @@ function begin(answer, text) {
   thread.toEnd();
 }
 
+/** @param {Answer} answer */
 function regenerate(answer) {
-  if (thread.live()) return;
+  const { id } = answer;
+  if (thread.live() || !id) return;
   panel.close();
-  const id = answer.id;
   begin(thread.replaceAnswer(answer), answer.question);
   transport.regenerate(id);
 }
 
+/** @param {Answer} answer */
 function retry(answer) {
   if (answer.id && answer.message) {
     regenerate(answer);
@@ -137,9 +140,10 @@ function stop() {
 }
 
 // --------------------------------------------------------------------------------------------- events
+/** @param {Api.Event} event */
 function receive(event) {
   if (event.type === "started") confirm(event);
-  const answer = (event.message_id && thread.find(event.message_id)) || (event.type === "error" ? pending : null);
+  const answer = (event.message_id ? thread.find(event.message_id) : null) || (event.type === "error" ? pending : null);
   if (!answer) {
     if (event.type === "error") errorToast({ message: event.content });
     return;
@@ -149,9 +153,11 @@ function receive(event) {
   if (event.type === "reasoning" && event.step) showStep(answer, event.step);
   thread.grew(event.done);
   if (event.type === "reasoning" || event.type === "tool_call") announce(event.content);
-  if (event.done) finish(answer, event);
+  if (event.type === "done") finish(event.message);
+  if (event.type === "error") end(event.content);
 }
 
+/** @param {Extract<Api.Event, {type: "started"}>} event */
 function confirm(event) {
   sessionId = event.session_id;
   if (!pending || thread.find(event.message_id)) return;
@@ -160,17 +166,23 @@ function confirm(event) {
   pending = null;
 }
 
+/** @param {Answer} answer @param {Api.Step} step */
 function showStep(answer, step) {
   grades.apply(step);
   replace(path, decisionPath(answer.steps));
 }
 
-function finish(answer, { message, content }) {
+/** @param {string} text */
+function end(text) {
   pending = null;
   composer.setBusy(false);
-  announce(message ? "Answer complete." : content);
-  if (!message) return;
-  if (!message.decision_path?.length) return;
+  announce(text);
+}
+
+/** @param {Api.Answer} message */
+function finish(message) {
+  end("Answer complete.");
+  if (!message.decision_path.length) return;
   // The stored path has every step, also one whose event was missed.
   grades.clear();
   for (const step of message.decision_path) grades.apply(step);
@@ -179,20 +191,12 @@ function finish(answer, { message, content }) {
 }
 
 // --------------------------------------------------------------------------------------------- keys and start
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], body > .menu")) {
-    if (panel.isOpen) panel.close();
-    else if (thread.live()) stop();
-  }
-  if (event.key === "/" && !isTyping(event.target)) {
-    event.preventDefault();
+listenForShortcuts({
+  panel, stop, startAnew,
+  write: () => {
     views.open("chat");
     composer.input.focus();
-  }
-  if (event.altKey && event.code === "KeyN") {
-    event.preventDefault();
-    startAnew();
-  }
+  },
 });
-document.getElementById("new-conversation").addEventListener("click", startAnew);
+byId("new-conversation").addEventListener("click", startAnew);
 startAnew();

@@ -1,31 +1,39 @@
 // Each document's grade, search by search.
-import { h, icon, plural, replace } from "../dom.js";
+import { capitalized, h, icon, plural, replace } from "../dom.js";
 import { drawPassage } from "../chat/stream_text.js";
 
-const percent = (share) => `${Math.round(share * 100)} %`;
+const percent = (/** @type {number} */ share) => `${Math.round(share * 100)} %`;
 
 export class Grades {
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
+    this.query = "";
+    this.rounds = 0;
+    /** @type {HTMLElement | null} of the last round */
+    this.verdict = null;
     this.clear();
   }
 
   clear() {
     this.query = "";
     this.rounds = 0;
+    this.verdict = null;
     replace(this.element, h("p", { class: "card-empty" }, "Each document that a search finds is listed here, with its grade and the reason for it."));
   }
 
+  /** @param {Api.Step} step */
   apply(step) {
-    if (step.name === "retrieve" && step.detail.queries) this.query = step.detail.queries.map(({ text }) => text).join(" | ");
+    if (step.name === "retrieve" && step.detail.queries) this.query = step.detail.queries.map((/** @type {{text: string}} */ { text }) => text).join(" | ");
     if (step.name === "grade") this.addRound(step);
     if (step.name === "assess") this.addVerdict(step);
   }
 
+  /** @param {Api.Step} step */
   addRound({ detail, summary }) {
     if (!this.rounds) replace(this.element);
     this.rounds += 1;
-    for (const earlier of this.element.querySelectorAll("details.round")) earlier.open = false;
+    for (const earlier of this.element.querySelectorAll(/** @type {"details"} */ ("details.round"))) earlier.open = false;
     const documents = detail.documents || [];
     this.verdict = h("p", { class: "round-verdict" });
     this.element.append(h("details", { class: "round", open: true },
@@ -36,6 +44,7 @@ export class Grades {
       this.verdict));
   }
 
+  /** @param {Api.Step} step */
   addVerdict({ detail, summary }) {
     if (!this.verdict) return;
     const reached = detail.pass_rate >= detail.pass_threshold && detail.total_count > 0;
@@ -44,14 +53,16 @@ export class Grades {
   }
 }
 
+/** @param {Api.Step["detail"]} detail @param {string} summary */
 function sayVerdict({ verdict, stop, passed_in_all: passed }, summary) {
-  const why = stop ? `${stop.charAt(0).toUpperCase()}${stop.slice(1)}. ` : "";
+  const why = stop ? `${capitalized(stop)}. ` : "";
   if (verdict === "rewrite") return "The query is rewritten.";
   if (verdict === "generate") return `${why}The answer is written from ${plural(passed, "document")}.`;
   if (verdict === "no_answer") return `${why}No document passed.`;
   return summary;
 }
 
+/** @param {Api.Grade} entry */
 function gradeRow(entry) {
   const place = [entry.page ? `p. ${entry.page}` : null, entry.heading !== entry.title ? entry.heading.split(" › ").at(-1) : null].filter(Boolean).join(" · ");
   const bar = h("span", { class: "score-bar", "aria-hidden": "true" });

@@ -1,29 +1,46 @@
 // The workflow's graph as a picture that lights up: which node runs, which have run and how often, which ways were taken.
-import { replace } from "../dom.js";
+import { capitalized, replace } from "../dom.js";
 import { layOut } from "./graph_layout.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const NODE = { width: 104, height: 34 };
 const MARGIN = 10;
-const NAMES = { __start__: "Start", __end__: "End", no_answer: "No answer", condense: "Condense" };
+/** @type {Record<string, string>} */
+const NAMES = { __start__: "Start", __end__: "End" };
 
-export const nodeName = (id) => NAMES[id] || (id.charAt(0).toUpperCase() + id.slice(1)).replaceAll("_", " ");
+/** @param {string} id */
+export const nodeName = (id) => NAMES[id] || capitalized(id).replaceAll("_", " ");
 
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number>} attributes
+ * @param {...(Node | string)} children
+ */
 function svg(tag, attributes, ...children) {
   const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.append(...children);
   return element;
 }
 
+/** @typedef {{shape: SVGElement, count: SVGElement, visits: number}} DrawnNode */
+
 export class GraphPicture {
-  /** `graph`: {nodes, edges} as the compiled workflow has them; `now`: an element that says in words what runs. */
+  /**
+   * @param {HTMLElement} element
+   * @param {Boot.Graph} graph as the compiled workflow has it
+   * @param {HTMLElement} now says in words what runs
+   */
   constructor(element, graph, now) {
     this.now = now;
     this.graph = graph;
-    this.shapes = new Map();
-    this.counts = new Map();
+    /** @type {Map<string, DrawnNode>} */
+    this.nodes = new Map();
+    /** @type {Map<string, SVGElement>} "source>target" → its path */
     this.ways = new Map();
+    /** @type {string | null} the node that runs */
+    this.current = null;
     const placed = layOut(graph, { nodeWidth: NODE.width });
     const box = [-MARGIN, -NODE.height / 2 - MARGIN, placed.width + 2 * MARGIN, placed.height + NODE.height + 2 * MARGIN];
     const picture = svg("svg", { class: "graph", viewBox: box.join(" "), role: "img", "aria-label": this.described() });
@@ -44,6 +61,7 @@ export class GraphPicture {
     return `The workflow's nodes. ${ways.filter(Boolean).join(". ")}.`;
   }
 
+  /** @param {string} id @param {import("./graph_layout.js").Point} point its middle */
   drawNode(id, { x, y }) {
     const end = id.startsWith("__");
     const width = end ? 62 : NODE.width;
@@ -52,11 +70,11 @@ export class GraphPicture {
     const group = svg("g", { class: `graph-node${end ? " is-end" : ""}`, "data-node": id },
       svg("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: end ? 13 : 9 }),
       svg("text", { class: "graph-label", x, y: y + 4.5, "text-anchor": "middle" }, nodeName(id)), count);
-    this.shapes.set(id, group);
-    this.counts.set(id, count);
+    this.nodes.set(id, { shape: group, count, visits: 0 });
     return group;
   }
 
+  /** @param {import("./graph_layout.js").PlacedEdge} edge */
   drawEdge({ source, target, conditional, back, points }) {
     const path = svg("path", { class: `graph-way${conditional ? " is-conditional" : ""}`, d: curve(points, back), "marker-end": "url(#head-way)" });
     this.ways.set(`${source}>${target}`, path);
@@ -66,9 +84,12 @@ export class GraphPicture {
   // ------------------------------------------------------------------------------------------- states
   reset(text = "Waiting for a question.") {
     this.current = null;
-    this.visits = new Map();
-    for (const shape of this.shapes.values()) this.mark(shape, "idle");
-    for (const count of this.counts.values()) count.textContent = "";
+    for (const node of this.nodes.values()) {
+      node.visits = 0;
+      node.count.textContent = "";
+      node.shape.setAttribute("data-state", "idle");
+      node.shape.removeAttribute("data-trouble");
+    }
     for (const way of this.ways.values()) {
       way.classList.remove("is-taken");
       way.setAttribute("marker-end", "url(#head-way)");
@@ -76,54 +97,61 @@ export class GraphPicture {
     this.say(text);
   }
 
-  /** This node runs now; the one before it is done. */
+  /** This node runs now; the one before it is done. @param {string} id */
   enter(id) {
-    if (id === this.current || !this.shapes.has(id)) return;
+    const node = this.nodes.get(id);
+    if (id === this.current || !node) return;
     const way = this.ways.get(`${this.current}>${id}`);
     if (way) {
       way.classList.add("is-taken");
       way.setAttribute("marker-end", "url(#head-taken)");
-      way.parentNode.insertBefore(way, this.shapes.values().next().value); // above the ways not taken
+      [...this.nodes.values()][0].shape.before(way); // above the ways not taken
     }
-    if (this.current) this.mark(this.shapes.get(this.current), "done");
+    this.markCurrent("done");
     this.current = id;
-    const times = (this.visits.get(id) || 0) + 1;
-    this.visits.set(id, times);
-    this.counts.get(id).textContent = times > 1 ? `×${times}` : "";
-    this.mark(this.shapes.get(id), "running");
-    this.say(`${nodeName(id)} runs${times > 1 ? ` for the ${ordinal(times)} time` : ""}.`);
+    node.visits += 1;
+    node.count.textContent = node.visits > 1 ? `×${node.visits}` : "";
+    this.markCurrent("running");
+    this.say(`${nodeName(id)} runs${node.visits > 1 ? ` for the ${ordinal(node.visits)} time` : ""}.`);
   }
 
-  /** A fallback served in this node, or it failed. */
+  /** A fallback served in this node, or it failed. @param {string} id @param {"degraded" | "failed"} status */
   trouble(id, status) {
-    this.shapes.get(id)?.setAttribute("data-trouble", status);
+    this.nodes.get(id)?.shape.setAttribute("data-trouble", status);
   }
 
+  /** @param {string} text @param {{reached?: boolean}} options false: it broke off where it was */
   end(text, { reached = true } = {}) {
     if (reached) this.enter("__end__");
-    if (this.current) this.mark(this.shapes.get(this.current), reached ? "done" : "stopped");
+    this.markCurrent(reached ? "done" : "stopped");
     this.current = null;
     this.say(text);
   }
 
-  mark(shape, state) {
-    shape.setAttribute("data-state", state);
-    if (state === "idle") shape.removeAttribute("data-trouble");
+  /** @param {"running" | "done" | "stopped"} state */
+  markCurrent(state) {
+    if (this.current) this.nodes.get(this.current)?.shape.setAttribute("data-state", state);
   }
 
+  /** @param {string} text */
   say(text) {
     this.now.textContent = text;
   }
 }
 
+/** @param {number} number */
 function ordinal(number) {
   return ["", "first", "second", "third", "fourth", "fifth"][number] || `${number}th`;
 }
 
-/** Through a point in every layer between; what leads back does so beside what leads on. */
+/**
+ * Through a point in every layer between; what leads back does so beside what leads on.
+ * @param {import("./graph_layout.js").Point[]} points
+ * @param {boolean} back
+ */
 function curve(points, back) {
   const half = NODE.height / 2;
-  const [first, last] = [points[0], points.at(-1)];
+  const [first, last] = [points[0], points[points.length - 1]];
   const shift = back ? NODE.width / 4 : 0;
   const [out, into] = back ? [-half, half + 2] : [half, -half - 2];
   const stops = [{ x: first.x + shift, y: first.y + out }, ...points.slice(1, -1), { x: last.x + shift, y: last.y + into }];

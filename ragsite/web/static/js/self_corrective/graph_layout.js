@@ -2,33 +2,44 @@
 // turned for the layout, long edges get a point in every layer they cross, and layers are ordered by their neighbours.
 const SWEEPS = 8;
 
-/** `graph`: {nodes: [id], edges: [{source, target}]}. Returns {width, height, nodes: {id: {x, y}}, edges: [{…edge, points, back}]}, in px. */
+/**
+ * @typedef {{x: number, y: number}} Point in px
+ * @typedef {[from: string, to: string]} Link between points of neighbouring layers, downwards
+ * @typedef {Boot.Graph["edges"][number] & {back: boolean}} Edge `back`: it leads up
+ * @typedef {Edge & {chain: string[]}} ChainedEdge `chain`: its points' ids, from the upper layer to the lower
+ * @typedef {Edge & {points: Point[]}} PlacedEdge
+ */
+
+/**
+ * @param {Boot.Graph} graph
+ * @returns {{width: number, height: number, nodes: Record<string, Point>, edges: PlacedEdge[]}} in px
+ */
 export function layOut(graph, { nodeWidth = 104, layerGap = 62, columnGap = 24 } = {}) {
   const edges = graph.edges.map((edge) => ({ ...edge, back: false }));
   markBackEdges(graph.nodes, edges);
   const rank = rankNodes(graph.nodes, edges);
+  /** @type {string[][]} */
   const layers = [];
-  const place = (id, layer) => (layers[layer] ??= []).push(id);
-  for (const id of graph.nodes) place(id, rank.get(id));
-  const links = [];
-  for (const edge of edges) {
+  const place = (/** @type {string} */ id, /** @type {number} */ layer) => (layers[layer] ??= []).push(id);
+  for (const id of graph.nodes) place(id, rank[id]);
+  const chained = edges.map((edge) => {
     const [from, to] = edge.back ? [edge.target, edge.source] : [edge.source, edge.target];
-    edge.chain = [from];
-    for (let layer = rank.get(from) + 1; layer < rank.get(to); layer += 1) {
+    const chain = [from];
+    for (let layer = rank[from] + 1; layer < rank[to]; layer += 1) {
       const point = `${from}>${to}@${layer}`;
       if (!layers[layer].includes(point)) place(point, layer);
-      edge.chain.push(point);
+      chain.push(point);
     }
-    edge.chain.push(to);
-    for (let index = 1; index < edge.chain.length; index += 1) links.push([edge.chain[index - 1], edge.chain[index]]);
-  }
-  const best = orderLayers(layers, links);
-  return measure(best, edges, graph.nodes, { nodeWidth, layerGap, columnGap, links });
+    return { ...edge, chain: [...chain, to] };
+  });
+  const links = chained.flatMap(({ chain }) => chain.slice(1).map((id, index) => /** @type {Link} */ ([chain[index], id])));
+  return measure(orderLayers(layers, links), chained, graph.nodes, { nodeWidth, layerGap, columnGap, links });
 }
 
+/** @param {string[]} nodes @param {Edge[]} edges */
 function markBackEdges(nodes, edges) {
   const state = new Map();
-  const visit = (id) => {
+  const visit = (/** @type {string} */ id) => {
     state.set(id, "open");
     for (const edge of edges) {
       if (edge.source !== id) continue;
@@ -40,16 +51,18 @@ function markBackEdges(nodes, edges) {
   for (const id of nodes) if (!state.has(id)) visit(id);
 }
 
+/** Each node's layer: the longest way to it. @param {string[]} nodes @param {Edge[]} edges */
 function rankNodes(nodes, edges) {
-  const rank = new Map(nodes.map((id) => [id, 0]));
+  const rank = Object.fromEntries(nodes.map((id) => [id, 0]));
   for (let pass = 0; pass < nodes.length; pass += 1) {
     for (const { source, target, back } of edges) {
-      if (!back) rank.set(target, Math.max(rank.get(target), rank.get(source) + 1));
+      if (!back) rank[target] = Math.max(rank[target], rank[source] + 1);
     }
   }
   return rank;
 }
 
+/** @param {string[][]} layers @param {Link[]} links */
 function orderLayers(layers, links) {
   let best = layers.map((layer) => [...layer]);
   let fewest = crossings(best, links);
@@ -60,12 +73,11 @@ function orderLayers(layers, links) {
     const indices = current.map((_, index) => index);
     for (const index of down ? indices.slice(1) : indices.slice(0, -1).reverse()) {
       const beside = current[down ? index - 1 : index + 1];
-      const position = new Map(beside.map((id, at) => [id, at]));
-      const weight = new Map(current[index].map((id, at) => {
-        const near = links.filter(([from, to]) => (down ? to : from) === id).map(([from, to]) => position.get(down ? from : to));
-        return [id, near.length ? near.reduce((sum, at_) => sum + at_, 0) / near.length : at];
+      const weight = Object.fromEntries(current[index].map((id, at) => {
+        const near = links.filter(([from, to]) => (down ? to : from) === id).map(([from, to]) => beside.indexOf(down ? from : to));
+        return [id, near.length ? mean(near) : at];
       }));
-      current[index].sort((left, right) => weight.get(left) - weight.get(right));
+      current[index].sort((left, right) => weight[left] - weight[right]);
     }
     const count = crossings(current, links);
     if (count < fewest) [best, fewest] = [current, count];
@@ -73,59 +85,75 @@ function orderLayers(layers, links) {
   return best;
 }
 
+/** @param {number[]} values */
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** @param {string[][]} layers @param {Link[]} links */
 function crossings(layers, links) {
-  const at = new Map(layers.flatMap((layer, index) => layer.map((id, column) => [id, { layer: index, column }])));
+  const at = Object.fromEntries(layers.flatMap((layer, index) => layer.map((id, column) => [id, { layer: index, column }])));
   let count = 0;
   links.forEach(([from, to], index) => {
     for (const [other, end] of links.slice(index + 1)) {
-      if (at.get(from).layer !== at.get(other).layer) continue;
-      if ((at.get(from).column - at.get(other).column) * (at.get(to).column - at.get(end).column) < 0) count += 1;
+      if (at[from].layer !== at[other].layer) continue;
+      if ((at[from].column - at[other].column) * (at[to].column - at[end].column) < 0) count += 1;
     }
   });
   return count;
 }
 
+/**
+ * @param {string[][]} layers
+ * @param {ChainedEdge[]} edges
+ * @param {string[]} nodes
+ * @param {{nodeWidth: number, layerGap: number, columnGap: number, links: Link[]}} sizes
+ */
 function measure(layers, edges, nodes, { nodeWidth, layerGap, columnGap, links }) {
   const known = new Set(nodes);
-  const widthOf = (id) => (known.has(id) ? nodeWidth : columnGap);
+  const widthOf = (/** @type {string} */ id) => (known.has(id) ? nodeWidth : columnGap);
   const x = straighten(layers, links, (left, right) => (widthOf(left) + widthOf(right)) / 2 + columnGap);
   const ids = layers.flat();
-  const leftmost = Math.min(...ids.map((id) => x.get(id) - widthOf(id) / 2));
-  const width = Math.max(...ids.map((id) => x.get(id) + widthOf(id) / 2)) - leftmost;
-  const place = new Map(layers.flatMap((layer, index) => layer.map((id) => [id, { x: x.get(id) - leftmost, y: index * layerGap }])));
+  const leftmost = Math.min(...ids.map((id) => x[id] - widthOf(id) / 2));
+  const width = Math.max(...ids.map((id) => x[id] + widthOf(id) / 2)) - leftmost;
+  const place = Object.fromEntries(layers.flatMap((layer, index) => layer.map((id) => [id, { x: x[id] - leftmost, y: index * layerGap }])));
   return {
     width,
     height: (layers.length - 1) * layerGap,
-    nodes: Object.fromEntries(nodes.map((id) => [id, place.get(id)])),
+    nodes: Object.fromEntries(nodes.map((id) => [id, place[id]])),
     edges: edges.map(({ chain, ...edge }) => {
-      const points = chain.map((id) => place.get(id));
+      const points = chain.map((id) => place[id]);
       return { ...edge, points: edge.back ? points.reverse() : points };
     }),
   };
 }
 
-/** Each node near the middle of its neighbours, in its layer's order and at least `apart(left, right)` px from the next. */
+/**
+ * Each node near the middle of its neighbours, in its layer's order and at least `apart(left, right)` px from the next.
+ * @param {string[][]} layers
+ * @param {Link[]} links
+ * @param {(left: string, right: string) => number} apart
+ */
 function straighten(layers, links, apart) {
-  const x = new Map();
+  /** @type {Record<string, number>} */
+  const x = {};
   for (const layer of layers) {
     let at = 0;
     layer.forEach((id, index) => {
       at += index ? apart(layer[index - 1], id) : 0;
-      x.set(id, at);
+      x[id] = at;
     });
-    for (const id of layer) x.set(id, x.get(id) - at / 2);
+    for (const id of layer) x[id] -= at / 2;
   }
   for (let sweep = 0; sweep < 4 * SWEEPS; sweep += 1) {
     for (const layer of sweep % 2 ? layers : [...layers].reverse()) {
       const wanted = layer.map((id) => {
-        const near = links.flatMap(([from, to]) => (from === id ? [x.get(to)] : to === id ? [x.get(from)] : []));
-        return near.length ? near.reduce((sum, value) => sum + value, 0) / near.length : x.get(id);
+        const near = links.flatMap(([from, to]) => (from === id ? [x[to]] : to === id ? [x[from]] : []));
+        return near.length ? mean(near) : x[id];
       });
       const right = [...wanted];
       for (let at = 1; at < layer.length; at += 1) right[at] = Math.max(right[at], right[at - 1] + apart(layer[at - 1], layer[at]));
       const left = [...wanted];
       for (let at = layer.length - 2; at >= 0; at -= 1) left[at] = Math.min(left[at], left[at + 1] - apart(layer[at], layer[at + 1]));
-      layer.forEach((id, at) => x.set(id, (left[at] + right[at]) / 2)); // both keep the distances, so their mean does
+      layer.forEach((id, at) => { x[id] = (left[at] + right[at]) / 2; }); // both keep the distances, so their mean does
     }
   }
   return x;

@@ -1,10 +1,18 @@
 // From an answer's events to the node that runs: what a finished step says about the one that comes next.
 
+/** @type {Record<string, string>} */
+const BROKEN_OFF = { stopped: "You stopped the answer.", interrupted: "The answer broke off.", failed: "The answer could not be written." };
+const OUTCOMES = { ANSWER: "The answer is there.", CLARIFY: "The question is asked back.", NO_ANSWER: "Nothing that was found answers the question." };
+
 export class Progress {
-  /** `picture`: a GraphPicture; `nodeOfStep`: step name → node, as the server has it. */
+  /**
+   * @param {Pick<import("./graph.js").GraphPicture, "current" | "enter" | "trouble" | "end" | "reset">} picture
+   * @param {Record<string, string>} nodeOfStep step name → node, as the server has it
+   */
   constructor(picture, nodeOfStep) {
     this.picture = picture;
     this.nodeOfStep = nodeOfStep;
+    this.searched = true;
     this.start();
   }
 
@@ -13,27 +21,47 @@ export class Progress {
     this.picture.reset("The question is read.");
   }
 
+  /** @param {Api.Event} event */
   apply(event) {
-    const handlers = {
-      started: () => { this.picture.enter("__start__"); this.picture.enter("condense"); },
-      tool_call: () => this.enter(event.tool === "search" ? "retrieve" : event.tool),
-      reasoning: () => event.step && this.finished(event.step),
-      sources: () => this.enter(this.writer()),
-      chunk: () => this.chunk(),
-      done: () => this.done(event.message),
-      error: () => this.picture.end(event.content || "The answer could not be written.", { reached: false }),
-    };
-    handlers[event.type]?.();
+    switch (event.type) {
+      case "started":
+        this.started();
+        break;
+      case "tool_call":
+        this.enter(event.tool === "search" ? "retrieve" : event.tool);
+        break;
+      case "reasoning":
+        if (event.step) this.finished(event.step);
+        break;
+      case "sources":
+        this.enter(this.writer());
+        break;
+      case "chunk":
+        // The site's own sentence comes as a chunk too, without a writer before it.
+        if (this.picture.current === "condense" && !this.searched) this.enter("greet");
+        break;
+      case "done":
+        this.done(event.message);
+        break;
+      case "error":
+        this.picture.end(event.content || "The answer could not be written.", { reached: false });
+    }
   }
 
-  /** All of a finished answer's steps at once. */
+  started() {
+    this.picture.enter("__start__");
+    this.picture.enter("condense");
+  }
+
+  /** All of a finished answer's steps at once. @param {Api.Answer} message */
   replay(message) {
     this.start();
-    this.apply({ type: "started" });
-    for (const step of message.decision_path || []) this.finished(step);
+    this.started();
+    for (const step of message.decision_path) this.finished(step);
     this.done(message);
   }
 
+  /** @param {string | null} node */
   enter(node) {
     if (node) this.picture.enter(node);
   }
@@ -42,11 +70,7 @@ export class Progress {
     return this.searched ? "generate" : "greet";
   }
 
-  chunk() {
-    // The site's own sentence comes as a chunk too, without a writer before it.
-    if (this.picture.current === "condense" && !this.searched) this.enter("greet");
-  }
-
+  /** @param {Api.Step} step */
   finished(step) {
     if (step.name === "retrieve" && step.status === "skipped") {
       this.searched = false;
@@ -58,7 +82,7 @@ export class Progress {
     this.enter(this.next(step));
   }
 
-  /** What follows a step for certain. */
+  /** What follows a step for certain. @param {Api.Step} step @returns {string | null} */
   next(step) {
     if (step.name === "route") return "retrieve";
     if (step.name === "dedupe") return "grade";
@@ -67,10 +91,10 @@ export class Progress {
     return null;
   }
 
-  done(message) {
-    if (message.decision === "NO_ANSWER" && !["generate", "no_answer"].includes(this.picture.current)) this.enter("no_answer");
-    const endings = { stopped: "You stopped the answer.", interrupted: "The answer broke off.", failed: "The answer could not be written." };
-    const said = { ANSWER: "The answer is there.", CLARIFY: "The question is asked back.", NO_ANSWER: "Nothing that was found answers the question." };
-    this.picture.end(endings[message.status] || said[message.decision] || "Done.", { reached: !endings[message.status] });
+  /** @param {Api.Answer} message */
+  done({ status, decision }) {
+    if (decision === "NO_ANSWER" && this.picture.current !== "generate") this.enter("no_answer");
+    const brokenOff = BROKEN_OFF[status];
+    this.picture.end(brokenOff || (decision && OUTCOMES[decision]) || "Done.", { reached: !brokenOff });
   }
 }

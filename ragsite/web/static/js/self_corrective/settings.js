@@ -1,7 +1,8 @@
 // The settings panel: a preset or numbers of one's own, kept in this browser.
 import { collectionLabel, findCollection } from "../collection_names.js";
-import { h, icon, replace, store } from "../dom.js";
+import { h, icon, query, replace, store } from "../dom.js";
 
+/** @type {Record<string, [string, string]>} */
 const PRESETS = {
   standard: ["Standard", "Answers once most of what was found is relevant."],
   strict: ["Strict", "Wants nearly all of it relevant: more rewriting, more waiting."],
@@ -9,71 +10,93 @@ const PRESETS = {
   custom: ["Custom", "Numbers of your own."],
 };
 const TOP_K_MAX = 20;
-const percent = (value) => `${Math.round(value * 100)} %`;
+const percent = (/** @type {number} */ value) => `${Math.round(value * 100)} %`;
+
+/**
+ * @typedef {keyof Api.SelfCorrectiveNumbers} Name
+ * @typedef {{label: string, help: string, min: number, max: number, step: number, show: (value: number) => string}} Row
+ * @typedef {Api.SelfCorrectiveNumbers & {collection?: string}} Values
+ */
 
 export class Settings {
-  /** `boot`: defaults, presets, limits, collections. `shown`: a button that says which preset is chosen. */
+  /**
+   * @param {HTMLElement} form
+   * @param {Pick<Boot.SelfCorrective, "defaults" | "presets" | "limits" | "collections" | "username">} boot
+   * @param {HTMLElement} shown a button that says which preset is chosen
+   * @param {() => unknown} onOpen
+   */
   constructor(form, boot, shown, onOpen) {
-    Object.assign(this, { form, boot, shown });
+    this.form = form;
+    this.boot = boot;
+    this.shown = shown;
+    /** @type {Record<Name, Row>} */
     this.rows = {
       topK: { label: "Documents per search", help: "How many are found and graded.", min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
       similarityThreshold: { label: "Least similarity", help: "Of documents that share no words with the query.", min: 0, max: 1, step: 0.05, show: percent },
       maxRewriteAttempts: { label: "Rewrites at most", help: "Two or three are usually enough.", min: 0, max: boot.limits.rewrites, step: 1, show: (value) => (value ? String(value) : "none") },
       gradePassThreshold: { label: "Pass rate wanted", help: "The share of relevant documents that is enough.", min: 0, max: 1, step: 0.05, show: percent },
     };
+    /** @type {Values} */
     this.values = { ...boot.defaults, ...this.stored() };
+    /** @type {{name: Name, input: HTMLInputElement, output: HTMLOutputElement}[]} */
+    this.sliders = [];
+    this.help = h("p", { class: "field-help" });
     this.draw();
     shown.addEventListener("click", onOpen);
   }
 
+  get names() {
+    return /** @type {Name[]} */ (Object.keys(this.rows));
+  }
+
+  /** What was kept and may still be chosen. @returns {Partial<Values>} */
   stored() {
-    let kept = {};
+    let kept;
     try {
       kept = JSON.parse(store.get("self_corrective") || "{}") || {};
     } catch {
       return {};
     }
-    const numbers = Object.entries(this.rows).filter(([name, { min, max }]) => kept[name] >= min && kept[name] <= max).map(([name]) => [name, kept[name]]);
+    const inRange = this.names.filter((name) => kept[name] >= this.rows[name].min && kept[name] <= this.rows[name].max);
     const row = findCollection(this.boot.collections, kept.collection, this.boot.username);
-    return { ...Object.fromEntries(numbers), ...(row ? { collection: row.id } : {}) };
+    return { ...Object.fromEntries(inRange.map((name) => [name, kept[name]])), ...(row ? { collection: row.id } : {}) };
   }
 
   get preset() {
     const { defaults, presets } = this.boot;
-    const others = Object.keys(defaults).filter((name) => name !== "gradePassThreshold");
-    if (others.some((name) => this.values[name] !== defaults[name])) return "custom";
+    if (this.names.some((name) => name !== "gradePassThreshold" && this.values[name] !== defaults[name])) return "custom";
     return Object.keys(presets).find((name) => presets[name] === this.values.gradePassThreshold) || "custom";
   }
 
   draw() {
-    this.inputs = {};
-    this.help = h("p", { class: "field-help" });
     const presets = h("fieldset", { class: "segments presets" }, h("legend", { class: "visually-hidden" }, "Preset"),
       Object.entries(PRESETS).map(([name, [label]]) => h("label", {},
         h("input", { type: "radio", name: "preset", value: name, onchange: () => this.choose(name) }), h("span", {}, label))));
-    const collection = h("select", { id: "set-collection", name: "collection", onchange: (event) => this.change("collection", event.target.value) },
+    const collection = h("select", { id: "set-collection", name: "collection", onchange: (event) => this.change({ collection: event.target.value }) },
       h("option", { value: "" }, "All collections"),
       this.boot.collections.map((row) => h("option", { value: row.id }, collectionLabel(row, this.boot.collections, this.boot.username))));
     collection.value = this.values.collection || "";
-    replace(this.form, presets, this.help, Object.keys(this.rows).map((name) => this.slider(name)),
+    replace(this.form, presets, this.help, this.names.map((name) => this.slider(name)),
       h("div", { class: "field" }, h("label", { for: "set-collection" }, "Collection"), collection),
       h("button", { type: "button", class: "button small quiet", onclick: () => this.choose("standard") }, icon("retry"), "Back to the defaults"));
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.show();
   }
 
+  /** @param {Name} name */
   slider(name) {
     const { label, help, min, max, step } = this.rows[name];
     const id = `set-${name}`;
     const output = h("output", { for: id });
-    const input = h("input", { type: "range", id, name, min, max, step, "aria-describedby": `${id}-help`, oninput: (event) => this.change(name, Number(event.target.value)) });
-    this.inputs[name] = { input, output };
+    const input = h("input", { type: "range", id, name, min, max, step, "aria-describedby": `${id}-help`, oninput: (event) => this.change({ [name]: Number(event.target.value) }) });
+    this.sliders.push({ name, input, output });
     return h("div", { class: "field slider" }, h("label", { for: id }, label, output), input, h("p", { class: "field-help", id: `${id}-help` }, help));
   }
 
+  /** @param {string} name of a preset */
   choose(name) {
     if (name === "custom") {
-      this.form.querySelector("input[type=range]").focus();
+      this.sliders[0].input.focus();
       this.show(true);
       return;
     }
@@ -81,8 +104,9 @@ export class Settings {
     this.keep();
   }
 
-  change(name, value) {
-    this.values[name] = value;
+  /** @param {Partial<Values>} changes */
+  change(changes) {
+    Object.assign(this.values, changes);
     this.keep();
   }
 
@@ -93,18 +117,18 @@ export class Settings {
 
   show(custom = false) {
     const preset = custom ? "custom" : this.preset;
-    for (const [name, { input, output }] of Object.entries(this.inputs)) {
-      input.value = this.values[name];
+    for (const { name, input, output } of this.sliders) {
+      input.value = String(this.values[name]);
       output.textContent = this.rows[name].show(this.values[name]);
       input.setAttribute("aria-valuetext", output.textContent);
     }
-    this.form.querySelector(`input[value="${preset}"]`).checked = true;
+    query(this.form, `input[value="${preset}"]`, HTMLInputElement).checked = true;
     this.help.textContent = PRESETS[preset][1];
     replace(this.shown, icon("settings"), PRESETS[preset][0], icon("chevron"));
     this.shown.setAttribute("aria-label", `Settings: ${PRESETS[preset][0]}`);
   }
 
-  /** The fields of a request besides its query. */
+  /** The fields of a request besides its query. @returns {Omit<Api.SelfCorrectiveAsk, "query" | "sessionId">} */
   request() {
     const { collection, ...numbers } = this.values;
     return { ...numbers, ...(collection ? { milvusConfig: { collectionName: collection } } : {}) };

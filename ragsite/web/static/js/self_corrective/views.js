@@ -1,21 +1,20 @@
 // The parts of the page as tabs, where there is no room for all of them side by side.
 
 export class Views {
+  /** @param {HTMLElement} list @param {HTMLElement} workbench @param {(name: string) => unknown} onOpen */
   constructor(list, workbench, onOpen) {
     this.workbench = workbench;
     this.onOpen = onOpen;
-    this.tabs = [...list.querySelectorAll('[role="tab"]')];
+    /** @type {HTMLElement[]} */
+    this.tabs = [...list.querySelectorAll(/** @type {"a"} */ ('[role="tab"]'))];
     list.addEventListener("click", (event) => {
-      const tab = event.target.closest('[role="tab"]');
+      const tab = this.tabs.find((candidate) => candidate.contains(/** @type {Node} */ (event.target)));
       if (tab) this.open(tab.id.slice(4));
     });
     list.addEventListener("keydown", (event) => this.keys(event));
   }
 
-  get current() {
-    return this.workbench.dataset.view;
-  }
-
+  /** @param {string} name */
   open(name) {
     this.onOpen(name);
     this.workbench.dataset.view = name;
@@ -26,9 +25,12 @@ export class Views {
     }
   }
 
+  /** @param {KeyboardEvent} event */
   keys(event) {
-    const at = this.tabs.indexOf(document.activeElement);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: this.tabs.length - 1 }[event.key];
+    const at = this.tabs.findIndex((tab) => tab === document.activeElement);
+    /** @type {Record<string, number | undefined>} */
+    const moves = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: this.tabs.length - 1 };
+    const to = moves[event.key];
     if (to === undefined || at < 0) return;
     event.preventDefault();
     const tab = this.tabs[(to + this.tabs.length) % this.tabs.length];

@@ -1,0 +1,154 @@
+// The site's API as its pages read it: what chat/api/serializers.py, chat/api/event_schema.py and
+// retrieval/api/serializers.py write, and what the pages' views leave in the page ("boot"). For the type check alone:
+// no page loads this file.
+
+declare namespace Api {
+  type Id = string; // a UUID
+  type Time = string; // ISO 8601
+  type Thumb = "up" | "down";
+
+  interface Page<Row> { count: number; next: string | null; previous: string | null; results: Row[] }
+  interface ErrorBody { error?: { code: string; message: string; fields?: Record<string, unknown> } }
+
+  // ------------------------------------------------------------------------------------------- answers
+  interface Rating { score: number; thumb: Thumb | null; tags: string[]; comment: string }
+  interface RatingInput { score?: number; thumb?: Thumb; tags?: string[]; comment?: string }
+
+  type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final", number | null>>;
+
+  interface Source {
+    marker: number; kind: "document" | "web"; document_id: Id | null; chunk_id: string; title: string;
+    page: number | null; heading: string; file_name: string; url: string; published: string; text: string;
+    scores: Scores; cited: boolean;
+    rating?: Rating | null; // not in events
+  }
+
+  interface Step {
+    seq: number; name: string; status: "ok" | "skipped" | "degraded" | "failed"; summary: string;
+    started_ms: number; duration_ms: number;
+    detail: Record<string, any>; // each step's own
+  }
+  interface PlanTask {
+    id: string; type: string; state: string; input?: string; depends_on?: string[]; note?: string; duration_ms?: number | null;
+  }
+  interface ModelCall {
+    kind: string; model: string; prompt?: string; started_ms: number; ended_ms: number | null; prompt_tokens?: number;
+    completion_tokens?: number; error?: string;
+  }
+  interface Grade {
+    title: string; file_name: string; heading: string; page: number | null; text: string; relevant: boolean;
+    confidence: number; reason: string; by_model: boolean; graded_before: boolean;
+  }
+
+  interface Usage {
+    llm_calls?: number; llm_rounds?: number; prompt_tokens?: number; completion_tokens?: number;
+    first_token_ms?: number | null; total_ms?: number;
+  }
+  interface Clarification { question?: string; options?: string[] }
+
+  interface Question { role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string }
+  interface Answer {
+    role: "assistant"; session_id: Id; message_id: Id; reply_to: Id | null;
+    status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
+    decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
+    answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
+    grounding: { sentence: string; supported: boolean | null }[]; usage: Usage;
+    degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
+  }
+  type Message = Question | Answer;
+  interface Session { id: Id; title: string; updated_at: Time }
+
+  // ------------------------------------------------------------------------------------------- events
+  interface Numbered { seq: number; message_id: Id; done?: boolean }
+  type Event =
+    | Numbered & { type: "started"; session_id: Id; workflow: string; user_message_id: Id }
+    | Numbered & { type: "reasoning"; content: string; step?: Step }
+    | Numbered & { type: "tool_call"; content: string; tool: string; step?: Step }
+    | Numbered & { type: "sources"; sources: Source[] }
+    | Numbered & { type: "chunk"; content: string }
+    | Numbered & { type: "clarify" } & Clarification
+    | Numbered & { type: "done"; message: Answer }
+    | ErrorEvent;
+  /** Of an answer, or of what was asked: then it has neither number nor message. */
+  interface ErrorEvent {
+    type: "error"; code: string; content: string; done?: boolean; seq?: number; message_id?: Id | null; message?: Answer;
+  }
+
+  /** What a question sends. The self-corrective page's has fields of its own. */
+  interface Ask {
+    message: string; session_id: Id | null; workflow: string; collections?: string[]; options?: { web_search: boolean };
+  }
+  interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {
+    query: string; sessionId?: Id; milvusConfig?: { collectionName: string };
+  }
+  interface SelfCorrectiveNumbers {
+    topK: number; similarityThreshold: number; maxRewriteAttempts: number; gradePassThreshold: number;
+  }
+
+  // ------------------------------------------------------------------------------------------- documents
+  /** What tells one collection from the others. */
+  interface CollectionName { id: Id; name: string; address: string; owner: string | null }
+  interface Collection extends CollectionName {
+    description: string; visibility: "private" | "shared" | "public"; approved: boolean; groups: string[];
+    document_count: number; embedding_model: string; editable: boolean;
+  }
+  interface Document {
+    id: Id; title: string; file_name: string; collection: string; collection_id: Id;
+    status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number;
+    department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
+    chunk_count: number; editable: boolean; created_at: Time;
+  }
+  interface UploadedDocument { id: Id | null; title: string; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
+  interface Chunk {
+    id: string; seq: number; text: string; heading: string; page: number | null; page_end: number | null; token_count: number;
+  }
+  interface Allowance { used: number; allowed: number | null }
+  interface DocumentsUsage { documents: Allowance; storage_bytes: Allowance }
+  interface Memory { id: Id; question: string; text: string; use_count: number; updated_at: Time }
+  interface MemorySettings { enabled: boolean }
+
+  interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string }
+}
+
+/** What a view leaves in its page as JSON. */
+declare namespace Boot {
+  interface Suggestion { text: string; language: string }
+  interface Graph { nodes: string[]; edges: { source: string; target: string; conditional?: boolean }[] }
+
+  interface Chat {
+    session: { id: Api.Id; title: string } | null; username: string; limits: { message_chars: number };
+    suggestions: Suggestion[]; workflows: string[]; web_search: { by_default: boolean } | null;
+  }
+  interface SelfCorrective {
+    limits: { message_chars: number; top_k: number; rewrites: number }; suggestions: Suggestion[]; username: string;
+    collections: Api.CollectionName[]; defaults: Api.SelfCorrectiveNumbers; presets: Record<string, number>;
+    graph: Graph; node_of_step: Record<string, string>;
+  }
+  interface Documents {
+    username: string; groups: string[]; may_publish: boolean; default_collection: string; accept: string[];
+    limits: { file_bytes: number; files: number };
+  }
+  interface OneDocument { id: Api.Id; collection: string }
+  interface Memory { max_per_user: number }
+}
+
+/** What dom.js and ui.js build from. */
+declare namespace Ui {
+  type Child = Node | string | number | boolean | null | undefined | Child[];
+  interface Attributes {
+    onclick?: ((event: PointerEvent & { currentTarget: HTMLElement }) => unknown) | null;
+    onsubmit?: (event: SubmitEvent & { target: HTMLFormElement }) => unknown;
+    onchange?: (event: Event & { target: HTMLInputElement & HTMLSelectElement }) => unknown;
+    oninput?: (event: InputEvent & { target: HTMLInputElement }) => unknown;
+    onkeydown?: (event: KeyboardEvent) => unknown;
+    [name: string]: unknown;
+  }
+  interface Field {
+    name: string; label: string; type?: string; value?: string | number; options?: [string, string][] | null; help?: string;
+    optional?: boolean; [attribute: string]: unknown;
+  }
+  interface MenuItem {
+    label: string; icon?: string; hint?: string; href?: string; download?: boolean; danger?: boolean;
+    checked?: boolean; radio?: boolean; run?: (event: Event) => unknown;
+  }
+}

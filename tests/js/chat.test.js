@@ -1,0 +1,361 @@
+// The parts of the chat page: an answer, its path, plan and sources, the composer, the list of conversations, the banner.
+import assert from "node:assert/strict";
+import { beforeEach, describe, mock, test } from "node:test";
+import { element, frames, freshPage, serve, settled } from "./page.js";
+import { site } from "./site.js";
+
+const { Answer, withSources } = await site("chat/answer.js");
+const { Composer } = await site("chat/composer.js");
+const { decisionPath, stepLabel } = await site("chat/path.js");
+const { planTasks, rows } = await site("chat/plan.js");
+const { SessionList } = await site("chat/sessions.js");
+const { firstLine, isWeb, placeIn, scoreShare, webPlace } = await site("chat/source_panel.js");
+const { watchStatus } = await site("chat/status.js");
+
+const step = (changes) => ({ seq: 1, name: "retrieve", status: "ok", summary: "", started_ms: 0, duration_ms: 10, detail: {}, ...changes });
+
+beforeEach(() => freshPage());
+
+describe("an answer", () => {
+  const source = { marker: 1, kind: "document", title: "Leave", heading: "Leave › Days", page: 3, text: "30 days.", url: "", cited: true, scores: {} };
+  const message = {
+    role: "assistant", session_id: "s", message_id: "m", status: "complete", decision: "ANSWER", answer: "30 days [1].", html: "", sources: [source],
+    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "",
+  };
+  const made = () => {
+    const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), retry: mock.fn() };
+    return { answer: new Answer(on, "u"), on };
+  };
+  const finished = (changes) => {
+    const { answer, on } = made();
+    answer.finish({ ...message, ...changes });
+    return { answer, on, after: answer.after.textContent, status: answer.status.textContent };
+  };
+  for (const [event, status] of [
+    [{ type: "reasoning", content: "searching the documents" }, "Searching the documents"],
+    [{ type: "reasoning", content: "", step: step({ name: "hyde" }) }, "Imagine an answer"],
+    [{ type: "tool_call", content: "", tool: "web_search" }, "Search the web"],
+    [{ type: "sources", sources: [source] }, "Writing from 1 passage"],
+    [{ type: "sources", sources: [] }, "Writing"],
+  ]) test(`while it is written: ${status}`, () => {
+    const { answer } = made();
+    answer.apply(event);
+    assert.equal(answer.status.textContent, status);
+  });
+  test("shows a plan until it is written", () => {
+    const { answer } = made();
+    answer.apply({ type: "tool_call", content: "plan", tool: "plan", step: step({ detail: { tasks: [{ id: "a", type: "rewrite", state: "done" }, { id: "b", type: "retrieve", state: "running" }] } }) });
+    answer.apply({ type: "reasoning", content: "searching" });
+    assert.equal(answer.status.querySelectorAll(".plan-task").length, 2);
+    answer.apply({ type: "sources", sources: [] });
+    assert.equal(answer.status.querySelectorAll(".plan-task").length, 0);
+  });
+  test("that fails keeps what was written, says why, and offers to try again", () => {
+    const { answer, on } = made();
+    answer.apply({ type: "chunk", content: "Half" });
+    answer.apply({ type: "error", code: "x", content: "The model is away." });
+    frames.draw();
+    assert.equal(answer.text.textContent, "Half");
+    assert.match(answer.after.textContent, /The model is away\./);
+    answer.after.querySelector("button").click();
+    assert.equal(on.retry.mock.callCount(), 1);
+  });
+  for (const [changes, status] of [
+    [{}, "Answered from 1 source · 1.5 s"],
+    [{ sources: [] }, "Answered · 1.5 s"],
+    [{ decision: "CLARIFY" }, "Asked back · 1.5 s"],
+    [{ decision: "NO_ANSWER" }, "No answer found · 1.5 s"],
+    [{ decision: null, usage: {} }, "How this was answered"],
+    [{ degraded: [{ step: "rerank", reason: "x" }] }, "Answered from 1 source · 1.5 s1 fallback"],
+    [{ decision_path: [] }, ""],
+  ]) test(`how it came about: ${status || "nothing"}`, () => assert.equal(finished(changes).status, status));
+  for (const [changes, notice] of [
+    [{ status: "stopped" }, /You stopped this answer\./],
+    [{ status: "interrupted" }, /interrupted while writing/],
+    [{ status: "failed", error: { content: "No room." } }, /No room\./],
+    [{ status: "failed" }, /The answer could not be written\./],
+    [{ decision: "NO_ANSWER" }, /Try other words/],
+    [{ grounding: [{ supported: false }, { supported: null }, { supported: true }] }, /1 sentence that the passages do not clearly bear out/],
+  ]) test(`what has to be said: ${notice.source}`, () => assert.match(finished(changes).after, notice));
+  for (const [status, rateable] of [["complete", true], ["stopped", true], ["interrupted", false], ["failed", false]]) {
+    test(`${status} it can be rated: ${rateable}`, () => {
+      assert.equal(finished({ status }).answer.after.querySelectorAll(".rating-form").length === 1, rateable);
+    });
+  }
+  test("that asks back offers its choices and no sources", () => {
+    const { answer, on } = finished({ decision: "CLARIFY", clarification: { question: "Which?", options: ["A", "B"] } });
+    answer.after.querySelectorAll(".option")[1].click();
+    assert.deepEqual(on.option.mock.calls[0].arguments, ["B"]);
+    assert.equal(answer.after.querySelectorAll(".source-card").length, 0);
+  });
+  test("opens a cited source among the cited ones, another among all", () => {
+    const { answer, on } = finished({ sources: [{ ...source, marker: 1, cited: false }, { ...source, marker: 2 }] });
+    answer.openSource(2, null);
+    answer.openSource(1, null);
+    assert.deepEqual(on.source.mock.calls.map(({ arguments: [, list, index] }) => [list.length, index]), [[1, 0], [2, 0]]);
+  });
+  test("is copied with the sources it cites", () => {
+    const sources = [source, { ...source, marker: 2, cited: false }, { marker: 3, kind: "web", title: "Web", url: "https://x.test/", cited: true }];
+    assert.equal(withSources("30 days [1].", sources), "30 days [1].\n\n[1] Leave, p. 3, Leave › Days\n[3] Web, https://x.test/");
+    assert.equal(withSources("None.", []), "None.");
+  });
+});
+
+describe("a decision path", () => {
+  const detail = (values) => decisionPath([step({ detail: values })]).querySelectorAll("dd").map((value) => value.textContent);
+  for (const [value, shown] of [
+    [3, ["3"]], [0.12345, ["0.123"]], [true, ["yes"]], ["text", ["text"]], [["a", "b"], ["ab"]], [{ a: 1 }, ['{\n  "a": 1\n}']], [0, ["0"]], [false, ["no"]],
+    [null, []], ["", []], [[], []], [{}, []],
+  ]) test(`a detail: ${JSON.stringify(value)}`, () => assert.deepEqual(detail({ key: value }), shown));
+  test("shows model calls in words", () => {
+    const call = { model: "m", prompt: "grade", started_ms: 0, ended_ms: 1500, prompt_tokens: 10, completion_tokens: 2 };
+    assert.deepEqual(detail({ model_calls: [call] }), ["m grade · 1.5 s · 10 → 2 tokens"]);
+  });
+  test("scales its bars to the whole", () => {
+    const path = decisionPath([step({ started_ms: 50, duration_ms: 25 })], { total_ms: 100 });
+    const { style } = path.querySelector(".path-bar");
+    assert.deepEqual([style["--from"], style["--width"]], ["50%", "25%"]);
+  });
+  test("sums up what it took", () => {
+    const path = decisionPath([], { llm_calls: 1, llm_rounds: 2, first_token_ms: 900, prompt_tokens: 10, completion_tokens: 5, total_ms: 2300 });
+    assert.equal(path.querySelector(".path-usage").textContent, "1 model call · 2 rounds before the first word · first word after 900 ms · 15 tokens · 2.3 s in all");
+  });
+  for (const [name, label] of [["hyde", "Imagine an answer"], ["some_new_step", "some new step"]]) test(`a step's label: ${label}`, () => assert.equal(stepLabel(name), label));
+});
+
+describe("a plan", () => {
+  const task = (id, ...depends_on) => ({ id, type: "retrieve", state: "waiting", depends_on });
+  for (const [name, tasks, wanted] of [
+    ["what waits for nothing stands side by side", [task("a"), task("b")], [["a", "b"]]],
+    ["each stands below all that it waits for", [task("d", "b", "c"), task("c", "b"), task("b", "a"), task("a")], [["a"], ["b"], ["c"], ["d"]]],
+    ["what waits for an earlier plan stands first", [task("b", "gone")], [["b"]]],
+    ["none", [], []],
+  ]) test(name, () => assert.deepEqual(rows(tasks).map((row) => row.map(({ id }) => id)), wanted));
+  test("whose tasks wait for each other is drawn all the same", () => {
+    assert.deepEqual(rows([task("a", "b"), task("b", "a")]).flat().map(({ id }) => id).sort(), ["a", "b"]);
+  });
+  test("says each task's state and what came before it", () => {
+    const card = planTasks([task("a"), { ...task("b", "a"), state: "done", duration_ms: 1500 }]).querySelectorAll(".plan-task")[1];
+    assert.deepEqual([".plan-state", ".plan-note"].map((part) => card.querySelector(part).textContent), ["Done · 1.5 s", "b · after a"]);
+  });
+});
+
+describe("a source", () => {
+  for (const [source, web] of [
+    [{ kind: "web", url: "https://x.test" }, true], [{ kind: "web", url: "javascript:alert(1)" }, false], [{ kind: "web", url: "" }, false],
+    [{ kind: "document", url: "https://x.test" }, false],
+  ]) test(`${source.kind} ${source.url} is a web page: ${web}`, () => assert.equal(isWeb(source), web));
+  test("of the web is named by site and date", () => assert.equal(webPlace({ url: "https://www.x.test/a", published: "2025-01-01" }), "x.test · 2025-01-01"));
+  for (const [heading, place] of [["Leave › Days", "Days"], ["Leave", ""], ["", ""], ["A › B", "A › B"]]) {
+    test(`lies at ${JSON.stringify(heading)}: ${JSON.stringify(place)}`, () => assert.equal(placeIn({ title: "Leave", heading }), place));
+  }
+  for (const [text, line] of [["# Leave\n\n30 days", "30 days"], ["\n", ""], [`${"x".repeat(90)}`, "x".repeat(80)]]) {
+    test(`begins with ${JSON.stringify(line.slice(0, 10))}`, () => assert.equal(firstLine({ title: "Leave", text }), line));
+  }
+  for (const [name, value, share] of [
+    ["final", 0.5, 0.5], ["final", 1.7, 1], ["dense", -0.2, 0], ["bm25", 8, 0.5], ["boost", 1, 0.5], ["fused", 0.05, 0.5], ["fused", 3, 0.5],
+  ]) test(`the bar of ${name} ${value}: ${share}`, () => assert.equal(scoreShare(name, value), share));
+});
+
+describe("the composer", () => {
+  function made({ workflows = ["corrective", "react"], web = null, collections = [], ...on } = {}) {
+    serve({ "GET /api/collections": { results: collections, next: null } });
+    const form = element("form");
+    for (const [tag, name] of [["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"]]) {
+      element(tag, name ? { [name]: "" } : {}, form);
+    }
+    const onSend = mock.fn(() => true);
+    const onStop = mock.fn();
+    const composer = new Composer(form, { workflows, limit: 20, web, username: "ann", onSend, onStop, ...on });
+    composer.useDraft("new");
+    const write = (text) => {
+      composer.input.value = text;
+      composer.changed();
+    };
+    const key = (given) => composer.input.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key: "Enter", ...given }));
+    return { composer, form, onSend, onStop, write, key };
+  }
+  for (const [name, keys, sent] of [
+    ["Enter sends", {}, 1], ["Shift and Enter is a new line", { shiftKey: true }, 0], ["Enter that ends a composition does not send", { isComposing: true }, 0],
+    ["nor does Safari's", { keyCode: 229 }, 0], ["another key does not send", { key: "a" }, 0],
+  ]) test(name, () => {
+    const { write, key, onSend } = made();
+    write("How long?");
+    key(keys);
+    assert.equal(onSend.mock.callCount(), sent);
+  });
+  for (const [name, text, sent] of [["blank", "  \n", []], ["too long", "x".repeat(21), []], ["trimmed", " How long? ", ["How long?"]]]) {
+    test(`what is sent: ${name}`, () => {
+      const { write, key, onSend } = made();
+      write(text);
+      key({});
+      assert.deepEqual(onSend.mock.calls.map(({ arguments: [asked] }) => asked), sent);
+    });
+  }
+  test("is empty once the question is sent, and keeps it where it cannot be sent now", () => {
+    const now = made();
+    now.write("How long?");
+    now.composer.send();
+    assert.equal(now.composer.input.value, "");
+    const later = made({ onSend: () => false });
+    later.write("How long?");
+    later.composer.send();
+    assert.equal(later.composer.input.value, "How long?");
+  });
+  test("while an answer is written Enter waits and the button stops", () => {
+    const { composer, form, write, key, onSend, onStop } = made();
+    composer.setBusy(true);
+    write("Next?");
+    key({});
+    form.dispatchEvent(new Event("submit", { cancelable: true }));
+    assert.deepEqual([onSend.mock.callCount(), onStop.mock.callCount()], [0, 1]);
+  });
+  test("keeps a draft for each conversation", () => {
+    const { composer, write } = made();
+    write("half a question");
+    composer.useDraft("s");
+    assert.equal(composer.input.value, "");
+    composer.useDraft("new");
+    assert.equal(composer.input.value, "half a question");
+  });
+  test("says how much too long a question is", () => {
+    const { composer, write } = made();
+    write("x".repeat(22));
+    assert.equal(composer.counter.textContent, "2 characters too long");
+    assert.equal(composer.button.disabled, true);
+  });
+  for (const [name, kept, options, settings] of [
+    ["the first workflow", {}, {}, { workflow: "corrective" }],
+    ["the one that was chosen", { workflow: "react" }, {}, { workflow: "react" }],
+    ["not one that the site no longer has", { workflow: "gone" }, {}, { workflow: "corrective" }],
+    ["the web, as the site has it", {}, { web: { by_default: true } }, { workflow: "corrective", options: { web_search: true } }],
+    ["the web, as it was chosen", { web_search: "0" }, { web: { by_default: true } }, { workflow: "corrective", options: { web_search: false } }],
+  ]) test(`what goes with a question: ${name}`, () => {
+    for (const [key, value] of Object.entries(kept)) localStorage.setItem(`ragsite.${key}`, value);
+    assert.deepEqual(made(options).composer.settings(), settings);
+  });
+  test("kept collections are those that are still there, by id", async () => {
+    localStorage.setItem("ragsite.collections", '["policies", "gone"]');
+    const { composer } = made({ collections: [{ id: "c1", name: "policies", address: "ann/policies", owner: "ann" }] });
+    await settled();
+    assert.deepEqual(composer.settings().collections, ["c1"]);
+  });
+});
+
+describe("the list of conversations", () => {
+  const now = new Date().toISOString();
+  const row = (id) => ({ id, title: `Title ${id}`, updated_at: now });
+  async function made(answers = {}) {
+    const calls = serve({ "GET /api/sessions": { results: [row("1"), row("2")], next: null }, ...answers });
+    const [list, search] = [element("nav"), element("input")];
+    const on = { onOpen: mock.fn(), onGone: mock.fn(), onRenamed: mock.fn() };
+    const sessions = new SessionList(list, search, on);
+    await sessions.load();
+    return { sessions, list, search, on, calls, titles: () => list.querySelectorAll(".side-link").map((link) => link.textContent) };
+  }
+  test("shows what there is, by day", async () => {
+    const { list, titles } = await made();
+    assert.deepEqual(titles(), ["Title 1", "Title 2"]);
+    assert.deepEqual(list.querySelectorAll(".side-group").map((group) => group.textContent), ["Today"]);
+  });
+  test("an answer to an older search is not shown", async () => {
+    let late;
+    const { sessions, search, titles } = await made({
+      "GET /api/sessions?search=a": () => new Promise((resolve) => { late = resolve; }),
+      "GET /api/sessions?search=ab": { results: [row("2")], next: null },
+    });
+    search.value = "a";
+    const first = sessions.load();
+    search.value = "ab";
+    await sessions.load();
+    late({ results: [row("1")], next: null });
+    await first;
+    assert.deepEqual(titles(), ["Title 2"]);
+  });
+  test("the next page adds what is not there yet", async () => {
+    const { sessions, titles } = await made({
+      "GET /api/sessions": { results: [row("1")], next: "https://inside/api/sessions?page=2" }, "GET /api/sessions?page=2": { results: [row("1"), row("2")], next: null },
+    });
+    await sessions.loadMore();
+    assert.deepEqual(titles(), ["Title 1", "Title 2"]);
+  });
+  test("deletes after the time to undo", async (t) => {
+    const { sessions, titles, calls, on } = await made({ "DELETE /api/sessions/1": [204] });
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    sessions.setCurrent("1");
+    sessions.remove(row("1"));
+    assert.deepEqual(titles(), ["Title 2"]);
+    assert.equal(on.onGone.mock.callCount(), 1);
+    t.mock.timers.tick(5999);
+    assert.equal(calls.length, 1);
+    t.mock.timers.tick(1);
+    await settled();
+    assert.equal(calls[1].call, "DELETE /api/sessions/1");
+  });
+  test("undo brings it back and nothing is deleted", async (t) => {
+    const { sessions, titles, calls } = await made();
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    sessions.remove(row("1"));
+    document.querySelector("#toasts button").click();
+    t.mock.timers.tick(10_000);
+    await settled();
+    assert.deepEqual([titles(), calls.length], [["Title 1", "Title 2"], 1]);
+  });
+  test("leaving the page deletes at once", async () => {
+    const { sessions, calls } = await made({ "DELETE /api/sessions/1": [204] });
+    sessions.remove(row("1"));
+    dispatchEvent(new Event("pagehide"));
+    await settled();
+    assert.equal(calls[1].call, "DELETE /api/sessions/1");
+  });
+  test("what could not be deleted is there again", async () => {
+    const { sessions, titles } = await made({ "DELETE /api/sessions/1": [503, {}] });
+    sessions.remove(row("1"));
+    dispatchEvent(new Event("pagehide"));
+    await settled();
+    assert.deepEqual(titles(), ["Title 1", "Title 2"]);
+  });
+  test("only the open conversation's menu offers JSON", async () => {
+    const { sessions } = await made();
+    const labels = (...given) => sessions.options(row("1"), ...given).map(({ label }) => label);
+    assert.deepEqual(labels(), ["Rename", "Export as Markdown", "Delete"]);
+    assert.deepEqual(labels(["markdown", "json"]), ["Rename", "Export as Markdown", "Export as JSON", "Delete"]);
+  });
+});
+
+describe("the banner", () => {
+  async function made(status, { onLine = true } = {}) {
+    serve({ "GET /api/status": status });
+    navigator.onLine = onLine;
+    const banner = element("div", { hidden: "" });
+    element("p", { "data-banner-text": "" }, banner);
+    const watched = watchStatus(banner);
+    await settled();
+    return { banner, watched };
+  }
+  const up = { online: true, offline_forced: false, reason: "" };
+  for (const [name, status, online, text] of [
+    ["all is well", up, {}, ""],
+    ["no model", { ...up, online: false }, {}, "No language model is reachable: until one is, answers are passages quoted from the documents."],
+    ["no model, on purpose", { ...up, online: false, offline_forced: true }, {}, "Working without a language model: answers are passages quoted from the documents."],
+    ["no network", up, { onLine: false }, "No connection. An answer being written goes on, and appears here as soon as you are back."],
+    ["the site does not answer", [503, {}], {}, ""],
+  ]) test(name, async () => {
+    const { banner } = await made(status, online);
+    assert.equal(banner.textContent, text);
+    assert.equal(banner.hidden, text === "");
+  });
+  test("a connection that is lost and back", async () => {
+    const { banner, watched } = await made(up);
+    watched.connection(false);
+    assert.match(banner.textContent, /^No connection\./);
+    watched.connection(true);
+    assert.equal(banner.hidden, true);
+  });
+  test("signed out comes before all else", async () => {
+    const { banner, watched } = await made({ ...up, online: false });
+    watched.connection(false);
+    watched.signedOut();
+    assert.match(banner.textContent, /^You have been signed out\./);
+  });
+});

@@ -1,0 +1,193 @@
+// The documents page: what is uploaded, and what collections and documents are called.
+import assert from "node:assert/strict";
+import { beforeEach, describe, mock, test } from "node:test";
+import { element, freshPage, settled } from "./page.js";
+import { site } from "./site.js";
+
+const { Uploads } = await site("documents/uploads.js");
+const { Collections, isUnapproved, splitList, wantsReembedding } = await site("documents/collections.js");
+const { documentOptions, isWorking, statusBadge, yearFrom } = await site("documents/document_row.js");
+
+/** Uploads whose calls are answered by the test: `sent[i].answer(status, body)`. */
+function uploads({ files = 3 } = {}) {
+  const sent = [];
+  globalThis.XMLHttpRequest = class extends EventTarget {
+    upload = new EventTarget();
+
+    open() {}
+
+    setRequestHeader() {}
+
+    getResponseHeader() {
+      return null;
+    }
+
+    send(form) {
+      sent.push({ form, upload: this.upload, answer: async (status, body) => {
+        Object.assign(this, { status, responseText: JSON.stringify(body) });
+        this.dispatchEvent(new Event(status ? "load" : "error"));
+        await settled();
+      } });
+    }
+  };
+  const list = element("ul");
+  const onStored = mock.fn();
+  const queue = new Uploads({
+    input: element("input"), list, accept: [".pdf", ".txt"], limits: { file_bytes: 2 * 1048576, files },
+    target: () => ({ collection: "policies", tags: "" }), onStored,
+  });
+  return { queue, sent, list, onStored };
+}
+const file = (name) => new File(["x"], name);
+const names = (sent) => sent.map(({ form }) => form.get("file").name);
+const added = (outcome = "added", error = "") => ({ documents: [{ id: "1", outcome, error }] });
+
+beforeEach(() => freshPage());
+
+describe("files that are not sent", () => {
+  const KIND = "This kind of file cannot be read. Use pdf, txt.";
+  const cases = [
+    ["a.pdf", 10, null],
+    ["A.PDF", 10, null],
+    ["a.tar.txt", 10, null],
+    ["a.exe", 10, KIND],
+    ["pdf", 10, KIND],
+    ["a.pdf", 0, "The file is empty."],
+    ["a.pdf", 2 * 1048576, null],
+    ["a.pdf", 2 * 1048576 + 1, "Larger than 2 MiB; split it."],
+  ];
+  for (const [name, size, problem] of cases) {
+    test(`${name}, ${size} bytes: ${problem}`, () => assert.equal(uploads().queue.refuse({ name, size }), problem));
+  }
+});
+
+describe("uploading", () => {
+  test("sends two at once, the others one by one", async () => {
+    const { queue, sent } = uploads();
+    queue.add(["a.txt", "b.txt", "c.txt"].map(file));
+    assert.deepEqual(names(sent), ["a.txt", "b.txt"]);
+    await sent[0].answer(202, added());
+    assert.deepEqual(names(sent), ["a.txt", "b.txt", "c.txt"]);
+  });
+  test("takes no more files than the limit, and says so", () => {
+    const { queue, list } = uploads({ files: 1 });
+    queue.add(["a.txt", "b.txt"].map(file));
+    assert.equal(list.childElementCount, 1);
+    assert.match(document.getElementById("toasts").textContent, /At most 1 files/);
+  });
+  test("sends the form's fields that were filled in", () => {
+    const { queue, sent } = uploads();
+    queue.add([file("a.txt")]);
+    assert.deepEqual([...sent[0].form.keys()], ["collection", "file"]);
+  });
+  test("shows how far it is", () => {
+    const { queue, sent, list } = uploads();
+    queue.add([file("a.txt")]);
+    const progress = (loaded) => sent[0].upload.dispatchEvent(Object.assign(new Event("progress"), { lengthComputable: true, loaded, total: 4 }));
+    progress(1);
+    assert.match(list.textContent, /25 %/);
+    progress(4);
+    assert.match(list.textContent, /Storing/);
+  });
+  for (const [outcome, note] of [["added", "Uploaded"], ["unchanged", "Already there"], ["retried", "Reading it again"]]) {
+    test(`says what became of it: ${outcome}`, async () => {
+      const { queue, sent, list, onStored } = uploads();
+      queue.add([file("a.txt")]);
+      await sent[0].answer(202, added(outcome));
+      assert.match(list.textContent, new RegExp(note));
+      assert.equal(onStored.mock.callCount(), 1);
+    });
+  }
+  test("a file that the site refused says why and is not stored", async () => {
+    const { queue, sent, list, onStored } = uploads();
+    queue.add([file("a.txt")]);
+    await sent[0].answer(202, added("refused", "It has a password."));
+    assert.match(list.textContent, /It has a password\./);
+    assert.equal(onStored.mock.callCount(), 0);
+  });
+  const again = (list) => list.querySelectorAll("button").find((button) => button.textContent === "Try again");
+  for (const [status, offered] of [[0, true], [429, true], [503, true], [413, false], [415, false]]) {
+    test(`after ${status || "a broken connection"} trying again is ${offered ? "offered" : "of no use"}`, async () => {
+      const { queue, sent, list } = uploads();
+      queue.add([file("a.txt")]);
+      await sent[0].answer(status, { error: { code: "x", message: "x" } });
+      assert.equal(again(list) !== undefined, offered);
+    });
+  }
+  test("is tried again with the same file and fields", async () => {
+    const { queue, sent, list } = uploads();
+    queue.add([file("a.txt")]);
+    await sent[0].answer(503, {});
+    again(list).click();
+    assert.deepEqual(names(sent), ["a.txt", "a.txt"]);
+    assert.equal(sent[1].form.get("collection"), "policies");
+    assert.equal(list.childElementCount, 1);
+  });
+});
+
+describe("a list in a field", () => {
+  const cases = [["a, b", ["a", "b"]], [" a ,, a;b ", ["a", "b"]], ["甲，乙、丙", ["甲", "乙", "丙"]], ["", []], ["two words", ["two words"]]];
+  for (const [text, items] of cases) test(JSON.stringify(text), () => assert.deepEqual(splitList(text), items));
+});
+
+describe("a year in a field", () => {
+  for (const [text, year] of [[" 2024 ", 2024], ["", null], ["  ", null], ["soon", "soon"], ["2024.5", "2024.5"]]) {
+    test(JSON.stringify(text), () => assert.equal(yearFrom(text), year));
+  }
+});
+
+describe("a collection", () => {
+  const row = { id: "1", name: "policies", visibility: "public", approved: false, embedding_model: "lexical-1", groups: [], document_count: 0 };
+  test("is unapproved when it is public and the site has not approved it", () => {
+    assert.deepEqual([row, { ...row, approved: true }, { ...row, visibility: "private" }, undefined].map(isUnapproved), [true, false, false, false]);
+  });
+  for (const [name, collection, models, wanted] of [
+    ["made without a model, with one there now", row, { embed_model: "e" }, true],
+    ["made without a model, and none is there", row, { embed_model: "" }, false],
+    ["made with a model", { ...row, embedding_model: "e" }, { embed_model: "e" }, false],
+    ["empty", { ...row, embedding_model: "" }, { embed_model: "e" }, false],
+    ["none chosen", undefined, { embed_model: "e" }, false],
+    ["the models are not known yet", row, null, false],
+  ]) test(`wants embedding anew: ${name}: ${wanted}`, () => assert.equal(wantsReembedding(collection, models), wanted));
+
+  const collections = (options) => new Collections(element("div"), { groups: [], username: "ann", mayPublish: false, onChoose: () => {}, ...options });
+  const visibilities = (fields) => fields.find(({ name }) => name === "visibility").options.map(([key]) => key);
+  for (const [name, options, collection, wanted] of [
+    ["a new one, without the permission", {}, null, ["private", "shared"]],
+    ["a new one, with it", { mayPublish: true }, null, ["private", "shared", "public"]],
+    ["one that is public already", {}, row, ["private", "shared", "public"]],
+  ]) test(`may be made public: ${name}`, () => assert.deepEqual(visibilities(collections(options).fields(collection)), wanted));
+
+  test("asks for groups only where the user has some", () => {
+    const asks = (groups) => collections({ groups }).fields(null).some(({ name }) => name === "groups");
+    assert.deepEqual([asks([]), asks(["staff"])], [false, true]);
+  });
+  test("sends groups only when it is shared with them", () => {
+    const input = (visibility) => collections().input({ name: "x", visibility, groups: "a, b" });
+    assert.deepEqual(input("shared"), { name: "x", visibility: "shared", groups: ["a", "b"] });
+    assert.deepEqual(input("private"), { name: "x", visibility: "private" });
+  });
+});
+
+describe("a document", () => {
+  const row = { id: "1", title: "Leave", status: "ready", progress: 0, page_count: 2, chunk_count: 1 };
+  const cases = [
+    [{}, "2 pages · 1 passage", false],
+    [{ page_count: null, chunk_count: 0 }, "Ready", false],
+    [{ status: "failed" }, "Could not be read", false],
+    [{ status: "queued" }, "Waiting for its turn", true],
+    [{ status: "parsing" }, "Reading", true],
+    [{ status: "embedding", progress: 0.426 }, "Indexing 43 %", true],
+  ];
+  for (const [changes, text, working] of cases) {
+    test(`${changes.status ?? "ready"}: ${text}`, () => {
+      assert.equal(statusBadge({ ...row, ...changes }).textContent, text);
+      assert.equal(isWorking({ ...row, ...changes }), working);
+    });
+  }
+  test("may be changed only by those who may write in its collection", () => {
+    const labels = (writable) => documentOptions(row, { writable, on: {} }).filter(Boolean).map(({ label }) => label);
+    assert.deepEqual(labels(false), ["Open", "Download the file"]);
+    assert.deepEqual(labels(true), ["Open", "Download the file", "Edit details", "Delete"]);
+  });
+});

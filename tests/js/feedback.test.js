@@ -1,0 +1,96 @@
+// Rating an answer or a source.
+import assert from "node:assert/strict";
+import { beforeEach, describe, test } from "node:test";
+import { element, freshPage, serve, settled } from "./page.js";
+import { site } from "./site.js";
+
+const { answerRating, sourceRating } = await site("chat/rating.js");
+
+const ANSWER = "/api/messages/m/rating";
+const up = { score: 5, thumb: "up", tags: ["helpful"], comment: "yes" };
+const pressed = (buttons) => [buttons.up.ariaPressed, buttons.down.ariaPressed];
+const press = async (button) => {
+  button.click();
+  await settled();
+};
+const toast = () => document.getElementById("toasts").textContent;
+const undo = () => press(document.querySelector("#toasts button"));
+
+beforeEach(() => freshPage());
+
+describe("an answer's thumbs", () => {
+  for (const [name, rating, shown] of [
+    ["none", null, ["false", "false"]],
+    ["up", up, ["true", "false"]],
+    ["down", { ...up, score: 1, thumb: "down" }, ["false", "true"]],
+    ["between them", { ...up, score: 3, thumb: null }, ["false", "false"]],
+  ]) test(`show the rating there is: ${name}`, () => assert.deepEqual(pressed(answerRating("m", rating)), shown));
+
+  test("store a rating and open the form for more", async () => {
+    const calls = serve({ [`PUT ${ANSWER}`]: { ...up, tags: [], comment: "" } });
+    const rating = answerRating("m", null);
+    await press(rating.up);
+    assert.deepEqual(calls.map(({ call, body }) => [call, body]), [[`PUT ${ANSWER}`, { thumb: "up", tags: [], comment: "" }]]);
+    assert.deepEqual(pressed(rating), ["true", "false"]);
+    assert.equal(rating.form.hidden, false);
+  });
+  test("turned round leave out the reasons of before and keep the comment", async () => {
+    const calls = serve({ [`PUT ${ANSWER}`]: { ...up, score: 1, thumb: "down" } });
+    await press(answerRating("m", up).down);
+    assert.deepEqual(calls[0].body, { thumb: "down", tags: [], comment: "yes" });
+  });
+  test("pressed again take the rating back", async () => {
+    const calls = serve({ [`DELETE ${ANSWER}`]: [204] });
+    const rating = answerRating("m", up);
+    await press(rating.up);
+    assert.deepEqual(calls.map(({ call }) => call), [`DELETE ${ANSWER}`]);
+    assert.deepEqual(pressed(rating), ["false", "false"]);
+  });
+  test("show the old rating, and why, where the new one could not be stored", async () => {
+    serve({ [`PUT ${ANSWER}`]: [409, { error: { code: "conflict", message: "Not now." } }] });
+    const rating = answerRating("m", up);
+    await press(rating.down);
+    assert.deepEqual(pressed(rating), ["true", "false"]);
+    assert.equal(toast(), "Not now.");
+  });
+  test("can be undone: a changed rating is what it was", async () => {
+    const calls = serve({ [`PUT ${ANSWER}`]: { ...up, score: 1, thumb: "down" } });
+    await press(answerRating("m", up).down);
+    await undo();
+    assert.deepEqual(calls[1].body, { score: 5, tags: ["helpful"], comment: "yes" });
+  });
+  test("can be undone: a first rating is taken back", async () => {
+    const calls = serve({ [`PUT ${ANSWER}`]: up, [`DELETE ${ANSWER}`]: [204] });
+    await press(answerRating("m", null).up);
+    await undo();
+    assert.equal(calls[1].call, `DELETE ${ANSWER}`);
+  });
+});
+
+describe("the form", () => {
+  const opened = async (rating) => {
+    const calls = serve({ [`PUT ${ANSWER}`]: rating });
+    const { up: button, down, form } = answerRating("m", null);
+    await press(rating.thumb === "up" ? button : down);
+    return { form, calls };
+  };
+  test("offers good reasons first after a thumb up, last after a thumb down", async () => {
+    const tags = (form) => form.querySelectorAll("[name=tag]").map((box) => box.value);
+    assert.deepEqual(tags((await opened(up)).form).slice(0, 2), ["helpful", "accurate"]);
+    assert.deepEqual(tags((await opened({ ...up, score: 1, thumb: "down" })).form).slice(-2), ["helpful", "accurate"]);
+  });
+  test("shows what is stored", async () => {
+    const { form } = await opened(up);
+    assert.deepEqual(form.querySelectorAll("input").filter((box) => box.checked).map((box) => box.value), ["5", "helpful"]);
+    assert.equal(form.querySelector("textarea").value, "yes");
+  });
+});
+
+test("a source keeps its rating for when it is shown again", async () => {
+  const source = { marker: 2, rating: null };
+  serve({ "PUT /api/messages/m/sources/2/rating": up });
+  const row = element("div");
+  row.append(sourceRating("m", source));
+  await press(row.querySelector("button"));
+  assert.deepEqual(source.rating, up);
+});

@@ -1,0 +1,315 @@
+// The page of the self-corrective workflow: its graph, which node runs, grades, settings, tabs.
+import assert from "node:assert/strict";
+import { beforeEach, describe, mock, test } from "node:test";
+import { element, freshPage } from "./page.js";
+import { site } from "./site.js";
+
+const { layOut } = await site("self_corrective/graph_layout.js");
+const { GraphPicture, nodeName } = await site("self_corrective/graph.js");
+const { Grades } = await site("self_corrective/grades.js");
+const { Progress } = await site("self_corrective/progress.js");
+const { Settings } = await site("self_corrective/settings.js");
+const { Views } = await site("self_corrective/views.js");
+
+const graphOf = (...ways) => {
+  const edges = ways.map((way) => way.split(">")).map(([source, target]) => ({ source, target }));
+  return { nodes: [...new Set(edges.flatMap(({ source, target }) => [source, target]))], edges };
+};
+const WORKFLOW = graphOf(
+  "__start__>condense", "condense>retrieve", "condense>greet", "retrieve>grade", "grade>assess", "assess>rewrite", "assess>generate",
+  "assess>no_answer", "rewrite>retrieve", "generate>__end__", "greet>__end__", "no_answer>__end__",
+);
+const NODE_OF_STEP = { condense: "condense", route: "condense", retrieve: "retrieve", dedupe: "retrieve", grade: "grade", assess: "assess", rewrite: "rewrite", generate: "generate" };
+
+beforeEach(() => freshPage());
+
+describe("the layout of a graph", () => {
+  test("puts what follows below", () => {
+    const { nodes, edges } = layOut(WORKFLOW);
+    for (const { source, target, back } of edges) assert.equal(nodes[source].y < nodes[target].y, !back, `${source}>${target}`);
+  });
+  test("knows the ways that lead back", () => {
+    assert.deepEqual(layOut(WORKFLOW).edges.filter(({ back }) => back).map(({ source, target }) => `${source}>${target}`), ["rewrite>retrieve"]);
+  });
+  test("keeps nodes of a layer apart", () => {
+    const { nodes } = layOut(WORKFLOW, { nodeWidth: 100, columnGap: 24 });
+    const places = Object.values(nodes);
+    for (const one of places) for (const other of places) {
+      if (one !== other && one.y === other.y) assert.ok(Math.abs(one.x - other.x) >= 124 - 1e-9);
+    }
+  });
+  test("lies within its size, from its left end on", () => {
+    const { nodes, width, height } = layOut(WORKFLOW, { nodeWidth: 100, layerGap: 60 });
+    for (const { x, y } of Object.values(nodes)) assert.ok(x >= 50 - 1e-9 && x <= width - 50 + 1e-9 && y >= 0 && y <= height);
+    assert.equal(height, 7 * 60 - 60);
+  });
+  test("leads each way from its source to its target, with a point in every layer between", () => {
+    const { nodes, edges } = layOut(WORKFLOW);
+    for (const { source, target, points } of edges) assert.deepEqual([points[0], points.at(-1)], [nodes[source], nodes[target]]);
+    assert.equal(edges.find(({ source, target }) => source === "greet" && target === "__end__").points.length, 5);
+  });
+  test("uncrosses what can be uncrossed", () => {
+    const { nodes } = layOut(graphOf("a>x", "a>y", "y>below_y", "x>below_x", "below_y>end", "below_x>end"));
+    assert.equal(nodes.x.x < nodes.y.x, nodes.below_x.x < nodes.below_y.x);
+  });
+  test("of a circle without a beginning ends", () => {
+    assert.deepEqual(layOut(graphOf("a>b", "b>a")).edges.map(({ back }) => back), [false, true]);
+  });
+  test("of one node is that node", () => {
+    assert.deepEqual(layOut({ nodes: ["a"], edges: [] }, { nodeWidth: 80 }), { width: 80, height: 0, nodes: { a: { x: 40, y: 0 } }, edges: [] });
+  });
+});
+
+describe("a node's name", () => {
+  for (const [id, name] of [["__start__", "Start"], ["no_answer", "No answer"], ["grade", "Grade"]]) test(name, () => assert.equal(nodeName(id), name));
+});
+
+describe("the picture", () => {
+  const drawn = () => {
+    const [frame, now] = [element("div"), element("p")];
+    const picture = new GraphPicture(frame, WORKFLOW, now);
+    const node = (id) => frame.querySelector(`[data-node="${id}"]`);
+    return { picture, frame, now, node, state: (id) => node(id).getAttribute("data-state") };
+  };
+  test("is described in words", () => {
+    assert.match(drawn().frame.querySelector("svg").getAttribute("aria-label"), /Assess leads to Rewrite, or Generate, or No answer\./);
+  });
+  test("shows which node runs and which has", () => {
+    const { picture, state, now } = drawn();
+    picture.enter("retrieve");
+    picture.enter("grade");
+    assert.deepEqual(["retrieve", "grade", "assess"].map(state), ["done", "running", "idle"]);
+    assert.equal(now.textContent, "Grade runs.");
+  });
+  test("counts how often a node has run", () => {
+    const { picture, node, now } = drawn();
+    for (const id of ["retrieve", "rewrite", "retrieve"]) picture.enter(id);
+    assert.equal(node("retrieve").querySelector(".graph-count").textContent, "×2");
+    assert.equal(now.textContent, "Retrieve runs for the second time.");
+  });
+  test("entering the node that runs changes nothing", () => {
+    const { picture, node } = drawn();
+    picture.enter("retrieve");
+    picture.enter("retrieve");
+    assert.equal(node("retrieve").querySelector(".graph-count").textContent, "");
+  });
+  test("a node that it does not have is passed over", () => {
+    const { picture, state } = drawn();
+    picture.enter("retrieve");
+    picture.enter("elsewhere");
+    assert.equal(state("retrieve"), "running");
+  });
+  test("marks the ways taken and draws them above the others", () => {
+    const { picture, frame } = drawn();
+    picture.enter("rewrite");
+    picture.enter("retrieve");
+    const ways = frame.querySelectorAll(".graph-way");
+    assert.deepEqual(ways.map((way) => way.classList.contains("is-taken")), [...Array(11).fill(false), true]);
+  });
+  test("an answer that broke off stays where it was", () => {
+    const { picture, state, now } = drawn();
+    picture.enter("generate");
+    picture.end("It broke off.", { reached: false });
+    assert.deepEqual(["generate", "__end__"].map(state), ["stopped", "idle"]);
+    assert.equal(now.textContent, "It broke off.");
+  });
+  test("begins anew", () => {
+    const { picture, node, state } = drawn();
+    for (const id of ["retrieve", "rewrite", "retrieve"]) picture.enter(id);
+    picture.trouble("retrieve", "degraded");
+    picture.reset();
+    assert.deepEqual([state("retrieve"), node("retrieve").getAttribute("data-trouble"), node("retrieve").querySelector(".graph-count").textContent], ["idle", null, ""]);
+  });
+});
+
+describe("which node runs", () => {
+  /** The nodes that were entered, the troubles, and the end. */
+  function progress() {
+    const told = { nodes: [], troubles: [], end: null };
+    const picture = {
+      current: null,
+      reset: () => { picture.current = null; },
+      enter: (id) => { if (id !== picture.current) told.nodes.push(picture.current = id); },
+      trouble: (id, status) => told.troubles.push([id, status]),
+      end: (text, { reached = true } = {}) => { told.end = [text, reached]; },
+    };
+    return { told, progress: new Progress(picture, NODE_OF_STEP) };
+  }
+  const step = (name, changes = {}) => ({ name, status: "ok", detail: {}, ...changes });
+  const steps = (...given) => given.map((one) => ({ type: "reasoning", step: one }));
+  const answer = (changes = {}) => ({ status: "complete", decision: "ANSWER", decision_path: [], ...changes });
+  const ROUND = [step("retrieve"), step("dedupe"), step("grade")];
+  const PATH = [step("condense"), step("route"), ...ROUND, step("assess", { detail: { verdict: "rewrite" } }), step("rewrite", { detail: { rewritten: true } }),
+    ...ROUND, step("assess", { detail: { verdict: "generate" } }), step("generate")];
+  const NODES = ["__start__", "condense", "retrieve", "grade", "assess", "rewrite", "retrieve", "grade", "assess", "generate"];
+
+  test("follows the events", () => {
+    const { told, progress: made } = progress();
+    for (const event of [{ type: "started" }, ...steps(...PATH)]) made.apply(event);
+    assert.deepEqual(told.nodes, NODES);
+  });
+  test("is the same for a stored path", () => {
+    const { told, progress: made } = progress();
+    made.replay(answer({ decision_path: PATH }));
+    assert.deepEqual(told.nodes, NODES);
+  });
+  test("a greeting is answered without a search", () => {
+    const { told, progress: made } = progress();
+    for (const event of [{ type: "started" }, ...steps(step("condense"), step("retrieve", { status: "skipped" })), { type: "chunk", content: "Hello" }]) made.apply(event);
+    assert.deepEqual(told.nodes, ["__start__", "condense", "greet"]);
+  });
+  for (const [name, detail, nodes] of [
+    ["route", {}, ["condense", "retrieve"]], ["dedupe", {}, ["retrieve", "grade"]], ["assess", { verdict: "rewrite" }, ["assess", "rewrite"]],
+    ["rewrite", { rewritten: true }, ["rewrite", "retrieve"]], ["rewrite", { rewritten: false }, ["rewrite"]], ["grade", {}, ["grade"]],
+  ]) test(`after ${name} ${JSON.stringify(detail)} runs ${nodes.at(-1)}`, () => {
+    const { told, progress: made } = progress();
+    for (const event of steps(step(name, { detail }))) made.apply(event);
+    assert.deepEqual(told.nodes, nodes);
+  });
+  test("a tool's call enters its node", () => {
+    const { told, progress: made } = progress();
+    made.apply({ type: "tool_call", tool: "search", content: "" });
+    assert.deepEqual(told.nodes, ["retrieve"]);
+  });
+  test("sources come before the answer is written", () => {
+    const { told, progress: made } = progress();
+    made.apply({ type: "sources", sources: [] });
+    assert.deepEqual(told.nodes, ["generate"]);
+  });
+  for (const [status, troubles] of [["ok", []], ["skipped", []], ["degraded", [["grade", "degraded"]]], ["failed", [["grade", "failed"]]]]) {
+    test(`a step that is ${status} is trouble: ${troubles.length > 0}`, () => {
+      const { told, progress: made } = progress();
+      for (const event of steps(step("grade", { status }))) made.apply(event);
+      assert.deepEqual(told.troubles, troubles);
+    });
+  }
+  for (const [changes, end] of [
+    [{}, ["The answer is there.", true]],
+    [{ decision: "CLARIFY" }, ["The question is asked back.", true]],
+    [{ decision: "NO_ANSWER" }, ["Nothing that was found answers the question.", true]],
+    [{ decision: null }, ["Done.", true]],
+    [{ status: "stopped" }, ["You stopped the answer.", false]],
+    [{ status: "interrupted" }, ["The answer broke off.", false]],
+    [{ status: "failed" }, ["The answer could not be written.", false]],
+  ]) test(`the end: ${JSON.stringify(changes)}`, () => {
+    const { told, progress: made } = progress();
+    made.apply({ type: "done", message: answer(changes) });
+    assert.deepEqual(told.end, end);
+  });
+  test("no answer without a writer goes through its own node", () => {
+    const { told, progress: made } = progress();
+    made.apply({ type: "done", message: answer({ decision: "NO_ANSWER" }) });
+    assert.deepEqual(told.nodes, ["no_answer"]);
+  });
+  test("an error ends it where it was", () => {
+    const { told, progress: made } = progress();
+    made.apply({ type: "error", content: "The model is away." });
+    assert.deepEqual(told.end, ["The model is away.", false]);
+  });
+});
+
+describe("grades", () => {
+  const grade = { title: "Leave", heading: "Leave › Days", page: 3, text: "30 days.", relevant: true, confidence: 0.9, reason: "It says so.", by_model: true };
+  const round = (documents) => ({ name: "grade", summary: "Nothing was found.", detail: { documents, pass_count: 1, total_count: 2 } });
+  const drawn = (...steps) => {
+    const frame = element("div");
+    const grades = new Grades(frame);
+    for (const step of steps) grades.apply(step);
+    return frame;
+  };
+  test("stand under the query that found them", () => {
+    const frame = drawn({ name: "retrieve", detail: { queries: [{ text: "leave" }, { text: "days off" }] } }, round([grade]));
+    assert.equal(frame.querySelector(".round-query").textContent, "leave | days off");
+    assert.equal(frame.querySelector(".round-share").textContent, "1 of 2 passed");
+    assert.equal(frame.querySelector(".grade-place").textContent, "p. 3 · Days");
+  });
+  test("of an earlier search are folded", () => {
+    assert.deepEqual(drawn(round([grade]), round([])).querySelectorAll("details.round").map(({ open }) => open), [false, true]);
+  });
+  test("of a search without hits say so", () => {
+    assert.match(drawn(round([])).textContent, /nothing found.*Nothing was found\./);
+  });
+  const assess = (detail) => ({ name: "assess", summary: "Assessed.", detail: { pass_rate: 0.5, pass_threshold: 0.7, total_count: 2, passed_in_all: 1, ...detail } });
+  for (const [detail, verdict] of [
+    [{ verdict: "rewrite" }, "Pass rate 50 % 70 % wanted. The query is rewritten."],
+    [{ verdict: "generate", pass_rate: 0.8 }, "Pass rate 80 % 70 % wanted. The answer is written from 1 document."],
+    [{ verdict: "no_answer", stop: "no rewrites left" }, "Pass rate 50 % 70 % wanted. No rewrites left. No document passed."],
+    [{ verdict: "other" }, "Pass rate 50 % 70 % wanted. Assessed."],
+  ]) test(`the verdict: ${verdict}`, () => assert.equal(drawn(round([grade]), assess(detail)).querySelector(".round-verdict").textContent, verdict));
+});
+
+describe("settings", () => {
+  const boot = {
+    username: "ann", limits: { top_k: 50, rewrites: 4 }, presets: { standard: 0.7, strict: 0.9, relaxed: 0.5 },
+    defaults: { topK: 5, similarityThreshold: 0.3, maxRewriteAttempts: 3, gradePassThreshold: 0.7 },
+    collections: [{ id: "c1", name: "policies", address: "ann/policies", owner: "ann" }],
+  };
+  const made = (kept) => {
+    if (kept !== undefined) localStorage.setItem("ragsite.self_corrective", kept);
+    const form = element("form");
+    const settings = new Settings(form, boot, element("button"), () => {});
+    return { settings, form, slide: (name, value) => {
+      const input = form.querySelector(`[name=${name}]`);
+      input.value = value;
+      input.dispatchEvent(new Event("input"));
+    } };
+  };
+  test("begin with the site's defaults", () => {
+    const { settings } = made();
+    assert.deepEqual(settings.request(), boot.defaults);
+    assert.equal(settings.preset, "standard");
+  });
+  for (const [preset, wanted] of Object.entries(boot.presets)) {
+    test(`the preset ${preset} wants a pass rate of ${wanted}`, () => {
+      const { settings } = made();
+      settings.choose(preset);
+      assert.deepEqual(settings.request(), { ...boot.defaults, gradePassThreshold: wanted });
+      assert.equal(settings.preset, preset);
+    });
+  }
+  for (const [name, value] of [["topK", 7], ["gradePassThreshold", 0.65]]) {
+    test(`${name} of one's own is no preset, and is kept`, () => {
+      made().slide(name, value);
+      const again = made().settings;
+      assert.deepEqual(again.request(), { ...boot.defaults, [name]: value });
+      assert.equal(again.preset, "custom");
+    });
+  }
+  test("a collection goes with the request, and stays when a preset is chosen", () => {
+    const { settings } = made('{"collection": "policies"}');
+    settings.choose("strict");
+    assert.deepEqual(settings.request().milvusConfig, { collectionName: "c1" });
+  });
+  for (const [name, kept] of [
+    ["is out of range", '{"topK": 21, "similarityThreshold": -1, "maxRewriteAttempts": 5}'],
+    ["is no JSON", "{"],
+    ["is null", "null"],
+    ["names a collection that is gone", '{"collection": "c9"}'],
+  ]) test(`what was kept and ${name} is not used`, () => assert.deepEqual(made(kept).settings.request(), boot.defaults));
+});
+
+describe("the page's parts as tabs", () => {
+  const made = () => {
+    const [list, workbench] = [element("div"), element("main")];
+    for (const name of ["chat", "nodes", "settings"]) element("button", { id: `tab-${name}`, role: "tab" }, list);
+    const onOpen = mock.fn();
+    new Views(list, workbench, onOpen).open("chat");
+    const press = (key) => list.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key }));
+    return { list, workbench, press, onOpen };
+  };
+  for (const [from, key, to] of [
+    ["chat", "ArrowRight", "nodes"], ["chat", "ArrowLeft", "settings"], ["settings", "ArrowRight", "chat"], ["nodes", "Home", "chat"], ["nodes", "End", "settings"],
+  ]) test(`${key} leads from ${from} to ${to}`, () => {
+    const { list, workbench, press } = made();
+    list.querySelector(`#tab-${from}`).focus();
+    press(key);
+    assert.equal(workbench.dataset.view, to);
+    assert.deepEqual(list.children.map((tab) => tab.getAttribute("aria-selected")), ["chat", "nodes", "settings"].map((name) => String(name === to)));
+  });
+  test("a key elsewhere leads nowhere", () => {
+    const { workbench, press } = made();
+    document.activeElement = null;
+    press("ArrowRight");
+    assert.equal(workbench.dataset.view, "chat");
+  });
+});
