@@ -10,13 +10,13 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import Generate
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.judge import Retrieved, judge
 from retrieval.steps.query.condense import Condense, condense_without_model
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
-from retrieval.steps.query.route import Route, route_by_model
-from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.query.route import Route, filters_by_model
+from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.schemas import RetrievalJudgement
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
@@ -41,21 +41,19 @@ class NaiveOrder:
         context = Context(tools=self.tools, run=run, language=language)
         standalone = await Condense(context)(Asked(question, draft))
         asked = Asked(question, standalone)
-        filters = await route_by_model(context, asked, await Route(context)(asked))
+        filters = await filters_by_model(context, asked, await Route(context)(asked))
         variants = await Rewrite(context)(Wanted(asked=asked, tried=(standalone,)))
         imagined = await Hyde(context)(asked)
         request = SearchRequest(
             queries=(Query(standalone), *variants, *imagined), scope=question.scope, filters=filters,
             top_k=self.tools.settings.rerank.max_candidates,
         )  # fmt: skip
-        found = await Retrieve(self.tools).retrieve(request, run=run)
+        found = await search_documents(context, request)
         ranked = [await self._rerank(standalone, candidate, run, language) for candidate in found.candidates]
         ranked.sort(key=lambda one: -(one.scores.rerank or 0.0))
         retrieved = Retrieved(question=standalone, passages=ranked, semantic=question.scope.semantic)
-        assessment = await judge(Context(tools=self.tools, run=run, language=language), retrieved)
-        return await Generate(self.tools).generate(
-            question, standalone, assessment.candidates, run=run, language=language
-        )
+        assessment = await judge(context, retrieved)
+        return await write_answer(context, asked, assessment.candidates)
 
     async def _rerank(self, question: str, candidate: ScoredChunk, run: Run, language: Language) -> ScoredChunk:
         """One passage in the prompt that `corrective` gives all of them in."""

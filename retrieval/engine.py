@@ -23,15 +23,17 @@ from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
-from retrieval.search.boosting import search_with_boosts
 from retrieval.search.hierarchical import HierarchicalSearcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, import_client
 from retrieval.selectors import DatabaseChunkStore
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
-from retrieval.steps.toolbox import Toolbox
+from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.step import Context
+from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text import analysis
+from retrieval.trace import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +68,14 @@ def get_engine() -> Engine:
 
 
 async def search_as_answered(request: SearchRequest) -> SearchResult:
-    """A search on the running loop's engine, with what users' ratings make of it. Raises as `Searcher.search`."""
+    """A search as an answer would see it, with what users' ratings make of it, for those who search without asking.
+
+    A search in one leg alone is left as it is. Raises as `Searcher.search`.
+    """
     engine = get_engine()
-    return await search_with_boosts(
-        request,
-        searcher=engine.searcher,
-        boosts=engine.boosts,
-        store=engine.store,
-        timeout_s=engine.settings.corrective.boost_timeout_s,
-    )
+    if len(request.stages) < 2:
+        return await engine.searcher.search(request)
+    return await search_documents(Context(tools=engine, run=Run.start(Trace(), engine.settings)), request)
 
 
 async def close_engine() -> None:

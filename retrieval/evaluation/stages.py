@@ -14,7 +14,7 @@ from retrieval.ports import SearchRequest
 from retrieval.steps.judge.judge import Retrieved, judge
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
-from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
@@ -88,7 +88,7 @@ class Stage:
             depth=self.depth,
             stages=LEGS.get(self.name, LEGS["hybrid"]),
         )
-        found = (await Retrieve(self.tools).retrieve(request, run=run)).candidates
+        found = (await search_documents(context, request)).candidates
         if "+rerank" in self.added:
             context = Context(tools=self.tools, run=run, language=language)
             assessment = await judge(context, Retrieved(question=text, passages=found))

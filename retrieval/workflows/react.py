@@ -24,44 +24,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import Generate
-from retrieval.steps.answer.no_answer import no_answer_text
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.evaluator import Assessment, Evidence
 from retrieval.steps.judge.sufficiency import RelevanceEvaluator
 from retrieval.steps.query.query_rewriter import KeyConceptRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.wording import why_rewrite
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, may_search_web
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, may_search_web
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
-from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.values import Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
+    greet,
     has_documents,
     is_small_talk,
     is_worth_a_try,
     readings_to_ask_about,
-    run_graph,
-    say,
-    small_talk_answer,
+    say_no_answer,
     was_offered,
 )
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: never rewritten, this is what is answered
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     filters: SearchFilters
     should_rewrite: bool
     query: str  # what is searched for next; empty when no other words are left
@@ -72,24 +69,22 @@ class State(TypedDict, total=False):
     evaluation: Assessment
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     web_searched: bool
-    answer: Answer
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def router(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = state["draft"]
-    prepared: State = {"query": draft, "filters": question.filters}
+    question, draft, tools = state["question"], state["draft"], runtime.context.tools
     if is_small_talk(question) or not has_documents(question):
-        return prepared  # with nothing but the web there is no metadata to filter by
+        # With nothing but the web there is no metadata to filter by.
+        return {"query": draft, "filters": question.filters}
     filters = await Route(runtime.context)(Asked(question, draft))
-    async with run.trace.step("plan") as step:
+    async with runtime.context.run.trace.step("plan") as step:
         reason = why_rewrite(question.text, draft, short_chars=tools.settings.react.short_query_chars)
         rewrites = bool(reason) and rewriting_is_on(question, tools)
         step.detail["rewrite"] = rewrites
         switched_off = ", but rewriting is switched off" if reason and not rewrites else ""
         step.summary = f"the query is rewritten first: {reason}" if rewrites else f"straight to search{switched_off}"
-    return {**prepared, "filters": filters, "should_rewrite": rewrites}
+    return {"query": draft, "filters": filters, "should_rewrite": rewrites}
 
 
 def after_routing(
@@ -130,36 +125,29 @@ def after_rewriting(
 async def retriever(state: State, runtime: Runtime[Context]) -> State:
     """With the last words that may be tried, filters that were only read from the question are left out: they may have
     been the mistake."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    settings = tools.settings
-    last = bool(state.get("tried")) and state.get("rewrites", 0) >= settings.react.max_rewrites
-    wanted = question.options.top_k or settings.react.top_k
-    result = await Retrieve(tools).retrieve(
-        SearchRequest(
-            queries=(Query(state["query"], kind="rewrite" if state.get("rewrites") else "original"),),
-            scope=question.scope,
-            filters=question.filters if last else state["filters"],
-            top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
-        ),
-        run=run,
+    settings, question = runtime.context.tools.settings, state["question"]
+    tried, rewrites, before = state.get("tried", ()), state.get("rewrites", 0), state.get("passages", ())
+    last = bool(tried) and rewrites >= settings.react.max_rewrites
+    request = SearchRequest(
+        queries=(Query(state["query"], kind="rewrite" if rewrites else "original"),),
+        scope=question.scope,
+        filters=question.filters if last else state["filters"],
+        top_k=breadth(question, settings, default=settings.react.top_k),
     )
-    before = state.get("passages", ())
-    newly = await Dedupe(tools).dedupe(result.candidates, run=run, known=before)
+    candidates = (await search_documents(runtime.context, request)).candidates
+    newly = await Dedupe(runtime.context)(Hits(candidates, known=before))
     return {
-        "found": newest_first(result.candidates, state),
+        "found": newest_first(candidates, state),
         "passages": (*before, *newly),
-        "tried": (*state.get("tried", ()), state["query"]),
+        "tried": (*tried, state["query"]),
     }
 
 
 async def web_search(state: State, runtime: Runtime[Context]) -> State:
-    tools, run = runtime.context.tools, runtime.context.run
-    result = await WebSearch(tools).search(
-        state["question"], state["draft"], run=run, language=runtime.context.language
-    )
+    results = await WebSearch(runtime.context)(WebQuestion(Asked(state["question"], state["draft"])))
     return {
-        "found": newest_first(result.candidates, state),
-        "passages": (*state.get("passages", ()), *result.candidates),
+        "found": newest_first(results.candidates, state),
+        "passages": (*state.get("passages", ()), *results.candidates),
         "web_searched": True,
     }
 
@@ -214,34 +202,16 @@ def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Context]) -> State:
-    tools, evaluation = runtime.context.tools, state["evaluation"]
-    answer = await Generate(tools).generate(
-        state["question"],
-        state["draft"],
-        evaluation.candidates,
-        run=runtime.context.run,
-        language=runtime.context.language,
-    )
-    return {"answer": answer}
-
-
-async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context)}
+    asked, candidates = Asked(state["question"], state["draft"]), state["evaluation"].candidates
+    return {"answer": await write_answer(runtime.context, asked, candidates)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    found = state["evaluation"]
-    return {"answer": await ask_back(found, state["readings"], runtime.context)}
+    return {"answer": await ask_back(state["evaluation"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    run, evaluation = runtime.context.run, state.get("evaluation")
-    if evaluation is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-    text = await say(no_answer_text(evaluation, runtime.context.language), run)
-    reason = evaluation.reason if evaluation else "there are no documents to search in"
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    return {"answer": await say_no_answer(state.get("evaluation"), runtime.context)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -260,7 +230,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="react")
 
 
-class ReactWorkflow:
+class ReactWorkflow(GraphWorkflow):
     """Router, rewriter, retriever, evaluator, generator."""
 
     graph = build_graph()
@@ -271,15 +241,9 @@ class ReactWorkflow:
         "Each of at most two rewrites adds a rewrite and an evaluation, a web search the same. A greeting takes one.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0).
-        """
-        limit_s = self._tools.settings.react.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+    @property
+    def timeout_s(self) -> float:
+        return self.tools.settings.react.timeout_s
 
 
 # ------------------------------------------------------------------------------------------------ small decisions

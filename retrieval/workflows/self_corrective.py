@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -30,30 +30,29 @@ from langgraph.runtime import Runtime
 
 from retrieval.answerability import LIST_LENGTH
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import Generate
-from retrieval.steps.answer.no_answer import no_answer_text
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.evaluator import Assessment
 from retrieval.steps.judge.grade import DocumentGrade, Documents, Grade, Graded, grade_key
 from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.query_rewriter import RetryRewrite, Wanted
 from retrieval.steps.query.route import Route
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.values import Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
+    greet,
     has_documents,
     is_small_talk,
     is_worth_a_try,
     readings_to_ask_about,
     reranking_is_on,
-    run_graph,
-    say,
-    small_talk_answer,
+    say_no_answer,
     was_offered,
 )
 
@@ -62,9 +61,7 @@ LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 Verdict = Literal["generate", "rewrite", "clarify", "no_answer"]
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: never rewritten, this is what is answered
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     standalone: str  # self-contained: what every document is graded against
     filters: SearchFilters  # the request's, and those that the question names
     tried: tuple[str, ...]  # the queries so far: the question, then its rewrites
@@ -78,7 +75,6 @@ class State(TypedDict, total=False):
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     stagnant: int  # searches in a row that brought nothing new that passes
     verdict: Verdict
-    answer: Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +116,7 @@ def after_condensing(state: State) -> Literal["greet", "no_answer", "retrieve"]:
 async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     """The current query alone: a rewritten one takes the place of the one before. More is looked for than is graded: a
     list of ten is what the trained grader knows."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    tools, question = runtime.context.tools, state["question"]
     limits, rewrites = Limits.of(question, tools), len(state["tried"]) - 1
     query = Query(state["tried"][-1], kind="rewrite" if rewrites else "original")
     last = 0 < rewrites >= limits.max_rewrites
@@ -130,12 +126,11 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
         filters=question.filters if last else state["filters"],
         top_k=min(max(limits.top_k, LIST_LENGTH), tools.settings.search.max_top_k),
     )
-    result = await Retrieve(tools).retrieve(request, run=run, purpose=f"attempt {rewrites}: " if rewrites else "")
-    near = result.candidates
+    purpose = f"attempt {rewrites}: " if rewrites else ""
+    near = (await search_documents(runtime.context, request, purpose=purpose)).candidates
     if question.scope.semantic:
-        near = tuple(one for one in near if is_similar(one, limits.min_similarity))
-    found = await Dedupe(tools).dedupe(near[: limits.top_k], run=run)
-    return {"listed": near, "found": found}
+        near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
+    return {"listed": near, "found": await Dedupe(runtime.context)(Hits(near[: limits.top_k]))}
 
 
 async def grade(state: State, runtime: Runtime[Context]) -> State:
@@ -219,7 +214,8 @@ def after_grading(state: State) -> Verdict:
 
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     graded = state["graded"]
-    failed = [(one, graded.of(one).reason) for one in graded.documents if not graded.of(one).relevant]
+    graded_documents = [(document, graded.of(document)) for document in graded.documents]
+    failed = [(document, grade.reason) for document, grade in graded_documents if not grade.relevant]
     asked = Asked(state["question"], state["standalone"])
     queries = await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed))
     if queries:
@@ -240,19 +236,10 @@ def after_rewriting(state: State) -> Literal["retrieve", "generate", "no_answer"
 async def generate(state: State, runtime: Runtime[Context]) -> State:
     """From the documents that passed, of whichever search, and no others; where none has, from the best."""
     graded = state["graded"]
-    answer = await Generate(runtime.context.tools).generate(
-        state["question"],
-        state["standalone"],
-        passing(state["documents"], state["grades"]) or best_first(state["documents"]),
-        run=runtime.context.run,
-        language=runtime.context.language,
-    )
+    documents = passing(state["documents"], state["grades"]) or best_first(state["documents"])
+    answer = await write_answer(runtime.context, Asked(state["question"], state["standalone"]), documents)
     reason = f"{len(graded.passed)} of {len(graded.documents)} documents passed"
     return {"answer": replace(answer, reason=answer.reason or reason)}
-
-
-async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
@@ -260,17 +247,12 @@ async def clarify(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    run = runtime.context.run
     if "documents" not in state:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-        text = await say(no_answer_text(None, runtime.context.language), run)
-        return {"answer": Answer(decision="NO_ANSWER", text=text, reason="there are no documents to search in")}
+        return {"answer": await say_no_answer(None, runtime.context)}
     count = len(state["documents"])
     reason = f"none of {count} documents is relevant" if count else "nothing was found"
     nearest = Assessment(verdict="NO_ANSWER", candidates=state["documents"], reason=reason)
-    text = await say(no_answer_text(nearest, runtime.context.language), run)
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    return {"answer": await say_no_answer(nearest, runtime.context)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -288,8 +270,8 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="self_corrective")
 
 
-class SelfCorrectiveWorkflow:
-    """`graph` feeds the picture on the page, `rounds` the table in docs/workflows.md."""
+class SelfCorrectiveWorkflow(GraphWorkflow):
+    """Grades, and searches on in other words."""
 
     graph = build_graph()
     rounds = Rounds(
@@ -299,22 +281,15 @@ class SelfCorrectiveWorkflow:
         "at most 3 rewrites adds two: rewrite and grade. All documents are graded side by side: one round.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0).
-
-        """
-        limit_s = self._tools.settings.self_corrective.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+    @property
+    def timeout_s(self) -> float:
+        return self.tools.settings.self_corrective.timeout_s
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
-def is_similar(one: ScoredChunk, least: float) -> bool:
+def is_similar(hit: ScoredChunk, least: float) -> bool:
     """Words found it, or it is near enough; without a dense score there is nothing to hold against it."""
-    return bool(one.scores.bm25) or one.scores.dense is None or one.scores.dense >= least
+    return bool(hit.scores.bm25) or hit.scores.dense is None or hit.scores.dense >= least
 
 
 def joined(
@@ -323,26 +298,26 @@ def joined(
     """Every document once, those that passed first, best first; of one that came with other neighbours, the relevant or
     else the longer text."""
 
-    def worth(one: ScoredChunk) -> tuple[bool, int]:
-        return grades[grade_key(one)].relevant, len(one.chunk.text)
+    def preference(document: ScoredChunk) -> tuple[bool, int]:
+        return grades[grade_key(document)].relevant, len(document.chunk.text)
 
-    kept = {one.chunk_id: one for one in before}
-    for one in found:
-        if one.chunk_id not in kept or worth(one) > worth(kept[one.chunk_id]):
-            kept[one.chunk_id] = one
+    kept = {document.chunk_id: document for document in before}
+    for document in found:
+        if document.chunk_id not in kept or preference(document) > preference(kept[document.chunk_id]):
+            kept[document.chunk_id] = document
 
-    def place(one: ScoredChunk) -> float:
-        return -(one.scores.rerank or 0.0) if grades[grade_key(one)].relevant else 0.0
+    def place(document: ScoredChunk) -> float:
+        return -(document.scores.rerank or 0.0) if grades[grade_key(document)].relevant else 0.0
 
     return tuple(sorted(kept.values(), key=place))
 
 
 def passing(documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]) -> tuple[ScoredChunk, ...]:
-    return tuple(one for one in documents if grades[grade_key(one)].relevant)
+    return tuple(document for document in documents if grades[grade_key(document)].relevant)
 
 
 def best_first(documents: tuple[ScoredChunk, ...]) -> tuple[ScoredChunk, ...]:
-    return tuple(sorted(documents, key=lambda one: -(one.scores.rerank or 0.0)))
+    return tuple(sorted(documents, key=lambda document: -(document.scores.rerank or 0.0)))
 
 
 def assessed(state: State) -> Assessment:

@@ -47,7 +47,7 @@ class Route(Step[Asked, SearchFilters]):
         return filters
 
 
-async def route_by_model(context: Context, asked: Asked, known: SearchFilters) -> SearchFilters:
+async def filters_by_model(context: Context, asked: Asked, known: SearchFilters) -> SearchFilters:
     """`known`, and what the fast model finds beside it; for the round of calls that improve on the question.
 
     No call, and no entry in the path, where a request wants no rewriting or the documents hold no other value to

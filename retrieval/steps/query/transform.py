@@ -16,7 +16,7 @@ from retrieval.trace import StepRecord
 from retrieval.values import Query
 
 
-async def transform(context: Context, asked: Asked) -> tuple[Query, ...]:
+async def transform_question(context: Context, asked: Asked) -> tuple[Query, ...]:
     """Queries of the transformation that fits the question; none, without an entry in the path, when none does.
 
     A request that wants no rewriting wants none of these either.

@@ -14,39 +14,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsite.core.rag_settings import DedupeSettings
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.step import Step
 from retrieval.text.analysis import analyze
 from retrieval.text.negation import NEGATING_WORD
 from retrieval.text.numbers import NUMBER
 from retrieval.text.tokens import estimate_tokens
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk, StoredChunk
 
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 
 
 @dataclass(frozen=True, slots=True)
-class Dedupe:
-    tools: Toolbox
+class Hits:
+    """`candidates`: best first. `known`: passages of an earlier round; what they hold already is left out."""
 
-    async def dedupe(
-        self, candidates: Sequence[ScoredChunk], *, run: Run, known: Sequence[ScoredChunk] = ()
-    ) -> tuple[ScoredChunk, ...]:
-        """`candidates`, best first, merged and each said once. `known`: passages of an earlier round; what they hold
-        already is left out."""
-        async with run.trace.step("dedupe") as step:
-            numbers = self.tools.settings.dedupe
-            if not numbers.enabled:
-                step.skip("switched off")
-                ids = {passage.chunk_id for passage in known}
-                return tuple(candidate for candidate in candidates if candidate.chunk_id not in ids)
-            result = await asyncio.to_thread(dedupe, candidates, numbers, known=known)
-            step.detail["dropped"] = dict(result.dropped)
-            step.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
-            step.summary = (
-                f"{len(candidates)} candidates → {len(result.kept)} passages: {len(result.dropped)} said the same, "
-                f"{sum(map(len, result.merged.values()))} were joined to a neighbour"
-            )
-            return result.kept
+    candidates: Sequence[ScoredChunk]
+    known: Sequence[ScoredChunk] = ()
+
+
+class Dedupe(Step[Hits, tuple[ScoredChunk, ...]]):
+    """The candidates, merged and each said once."""
+
+    name = "dedupe"
+
+    async def act(self, given: Hits, entry: StepRecord) -> tuple[ScoredChunk, ...]:
+        if not self.settings.dedupe.enabled:
+            entry.skip("switched off")
+            ids = {passage.chunk_id for passage in given.known}
+            return tuple(candidate for candidate in given.candidates if candidate.chunk_id not in ids)
+        result = await asyncio.to_thread(dedupe, given.candidates, self.settings.dedupe, known=given.known)
+        entry.detail["dropped"] = dict(result.dropped)
+        entry.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
+        entry.summary = (
+            f"{len(given.candidates)} candidates → {len(result.kept)} passages: {len(result.dropped)} said the same, "
+            f"{sum(map(len, result.merged.values()))} were joined to a neighbour"
+        )
+        return result.kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +112,7 @@ def _merge_neighbours(
 ) -> tuple[tuple[ScoredChunk, ...], dict[str, tuple[str, ...]]]:
     """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
     too, the better one first, while the passage stays within `most_tokens`."""
-    by_place = {(one.chunk.document_id, one.chunk.seq): rank for rank, one in enumerate(ranked)}
+    by_place = {(candidate.chunk.document_id, candidate.chunk.seq): rank for rank, candidate in enumerate(ranked)}
     free = set(range(len(ranked)))
     passages: list[ScoredChunk] = []
     merged: dict[str, tuple[str, ...]] = {}

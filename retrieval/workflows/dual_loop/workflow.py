@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -36,31 +36,31 @@ from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.answer.generate import Generate
-from retrieval.steps.answer.no_answer import no_answer_text
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.evaluator import AnswerAssessment, Assessment, WrittenAnswer
 from retrieval.steps.judge.judge import Retrieved, judge
-from retrieval.steps.memory import ConsolidateMemory, RecallMemory
+from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory
 from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.wording import without_filler
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.schemas import StrategyName
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
-from retrieval.trace import HeldBackTrace, Trace
-from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
+from retrieval.trace import HeldBackTrace
+from retrieval.values import Answer, Query, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
     distinct_queries,
     is_small_talk,
     readings_to_ask_about,
     reranking_is_on,
-    run_graph,
-    say,
+    say_no_answer,
     small_talk_answer,
     was_offered,
 )
@@ -78,9 +78,7 @@ from retrieval.workflows.dual_loop.strategy import (
 )
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: never rewritten, this is what is answered
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     memories: tuple[RememberedFact, ...]
     available: tuple[StrategyName, ...]
     route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
@@ -96,13 +94,11 @@ class State(TypedDict, total=False):
     response: Answer | None
     drafts: tuple[Draft, ...]
     correction_attempts: int
-    answer: Answer
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = state["draft"]
+    question, draft, tools = state["question"], state["draft"], runtime.context.tools
     prepared: State = {
         "plan": Plan(route="direct", standalone=draft),
         "available": available_strategies(question, tools),
@@ -114,7 +110,7 @@ async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
     }
     if is_small_talk(question):
         return prepared
-    return {**prepared, "memories": await RecallMemory(tools).recall(question, draft, run=run)}
+    return {**prepared, "memories": await RecallMemory(runtime.context)(Asked(question, draft))}
 
 
 async def route_query(state: State, runtime: Runtime[Context]) -> State:
@@ -200,29 +196,27 @@ async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]) -> SearchResult:
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    context, question = runtime.context, state["question"]
     if route == "web_search":
         # A corrective rewrite has read the rejected answer: its words may be those of documents, which stay here.
         texts = (query.text for query in state["queries"])
         words = next((text for text in texts if is_the_users(text, question)), state["plan"].standalone)
-        return await WebSearch(tools).search(wanting_web(question), words, run=run, language=runtime.context.language)
-    settings = tools.settings
-    wanted = question.options.top_k or settings.corrective.context_passages
+        return await WebSearch(context)(WebQuestion(Asked(wanting_web(question), words)))
     request = SearchRequest(
         queries=state["queries"],
         scope=question.scope,
         filters=question.filters if state["tried_routes"] else state["filters"],
-        top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
+        top_k=breadth(question, context.tools.settings),
         strategy="hierarchical" if route == "hierarchical_search" else "chunks",
     )
-    return await Retrieve(tools).retrieve(request, run=run, purpose=f"{route}: ")
+    return await search_documents(context, request, purpose=f"{route}: ")
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
     """Judges what was newly found; what was judged before keeps its scores. Names the next strategy if it needs one."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before = state.get("assessment")
-    passages = await Dedupe(tools).dedupe(state["candidates"], run=run, known=before.candidates if before else ())
+    passages = await Dedupe(runtime.context)(Hits(state["candidates"], known=before.candidates if before else ()))
     on = reranking_is_on(question, tools)
     retrieved = Retrieved(
         question=state["plan"].standalone,
@@ -280,12 +274,9 @@ def decide_after_document_grading(
 async def generate_response(state: State, runtime: Runtime[Context]) -> State:
     """From the second time on, with the words for what the last answer lacked."""
     asked, missing = state["plan"].standalone, state["drafts"][-1].graded.missing if state["drafts"] else ""
-    response = await Generate(runtime.context.tools).generate(
-        state["question"],
-        f"{asked} ({missing})" if missing else asked,
-        state["assessment"].candidates,
-        run=_held_back(runtime.context).run,
-        language=runtime.context.language,
+    asked = f"{asked} ({missing})" if missing else asked
+    response = await write_answer(
+        _held_back(runtime.context), Asked(state["question"], asked), state["assessment"].candidates
     )
     return {"response": replace(response, reason=response.reason or state["assessment"].reason)}
 
@@ -336,13 +327,9 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def consolidate_memory(state: State, runtime: Runtime[Context]) -> State:
-    await ConsolidateMemory(runtime.context.tools).consolidate(
-        state["question"],
-        state["plan"].standalone,
-        state["answer"],
-        run=runtime.context.run,
-        accepted=state["drafts"][-1].graded.accepted,
-    )
+    asked = Asked(state["question"], state["plan"].standalone)
+    accepted = state["drafts"][-1].graded.accepted
+    await ConsolidateMemory(runtime.context)(Answered(asked, state["answer"], accepted))
     return {}
 
 
@@ -352,14 +339,10 @@ async def clarify(state: State, runtime: Runtime[Context]) -> State:
 
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     """No strategy is left: says that the documents don't answer, and which were nearest."""
-    run, assessment = runtime.context.run, state.get("assessment")
-    if assessment is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-    text = await say(no_answer_text(assessment, runtime.context.language), run)
     tried = ", ".join(state["tried_routes"])
-    reason = f"every strategy was tried: {tried}" if tried else "there are no documents to search in"
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    reason = f"every strategy was tried: {tried}" if tried else ""
+    answer = await say_no_answer(state.get("assessment"), runtime.context, reason=reason)
+    return {"answer": answer}
 
 
 def _held_back(context: Context) -> Context:
@@ -391,8 +374,8 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="dual_loop")
 
 
-class DualLoopWorkflow:
-    """Two loops. `graph` feeds the picture on the page."""
+class DualLoopWorkflow(GraphWorkflow):
+    """Two loops."""
 
     graph = build_graph()
     rounds = Rounds(
@@ -402,11 +385,6 @@ class DualLoopWorkflow:
         " each further strategy and for the web's words; all of it again, with a rewrite, for each of 2 corrections.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0)."""
-        limit_s = self._tools.settings.dual_loop.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+    @property
+    def timeout_s(self) -> float:
+        return self.tools.settings.dual_loop.timeout_s

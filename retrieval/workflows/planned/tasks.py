@@ -24,9 +24,9 @@ from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.transform import Decompose, StepBack
 from retrieval.steps.query.wording import QUERY_CHARS
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.schemas import JUDGEMENTS, REWORDINGS, FollowUpQuery
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.text.quoting import one_line
@@ -119,9 +119,7 @@ class PlanTasks:
         queries = await self._queries(task, given)
         if self.first and task.type == "retrieve" and [query.text for query in queries] == [self.standalone]:
             return Finding(queries=queries, candidates=self.first, note=f"{len(self.first)} passages, found already")
-        result = await Retrieve(self.context.tools).retrieve(
-            self._request(task, queries), run=self.context.run, purpose=f"{task.id}: "
-        )
+        result = await search_documents(self.context, self._request(task, queries), purpose=f"{task.id}: ")
         return Finding(queries=queries, candidates=result.candidates, note=f"{len(result.candidates)} passages")
 
     async def _queries(self, task: Task, given: Mapping[str, Finding]) -> tuple[Query, ...]:
@@ -155,9 +153,7 @@ class PlanTasks:
     async def _web_search(self, task: Task) -> Finding:
         """Only words of the user's own go out, never what documents, answers or memories hold."""
         text = task.input if await asyncio.to_thread(is_the_users, task.input, self.question) else self.standalone
-        result = await WebSearch(self.context.tools).search(
-            self.question, text, run=self.context.run, language=self.context.language
-        )
+        result = await WebSearch(self.context)(WebQuestion(Asked(self.question, text)))
         note = "; ".join(result.degraded) or f"{len(result.candidates)} results"
         return Finding(candidates=result.candidates, note=note)
 
@@ -172,7 +168,7 @@ class PlanTasks:
             return Finding(note="nothing to judge")
         retrieved = Retrieved(
             question=task.input or self.standalone,
-            passages=await Dedupe(self.context.tools).dedupe(candidates, run=self.context.run),
+            passages=await Dedupe(self.context)(Hits(candidates)),
             semantic=self.question.scope.semantic,
             use_model=self.judges,
             use_reranker=self.judges,

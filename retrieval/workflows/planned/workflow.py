@@ -20,40 +20,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from retrieval.answerability import LIST_LENGTH, estimate_answerability
 from retrieval.errors import IndexUnavailableError
-from retrieval.ports import SearchRequest
 from retrieval.steps.answer.clarify import open_readings
-from retrieval.steps.answer.generate import Generate
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
-from retrieval.steps.memory import ConsolidateMemory, RecallMemory, quote_memories
+from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory, quote_memories
 from retrieval.steps.query.condense import Condense, takes_up
 from retrieval.steps.query.route import Route
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.web_search import may_search_web
 from retrieval.steps.schemas import SEARCHES
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.values import Answer, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
+    greet,
     has_documents,
     is_small_talk,
     is_worth_a_try,
     reranking_is_on,
-    run_graph,
     say,
-    small_talk_answer,
+    say_no_answer,
+    search_own_words,
     was_offered,
 )
 from retrieval.workflows.corrective import CorrectiveWorkflow
@@ -69,9 +69,7 @@ GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: this is what is answered
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     standalone: str  # made self-contained by the model, or the draft
     filters: SearchFilters
     first: tuple[ScoredChunk, ...]  # found with the user's own words
@@ -86,7 +84,6 @@ class State(TypedDict, total=False):
     readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
     checked: AnswerAssessment
-    answer: Answer
 
 
 # ------------------------------------------------------------------------------------------------ understanding
@@ -115,32 +112,19 @@ async def condense(state: State, runtime: Runtime[Context]) -> State:
 
 async def plan(state: State, runtime: Runtime[Context]) -> State:
     """Long-term memory is background for the planner, never a source."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    facts = await RecallMemory(tools).recall(question, state["draft"], run=run)
-    made = await Planner(runtime.context)(
-        ToPlan(
-            asked=Asked(question, state["draft"]),
-            web=may_search_web(question, tools),
-            memories=quote_memories(facts),
-        )
-    )
+    tools, question = runtime.context.tools, state["question"]
+    asked = Asked(question, state["draft"])
+    memories = quote_memories(await RecallMemory(runtime.context)(asked))
+    made = await Planner(runtime.context)(ToPlan(asked=asked, web=may_search_web(question, tools), memories=memories))
     return {"plan": made, "goals": made.sub_questions}
 
 
 async def first_search(state: State, runtime: Runtime[Context]) -> State:
-    """The user's own words, while the plan is made. When this is clearly good, the planner gives way."""
-    tools, run = runtime.context.tools, runtime.context.run
-    good = False
-    try:
-        if not has_documents(state["question"]):
-            return {"first": ()}
-        found = await Retrieve(tools).retrieve(_own_words(state, tools), run=run, purpose="own words: ")
-        shown, semantic = found.candidates[:LIST_LENGTH], state["question"].scope.semantic
-        estimate = await asyncio.to_thread(estimate_answerability, state["draft"], shown, semantic=semantic)
-        good = estimate.answerability >= tools.settings.corrective.clear_score
-        return {"first": found.candidates}
-    finally:
-        run.first_search.finish(good=good)
+    """While the plan is made. When this is clearly good, the planner gives way."""
+    if not has_documents(state["question"]):
+        runtime.context.run.first_search.finish(good=False)
+        return {"first": ()}
+    return {"first": (await search_own_words(state, runtime.context, state["filters"])).candidates}
 
 
 # ------------------------------------------------------------------------------------------------ the plan at work
@@ -186,10 +170,10 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def reflect(state: State, runtime: Runtime[Context]) -> State:
-    tools, run = runtime.context.tools, runtime.context.run
+    tools = runtime.context.tools
     findings = [finding for finding in state["findings"].values() if finding.candidates]
     listed = pool([finding.candidates for finding in findings])
-    passages = await Dedupe(tools).dedupe(listed, run=run) if listed else ()
+    passages = await Dedupe(runtime.context)(Hits(listed)) if listed else ()
     judged = next((finding.assessment for finding in reversed(findings) if finding.assessment), None)
     evidence = Findings(
         question=state["standalone"],
@@ -239,16 +223,15 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
     least = tools.settings.verify.supported_score if tools.settings.planned.check_answer else 0.0
     held = HeldAnswer(run.trace, question=state["standalone"], least=least)
     async with held:
-        answer = await Generate(tools).generate(
-            state["question"], state["standalone"], state["best"].candidates, run=run, language=runtime.context.language
+        answer = await write_answer(
+            runtime.context, Asked(state["question"], state["standalone"]), state["best"].candidates
         )
     return {"answer": answer, "held": held}
 
 
 async def check(state: State, runtime: Runtime[Context]) -> State:
     """An answer that is being read is only counted; one that was held back is judged, and let go unless it fails."""
-    tools, run = runtime.context.tools, runtime.context.run
-    held, answer = state["held"], state["answer"]
+    run, held, answer = runtime.context.run, state["held"], state["answer"]
     written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
     checked = await AnswerCheck(runtime.context)(written)
     if not checked.accepted and not held.released:
@@ -258,7 +241,8 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
             text = await say(no_answer_text(state["best"], runtime.context.language), run)
             return {"checked": checked, "answer": Answer(decision="NO_ANSWER", text=text, reason=checked.reason)}
     await held.release()
-    await ConsolidateMemory(tools).consolidate(state["question"], state["standalone"], answer, run=run)
+    asked = Asked(state["question"], state["standalone"])
+    await ConsolidateMemory(runtime.context)(Answered(asked, answer))
     return {"checked": checked, "answer": answer}
 
 
@@ -267,22 +251,12 @@ def after_check(state: State, runtime: Runtime[Context]) -> Literal["mend", "__e
     return "mend" if unseen else "__end__"
 
 
-async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context)}
-
-
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
     return {"answer": await ask_back(state["best"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    run, assessment = runtime.context.run, state.get("best")
-    if assessment is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-    text = await say(no_answer_text(assessment, runtime.context.language), run)
-    reason = assessment.reason if assessment else "there are no documents to search in"
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    return {"answer": await say_no_answer(state.get("best"), runtime.context)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -306,8 +280,8 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="planned")
 
 
-class PlannedWorkflow:
-    """`graph` feeds the picture on the page, `rounds` the table in docs/workflows.md."""
+class PlannedWorkflow(GraphWorkflow):
+    """Plans the search, and reflects on what it found."""
 
     graph = build_graph()
     rounds = Rounds(
@@ -319,18 +293,17 @@ class PlannedWorkflow:
         "takes one.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
+    @property
+    def timeout_s(self) -> float:
+        return self.tools.settings.planned.timeout_s
 
     async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0)."""
-        numbers = self._tools.settings.planned
-        if not numbers.enabled:
-            async with trace.step("plan") as step:
-                step.skip("planning is switched off: answered by the corrective workflow")
-            return await CorrectiveWorkflow(self._tools).answer(question, trace=trace)
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=numbers.timeout_s)
+        """As `GraphWorkflow.answer`; by the corrective workflow where planning is switched off."""
+        if self.tools.settings.planned.enabled:
+            return await super().answer(question, trace=trace)
+        async with trace.step("plan") as step:
+            step.skip("planning is switched off: answered by the corrective workflow")
+        return await CorrectiveWorkflow(self.tools).answer(question, trace=trace)
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
@@ -357,12 +330,3 @@ def _mending(state: State, context: Context) -> Mending:
         web=may_search_web(state["question"], context.tools),
         judged=any(finding.assessment for finding in state["findings"].values()),
     )
-
-
-def _own_words(state: State, tools: Toolbox) -> SearchRequest:
-    settings = tools.settings
-    wanted = state["question"].options.top_k or settings.corrective.context_passages
-    return SearchRequest(
-        queries=(Query(state["draft"]),), scope=state["question"].scope, filters=state["filters"],
-        top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
-    )  # fmt: skip

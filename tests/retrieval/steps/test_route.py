@@ -1,7 +1,7 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.query.route import Route, filters_in, route_by_model, with_evidence
+from retrieval.steps.query.route import Route, filters_by_model, filters_in, with_evidence
 from retrieval.steps.schemas import QuestionFilters
 from retrieval.steps.step import Asked
 from retrieval.values import HistoryMessage, SearchFilters, Vocabulary
@@ -76,7 +76,7 @@ def reads(**fields) -> dict:
 async def by_model(question: str, known: SearchFilters = NOTHING, vocabulary: Vocabulary = HR):
     tools = make_tools(settings.RAG, vocabulary=vocabulary)
     run = start_run(settings.RAG)
-    filters = await route_by_model(context(tools, run), Asked(ask(question), question), known)
+    filters = await filters_by_model(context(tools, run), Asked(ask(question), question), known)
     return filters, run.trace.steps
 
 
