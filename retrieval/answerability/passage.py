@@ -120,8 +120,8 @@ def view_sentence(text: str) -> tuple[SentenceView, list[str]]:
 def _likeness(left: str, right: str) -> float:
     """The share of the longer term that both begin with, 0..1; under 60 % counts as nothing."""
     shared = 0
-    for one, other in zip(left, right, strict=False):
-        if one != other:
+    for first, second in zip(left, right, strict=False):
+        if first != second:
             break
         shared += 1
     share = shared / max(len(left), len(right))

@@ -188,7 +188,7 @@ def unit_score(value: float, *, highest: float | None = None, unreadable: float 
 def passage_scores(scores: Sequence[PassageScore], estimates: Sequence[float]) -> list[float]:
     """The model's scores as 0..1, in the passages' order.
 
-    A passage that it left out keeps at most half of its estimate: what is not worth a line is seldom the answer.
+    A passage that it left out keeps half of its estimate: such a passage is seldom the answer.
     Raises ModelOutputError when it scored none of the passages.
     """
     if not any(1 <= entry.passage <= len(estimates) for entry in scores):

@@ -114,9 +114,9 @@ class Grade(Evaluator[Documents, Graded]):
                     grades.setdefault(key, self._from_probability(probability))
         ranked = self.rank(documents, [grades[grade_key(document)].score for document in documents])
         scored = {document.chunk_id: document for document in ranked}
-        # Those that failed stay as found: how surely one is rejected says nothing of how near it comes.
-        failed = [scored[one.chunk_id] for one in documents if not grades[grade_key(one)].relevant]
         passed = [document for document in ranked if grades[grade_key(document)].relevant]
+        # Those that failed stay as found: the confidence of a rejection does not tell how near a document comes.
+        failed = [scored[document.chunk_id] for document in documents if not grades[grade_key(document)].relevant]
         graded = Graded(documents=(*passed, *failed), grades=grades, answerability=answerability)
         entry.summary = f"{len(passed)} of {len(documents)} documents are relevant"
         if known := len(documents) - len(fresh):
@@ -125,7 +125,7 @@ class Grade(Evaluator[Documents, Graded]):
             "pass_rate": round(graded.pass_rate, 3),
             "pass_count": len(passed),
             "total_count": len(documents),
-            "documents": [_row(one, graded.of(one), before=grade_key(one) in given.known) for one in graded.documents],
+            "documents": [_row(document, graded, given.known) for document in graded.documents],
             "holds_answer": round(answerability, 3),
         }
         return graded
@@ -171,8 +171,8 @@ class Grade(Evaluator[Documents, Graded]):
         )
 
 
-def _row(document: ScoredChunk, grade: DocumentGrade, *, before: bool) -> dict[str, Any]:
-    chunk = document.chunk
+def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:
+    chunk, grade = document.chunk, graded.of(document)
     return {
         "chunk_id": chunk.chunk_id,
         "document_id": chunk.document_id,
@@ -185,6 +185,6 @@ def _row(document: ScoredChunk, grade: DocumentGrade, *, before: bool) -> dict[s
         "confidence": round(grade.confidence, 3),
         "reason": grade.reason,
         "by_model": grade.by_model,
-        "graded_before": before,
+        "graded_before": grade_key(document) in known,
         "scores": document.scores.as_dict(),
     }

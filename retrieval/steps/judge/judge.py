@@ -101,8 +101,8 @@ class Rerank(Evaluator[Retrieved, Reranked]):
             return None
 
         def texts() -> list[str]:
-            length = settings.snippet_length
-            return [f"{label(one.chunk)}\n{best_window(one.chunk.text, question, length)}" for one in pool]
+            length, chunks = settings.snippet_length, [candidate.chunk for candidate in pool]
+            return [f"{label(chunk)}\n{best_window(chunk.text, question, length)}" for chunk in chunks]
 
         work: Coroutine[Any, Any, list[float] | None] = reranker.rerank(question, await asyncio.to_thread(texts))
         scores = await self.attempt(entry, work, fallback=lambda: None, limit_s=settings.timeout_s)

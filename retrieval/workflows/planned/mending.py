@@ -31,14 +31,10 @@ class Mending:
 
     @cached_property
     def remedies(self) -> tuple[Remedy, ...]:
+        """Those that are left; none: a retry would not help."""
         problems = (*self.reflection.problems, *self.extra)
         done: Set[Remedy] = self.tried | ({"rerank"} if self.judged or not self.known else set())
         return choose_remedies(problems, tried=done, web=self.web, tune=self.reflection.outcome == "tune")
-
-    @property
-    def helps(self) -> bool:
-        """Whether there is a remedy left that has not been tried."""
-        return bool(self.remedies)
 
     async def mend(self, plan: Plan, *, run: Run) -> Plan:
         """A plan of the new tasks, with an entry of its own in the decision path."""

@@ -68,8 +68,8 @@ def understand(question: str) -> Profile:
 
 def entities_in(question: str) -> tuple[str, ...]:
     """Quoted words, codes, numbers and names, in order, each once."""
-    found = (next(filter(None, groups)) for groups in _ENTITY.findall(question))
-    return tuple(dict.fromkeys(found))[:MAX_ENTITIES]
+    entities = (next(filter(None, groups)) for groups in _ENTITY.findall(question))
+    return tuple(dict.fromkeys(entities))[:MAX_ENTITIES]
 
 
 def asks_about_today(question: str) -> bool:

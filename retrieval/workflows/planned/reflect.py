@@ -131,8 +131,8 @@ class Reflect(Evaluator[Findings, Reflection]):
     def _weigh(
         self, question: str, passages: Sequence[ScoredChunk], scores: Scores, estimate: Estimate, *, by_model: bool
     ) -> Reflection:
-        """The three scores as one, the outcome, and what is wrong. Passages that are beside the point weigh everything
-        down: what is complete and true about something else does not help."""
+        """The three scores as one, the outcome, and what is wrong. Irrelevant passages lower the whole score: being
+        complete and true about another subject does not help."""
         relevance, completeness, factuality = scores.relevance, scores.completeness, scores.factuality
         score = weighted(self.settings.planned, relevance, completeness, factuality)
         if relevance < self.settings.planned.absent_score:

@@ -62,7 +62,7 @@ from retrieval.workflows.planned.held_answer import HeldAnswer
 from retrieval.workflows.planned.mending import Mending
 from retrieval.workflows.planned.plan import Plan, Planner, ToPlan, show
 from retrieval.workflows.planned.reflect import Findings, Reflect, Reflection, Remedy
-from retrieval.workflows.planned.task_graph import TaskRecord, run_tasks
+from retrieval.workflows.planned.task_graph import Records, TaskRecord, run_tasks
 from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
@@ -141,22 +141,20 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
         judges=reranking_is_on(state["question"], tools),
         first=state["first"] if state["standalone"] == state["draft"] else (),
     )
-    records: dict[str, TaskRecord[Finding]] = {}
 
-    async def watch(record: TaskRecord[Finding]) -> None:
+    async def watch(record: TaskRecord[Finding], records: Records[Finding]) -> None:
         if record.result is not None:
             record.note = record.result.note
         show(made, [record.as_dict() for record in records.values()])
         text = f"{record.task.id}, {record.task.type.replace('_', ' ')}: {record.note or record.state}"
         await run.trace.sink.tool_called("plan", text, made.entry)
 
-    await run_tasks(
+    records = await run_tasks(
         made.tasks,
         tasks.work,
         at_once=numbers.max_concurrency,
         limit_s=lambda: run.deadline.limit(numbers.task_timeout_s),
         known=state["findings"],
-        records=records,
         watch=watch,
     )
     show(made, [record.as_dict() for record in records.values()])
@@ -201,7 +199,7 @@ def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["genera
     that tuning did not better is answered from."""
     outcome = state["reflection"].outcome
     is_settled = outcome == "pass" or (outcome == "tune" and state["in_vain"])
-    if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).helps:
+    if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).remedies:
         return "mend"
     if state["readings"]:
         return "clarify"
@@ -235,7 +233,7 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
     written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
     checked = await AnswerCheck(runtime.context)(written)
     if not checked.accepted and not held.released:
-        if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).helps:
+        if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).remedies:
             return {"checked": checked}
         if checked.baseless:
             text = await say(no_answer_text(state["best"], runtime.context.language), run)
