@@ -155,8 +155,7 @@ def measure(examples: Examples, options: argparse.Namespace) -> list[Row]:
             continue
         grader = left_out(examples, name)
         labelled = LabelledSet(name, options.data, options.embeddings)
-        places = ("retrieval.answerability.grading.shipped_grader", "retrieval.answerability.model.shipped_grader")
-        with patch(places[0], lambda g=grader: g), patch(places[1], lambda g=grader: g):
+        with patch("retrieval.answerability.estimate.shipped_model", lambda g=grader: g):
             for mode, workflow in product(found, options.workflows):
                 judged = asyncio.run(
                     decide(workflow, labelled, dense=mode == "hybrid", limit=options.limit, settings=settings)

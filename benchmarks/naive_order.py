@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.judge import Judge
+from retrieval.steps.judge.judge import Retrieved, judge
 from retrieval.steps.query.condense import Condense, condense_without_model
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
@@ -51,9 +51,8 @@ class NaiveOrder:
         found = await search_documents(context, request)
         ranked = [await self._rerank(standalone, candidate, run, language) for candidate in found.candidates]
         ranked.sort(key=lambda one: -(one.scores.rerank or 0.0))
-        assessment = await Judge(self.tools).judge(
-            standalone, ranked, run=run, language=language, semantic=question.scope.semantic
-        )
+        retrieved = Retrieved(question=standalone, passages=ranked, semantic=question.scope.semantic)
+        assessment = await judge(context, retrieved)
         return await write_answer(context, asked, assessment.candidates)
 
     async def _rerank(self, question: str, candidate: ScoredChunk, run: Run, language: Language) -> ScoredChunk:

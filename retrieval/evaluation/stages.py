@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.judge.judge import Judge
+from retrieval.steps.judge.judge import Retrieved, judge
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.retrieve.retrieve import search_documents
@@ -90,7 +90,8 @@ class Stage:
         )
         found = (await search_documents(context, request)).candidates
         if "+rerank" in self.added:
-            assessment = await Judge(self.tools).judge(text, found, run=run, language=language)
+            context = Context(tools=self.tools, run=run, language=language)
+            assessment = await judge(context, Retrieved(question=text, passages=found))
             judged = {candidate.chunk_id for candidate in assessment.candidates}
             rest = tuple(candidate for candidate in found if candidate.chunk_id not in judged)
             found = (*assessment.candidates, *rest)

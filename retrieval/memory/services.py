@@ -6,7 +6,6 @@ keeps the index up to it, or clears the index (`services.memory_sync`).
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -24,11 +23,11 @@ from retrieval.memory.selectors import memory_enabled, spaces_of
 from retrieval.models import Memory, MemoryOrigin, MemoryPreference
 from retrieval.services.queueing import memory_consolidate_queue, memory_unindex_queue, memory_unindex_user_queue
 from retrieval.text.analysis import analyze
+from retrieval.text.numbers import NUMBER
 from retrieval.values import EmbeddingSpace, Exchange
 
 QUESTION_CHARS = 500
 DRAFT_CHARS = 4000
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
 def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "updated", "off"]:
@@ -181,7 +180,7 @@ def terms_of(question: str, text: str) -> str:
 
 
 def numbers_of(question: str, text: str) -> set[str]:
-    return set(_NUMBER.findall(f"{question} {text}"))
+    return set(NUMBER.findall(f"{question} {text}"))
 
 
 def set_space(*, memory: Memory, space: EmbeddingSpace) -> bool:

@@ -17,13 +17,13 @@ from django.db import Error as DatabaseError
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import MemorySettings
-from retrieval.answerability.term_coverage import coverage, term_weights
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember
 from retrieval.models import Memory
 from retrieval.ports import ChunkIndex, Models
 from retrieval.search.fusion import rrf_scores
+from retrieval.text.term_coverage import coverage, term_weights
 from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact, SearchFilters
 
 WINDOW = 3  # times as many hits are looked at as are wanted

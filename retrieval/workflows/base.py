@@ -14,13 +14,13 @@ from langgraph.runtime import Runtime
 
 from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import CorrectiveSettings
-from retrieval.answerability.grading import LIST_LENGTH, grade_passages
+from retrieval.answerability import LIST_LENGTH, estimate_answerability
 from retrieval.errors import ModelError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
 from retrieval.steps.answer.generate import AnswerWriter, Greet
 from retrieval.steps.answer.no_answer import WHY, no_answer_text
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.evaluator import Assessment
 from retrieval.steps.query.condense import chooses, condense_without_model, takes_up
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
@@ -142,8 +142,8 @@ async def search_own_words(state: Asking, context: Context, filters: SearchFilte
         )
         first = await search_documents(context, request, purpose="own words: ")
         listed, semantic = first.candidates[:LIST_LENGTH], question.scope.semantic
-        grading = await asyncio.to_thread(grade_passages, draft, listed, semantic=semantic)
-        good = grading.holds_answer >= settings.corrective.clear_score
+        estimate = await asyncio.to_thread(estimate_answerability, draft, listed, semantic=semantic)
+        good = estimate.answerability >= settings.corrective.clear_score
         return first
     finally:
         context.run.first_search.finish(good=good)
@@ -188,9 +188,9 @@ async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], cont
 def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
     say so when the passages don't answer, has the last word."""
-    if not assessment.refused and assessment.worth >= numbers.weak_score:
+    if not assessment.refused and assessment.retrieval_score >= numbers.weak_score:
         return True
-    return assessment.holds_answer >= numbers.clear_score
+    return assessment.answerability >= numbers.clear_score
 
 
 def was_offered(question: Question, assessment: Assessment) -> bool:
@@ -207,7 +207,7 @@ async def readings_to_ask_about(
     """For a workflow that answers for every reading of a question: what it asks back about where no model writes, since
     quoted sentences can't say for which reading each of them holds. See `open_readings`; none where nothing that was
     found is worth asking about, or it was asked back before."""
-    weak = assessment.refused or assessment.worth < context.tools.settings.corrective.weak_score
+    weak = assessment.refused or assessment.retrieval_score < context.tools.settings.corrective.weak_score
     if weak or takes_up(standalone, question.open_clarification) or await _has_writer(context):
         return ()
     return await asyncio.to_thread(open_readings, assessment, standalone, filters)

@@ -35,7 +35,9 @@ from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer.clarify import open_readings
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
-from retrieval.steps.judge.judge import Assessment, Judge
+from retrieval.steps.judge.evaluator import Assessment
+from retrieval.steps.judge.judge import Retrieved
+from retrieval.steps.judge.judge import judge as judge_passages
 from retrieval.steps.query.condense import Condense, takes_up
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
@@ -65,7 +67,7 @@ from retrieval.workflows.base import (
 )
 
 ROUND_OF_GENERATION = 1
-GAIN = 0.02  # of an assessment's worth; a round that adds less was in vain
+GAIN = 0.02  # of an assessment's score; a round that adds less was in vain
 STAGNATION = 2  # rounds in vain, one after the other, that end the search in the documents
 
 
@@ -155,22 +157,22 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
     """Rerank and assess; after a refinement, only what it newly found."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before = state.get("assessment")
-    assessment = await Judge(tools).judge(
-        state["standalone"],
-        state["passages"],
+    retrieved = Retrieved(
+        question=state["standalone"],
+        passages=state["passages"],
         before=before,
         listed=state["found"].candidates,
         semantic=question.scope.semantic,
-        run=run,
-        language=runtime.context.language,
         use_model=reranking_is_on(question, tools) and has_round_left(runtime.context),
         use_reranker=reranking_is_on(question, tools),
     )
+    assessment = await judge_passages(runtime.context, retrieved)
     readings: tuple[ScoredChunk, ...] = ()
     if not takes_up(state["standalone"], question.open_clarification):
         # What the documents distinguish by is known for certain, so it is looked at whoever judged.
         readings = await asyncio.to_thread(open_readings, assessment, state["standalone"], state["filters"])
-    in_vain = 0 if before is None or assessment.worth > before.worth + GAIN else state["in_vain"] + 1
+    gained = before is None or assessment.retrieval_score > before.retrieval_score + GAIN
+    in_vain = 0 if gained else state["in_vain"] + 1
     if in_vain == STAGNATION and assessment.verdict != "ANSWER":
         async with run.trace.step("refine") as step:
             step.skip(f"{STAGNATION} rounds without gain: the documents are not searched again")
@@ -183,10 +185,10 @@ def after_judging(state: State, runtime: Runtime[Context]) -> Literal["generate"
     if assessment.contradictory:
         return "no_answer"
     if may_ask_back and assessment.candidates:
-        several = state["readings"] and not assessment.refused and assessment.worth >= numbers.weak_score
+        several = state["readings"] and not assessment.refused and assessment.retrieval_score >= numbers.weak_score
         if several or assessment.verdict == "CLARIFY":
             return "clarify"
-    good_enough = assessment.verdict == "CLARIFY" and assessment.worth >= numbers.weak_score
+    good_enough = assessment.verdict == "CLARIFY" and assessment.retrieval_score >= numbers.weak_score
     if assessment.verdict == "ANSWER" or good_enough:
         return "generate"
     if next_stage(state, runtime.context.tools) and runtime.context.run.deadline.remaining() > 0:

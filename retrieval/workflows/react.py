@@ -32,7 +32,8 @@ from langgraph.runtime import Runtime
 
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.sufficiency import Evaluation, RelevanceEvaluator
+from retrieval.steps.judge.evaluator import Assessment, Evidence
+from retrieval.steps.judge.sufficiency import RelevanceEvaluator
 from retrieval.steps.query.query_rewriter import KeyConceptRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.wording import why_rewrite
@@ -65,7 +66,7 @@ class State(Asking, total=False):
     rewrites: int
     found: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
     passages: tuple[ScoredChunk, ...]  # the same, merged, each said once
-    evaluation: Evaluation
+    evaluation: Assessment
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     web_searched: bool
 
@@ -153,20 +154,20 @@ async def web_search(state: State, runtime: Runtime[Context]) -> State:
 
 async def evaluator(state: State, runtime: Runtime[Context]) -> State:
     tools, question = runtime.context.tools, state["question"]
-    evaluation = await RelevanceEvaluator(tools).evaluate(
-        state["draft"],
-        state["passages"],
-        listed=state["found"],
-        semantic=question.scope.semantic,
-        most=question.options.top_k or tools.settings.react.top_k,
-        run=runtime.context.run,
-        language=runtime.context.language,
+    evaluate = RelevanceEvaluator(runtime.context, question.options.top_k or tools.settings.react.top_k)
+    evaluation = await evaluate(
+        Evidence(
+            question=state["draft"],
+            passages=state["passages"],
+            listed=state["found"],
+            semantic=question.scope.semantic,
+        )
     )
-    before = state.get("evaluation")  # the grader's estimate is for one search's list: the best of them counts
-    holds_answer = max(evaluation.holds_answer, before.holds_answer if before else 0.0)
-    evaluation = replace(evaluation, holds_answer=holds_answer)
+    if before := state.get("evaluation"):  # an estimate is for one search's list: the best of them counts
+        estimate = max(evaluation.answerability, before.answerability)
+        evaluation = replace(evaluation, answerability=estimate, retrieval_score=estimate)
     readings = await readings_to_ask_about(
-        evaluation.assessment(), state["draft"], state["filters"], question=question, context=runtime.context
+        evaluation, state["draft"], state["filters"], question=question, context=runtime.context
     )
     return {"evaluation": evaluation, "readings": readings}
 
@@ -177,7 +178,7 @@ def after_evaluation(
     tools, run = runtime.context.tools, runtime.context.run
     if state["readings"]:
         return "clarify"
-    if state["evaluation"].sufficient:
+    if state["evaluation"].verdict == "ANSWER":
         return "generator"
     left = state.get("rewrites", 0) < tools.settings.react.max_rewrites and not state.get("web_searched")
     if left and rewriting_is_on(state["question"], tools) and run.deadline.remaining() > 0:
@@ -195,7 +196,7 @@ def without_rewriting(state: State, runtime: Runtime[Context]) -> Literal["web_s
 
 
 def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
-    found, numbers = state["evaluation"].assessment(), runtime.context.tools.settings.corrective
+    found, numbers = state["evaluation"], runtime.context.tools.settings.corrective
     return is_worth_a_try(found, numbers) or was_offered(state["question"], found)
 
 
@@ -206,12 +207,11 @@ async def generator(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["evaluation"].assessment(), state["readings"], runtime.context)}
+    return {"answer": await ask_back(state["evaluation"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    evaluation = state.get("evaluation")
-    return {"answer": await say_no_answer(evaluation.assessment() if evaluation else None, runtime.context)}
+    return {"answer": await say_no_answer(state.get("evaluation"), runtime.context)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph

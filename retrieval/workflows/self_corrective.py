@@ -28,11 +28,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from retrieval.answerability.grading import LIST_LENGTH
+from retrieval.answerability import LIST_LENGTH
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.grade import DocumentGrade, Grade, Graded, grade_key
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.evaluator import Assessment
+from retrieval.steps.judge.grade import DocumentGrade, Documents, Grade, Graded, grade_key
 from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.query_rewriter import RetryRewrite, Wanted
 from retrieval.steps.query.route import Route
@@ -71,7 +71,7 @@ class State(Asking, total=False):
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
-    holds_answer: float  # the trained grader's best estimate of a search's documents; 0 where it was not asked
+    answerability: float  # the trained model's best estimate of a search's documents; 0 where it was not asked
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     stagnant: int  # searches in a row that brought nothing new that passes
     verdict: Verdict
@@ -135,25 +135,24 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
 
 async def grade(state: State, runtime: Runtime[Context]) -> State:
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    graded = await Grade(tools).grade(
-        state["standalone"],
-        state["found"],
-        run=run,
-        language=runtime.context.language,
-        known=state.get("grades"),
+    documents = Documents(
+        question=state["standalone"],
+        passages=state["found"],
+        known=state.get("grades", {}),
         use_model=reranking_is_on(question, tools),
         beyond=state["listed"][Limits.of(question, tools).top_k :],
         listed=state["listed"],
         semantic=question.scope.semantic,
     )
+    graded = await Grade(runtime.context)(documents)
     before = state.get("documents", ())
-    documents = joined(before, graded.documents, graded.grades)
-    gained = len(passing(documents, graded.grades)) > len(passing(before, graded.grades))
+    all_documents = joined(before, graded.documents, graded.grades)
+    gained = len(passing(all_documents, graded.grades)) > len(passing(before, graded.grades))
     weighed: State = {
         "graded": graded,
         "grades": graded.grades,
-        "documents": documents,
-        "holds_answer": max(graded.holds_answer, state.get("holds_answer", 0.0)),
+        "documents": all_documents,
+        "answerability": max(graded.answerability, state.get("answerability", 0.0)),
         "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
     }
     readings = await readings_to_ask_about(
@@ -185,7 +184,7 @@ async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
             "total_count": len(graded.documents),
             "pass_threshold": limits.pass_rate,
             "passed_in_all": len(passed),
-            "holds_answer": round(state["holds_answer"], 3),
+            "holds_answer": round(state["answerability"], 3),
             "verdict": verdict,
             "stop": stop,
         }
@@ -323,10 +322,13 @@ def best_first(documents: tuple[ScoredChunk, ...]) -> tuple[ScoredChunk, ...]:
 
 def assessed(state: State) -> Assessment:
     """All that was found, for the decisions that the workflows share."""
-    documents, holds_answer = best_first(state["documents"]), state["holds_answer"]
-    reason = f"P(the documents hold the answer) = {holds_answer:.2f}"
+    estimate = state["answerability"]
     return Assessment(
-        verdict="REFINE", candidates=documents, reason=reason, holds_answer=holds_answer, worth=holds_answer
+        verdict="REFINE",
+        candidates=best_first(state["documents"]),
+        reason=f"P(the documents hold the answer) = {estimate:.2f}",
+        answerability=estimate,
+        retrieval_score=estimate,
     )
 
 

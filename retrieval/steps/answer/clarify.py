@@ -14,7 +14,7 @@ from itertools import pairwise
 from retrieval.answerability.passage import PassageView, view_passage
 from retrieval.answerability.question import view_question
 from retrieval.steps.answer.phrases import phrase
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.evaluator import Assessment
 from retrieval.steps.query.route import fold, is_named, years_in
 from retrieval.steps.step import Step
 from retrieval.text.answer_language import Language

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from retrieval.answerability.passage import view_sentence
 from retrieval.answerability.question import view_question
 from retrieval.answerability.signals import fits
-from retrieval.answerability.term_coverage import term_weights
 from retrieval.steps.answer.phrases import phrase
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language, in_script_of
-from retrieval.text.number_ranges import spanned
+from retrieval.text.numbers import spanned
 from retrieval.text.quoting import neutralise
 from retrieval.text.statements import headed_statements_of
+from retrieval.text.term_coverage import term_weights
 from retrieval.values import Source
 
 SENTENCE_CHARS = 400

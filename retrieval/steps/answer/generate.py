@@ -18,6 +18,7 @@ from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.grounding.verify import Verify
+from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.compress import Chosen, Compress
 from retrieval.steps.retrieve.order import Order, Ranking, choose
@@ -68,7 +69,7 @@ async def write_answer(context: Context, asked: Asked, candidates: Sequence[Scor
     passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
     passages = await Order(context)(Ranking(passages, len(candidates), author.room))
     answer = await step(Material(asked, passages, as_sources(passages, chosen), author))
-    return await Verify(context.tools).verify(answer, asked.text, run=context.run, language=context.language)
+    return await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import re
 from retrieval.steps.schemas import CondensedQuestion
 from retrieval.steps.step import Asked, Step
 from retrieval.text.analysis import analyze
-from retrieval.text.language import HAN
+from retrieval.text.language import HAN_CHARACTER
 from retrieval.trace import StepRecord
 from retrieval.values import OpenClarification, Question
 
@@ -22,7 +22,6 @@ _POINTS_BACK = re.compile(
     r"|[它她该該]|(?<!其)他|其(?![他它中实實余餘])|(?<![因彼])此(?!外)|这|這|那|同样|同樣|上述|前者|后者|後者|呢[？?]?\s*$|^(?:还有|還有|另外|那么|那麼|为什么|為什麼|为何|為何)",
     re.IGNORECASE,
 )
-_HAN = re.compile(f"[{HAN}]")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # "And in 2022?", "那2022年呢？": nothing but another year is asked for.
 _ANOTHER_YEAR = re.compile(
@@ -95,8 +94,8 @@ def points_back(text: str) -> bool:
 
 def content_length(text: str) -> float:
     """Content words in a text; two Chinese characters make about one."""
-    words = {term for term in analyze(text) if not _HAN.search(term)}
-    return len(words) + len(_HAN.findall(text)) / 2
+    words = {term for term in analyze(text) if not HAN_CHARACTER.search(term)}
+    return len(words) + len(HAN_CHARACTER.findall(text)) / 2
 
 
 def is_reply(text: str, opened: OpenClarification) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from retrieval.steps.schemas import QuestionFilters
 from retrieval.steps.step import Asked, Context, Step
-from retrieval.text.language import HAN, to_simplified
+from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
 from retrieval.values import SearchFilters, Vocabulary
@@ -29,7 +29,6 @@ _CHINESE_DIGITS = str.maketrans("〇零一二三四五六七八九", "0012345678
 _EXPLICIT_TAG = r"(?:#|\btag(?:ged)?(?: as| with)?:?\s*|标签(?:是|为)?[:：]?\s*)[\"“「']?"
 # "Which form do I need?" asks for a form; that the answer stands in one is not said.
 _ASKED_FOR = re.compile(r"\b(?:which|what) \w+|哪(?:一|几)?[个些张份种项类]?(?:规定|[\u4e00-\u9fff]{2})")
-_HAN = re.compile(f"[{HAN}]")
 
 
 class Route(Step[Asked, SearchFilters]):
@@ -157,7 +156,7 @@ def is_named(value: str, text: str) -> bool:
     folded = fold(value)
     if not folded:
         return False
-    if _HAN.search(folded):
+    if HAN_CHARACTER.search(folded):
         return len(folded) >= MIN_HAN_VALUE and folded in text
     pattern = name_pattern(folded)
     return bool(pattern and pattern.search(text))
@@ -196,5 +195,5 @@ def _tag_is_named(tag: str, text: str) -> bool:
     folded = fold(tag)
     if folded and tag_pattern(folded).search(text):
         return True
-    specific = len(folded.split()) >= SPECIFIC_TAG_WORDS or len(_HAN.findall(folded)) >= SPECIFIC_TAG_HAN
+    specific = len(folded.split()) >= SPECIFIC_TAG_WORDS or len(HAN_CHARACTER.findall(folded)) >= SPECIFIC_TAG_HAN
     return specific and is_named(tag, text)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from retrieval.answerability.term_coverage import strong_terms
 from retrieval.text.analysis import analyze
-from retrieval.text.language import HAN
+from retrieval.text.language import HAN_CHARACTER
 from retrieval.text.quoting import one_line
+from retrieval.text.term_coverage import strong_terms
 
 QUERY_CHARS = 500
 _EDGES = " ,.!?;:，。！？；：、"
-_HAN = re.compile(f"[{HAN}]")
 _WORD = re.compile(r"\w+(?:[-'’./]\w+)*")
 _FILLER = re.compile(
     r"^(?:(?:please|hi|hello|hey|well|so|um)[,!.]?\s+)+"
@@ -57,7 +56,7 @@ def without_chat(text: str) -> str:
 def key_words(question: str) -> list[str]:
     """What the question is about, as it is written there; of a Chinese question the terms, in Simplified."""
     strong = strong_terms(question)
-    if _HAN.search(question):
+    if HAN_CHARACTER.search(question):
         return strong
     wanted = set(strong)
     return [word for word in _WORD.findall(question) if wanted & set(analyze(word))]

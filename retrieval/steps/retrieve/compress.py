@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ragsite.core.rag_settings import CompressSettings
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import view_question
-from retrieval.answerability.signals import fits, term_weights
+from retrieval.answerability.signals import fits, signal_weights
 from retrieval.steps.step import Step
 from retrieval.text.quoting import quote_source
 from retrieval.text.sentences import split_sentences
@@ -120,7 +120,7 @@ def _read(question: str, chosen: Sequence[ScoredChunk]) -> list[_Passage]:
     asked = view_question(question)
     chunks = [passage.chunk for passage in chosen]
     views = [view_passage(f"{chunk.title}\n{chunk.heading}".strip(), chunk.text) for chunk in chunks]
-    weights = term_weights(asked, views)
+    weights = signal_weights(asked, views)
     total = sum(weights.values()) or 1.0
     passages = []
     for candidate, passage in zip(chosen, views, strict=True):

@@ -9,7 +9,6 @@ or in a negation are never duplicates: that is what two versions of a regulation
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,15 +16,13 @@ from dataclasses import dataclass, replace
 from ragsite.core.rag_settings import DedupeSettings
 from retrieval.steps.step import Step
 from retrieval.text.analysis import analyze
+from retrieval.text.negation import NEGATING_WORD
+from retrieval.text.numbers import NUMBER
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk, StoredChunk
 
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|neither|nor|without|except|unless)\b|n['’]t\b|[不没沒无無未非勿禁]", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class _Print:
     @classmethod
     def of(cls, chunk: StoredChunk) -> _Print:
         text = chunk.text
-        return cls(chunk, frozenset(analyze(text)), Counter(_NUMBER.findall(text)), len(_NEGATION.findall(text)))
+        return cls(chunk, frozenset(analyze(text)), Counter(NUMBER.findall(text)), len(NEGATING_WORD.findall(text)))
 
     def is_like(self, other: _Print, least: float) -> bool:
         if self.chunk.chunk_id == other.chunk.chunk_id or other.chunk.covers(self.chunk):

@@ -15,7 +15,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.answerability.term_coverage import strong_terms, terms_of
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult, WebSearcher
 from retrieval.steps.query.condense import condense_without_model
@@ -24,6 +23,7 @@ from retrieval.steps.schemas import WebQuery
 from retrieval.steps.step import Asked, Step
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text.quoting import one_line
+from retrieval.text.term_coverage import strong_terms, terms_of
 from retrieval.trace import StepRecord
 from retrieval.values import Question, ScoredChunk, StoredChunk
 

@@ -35,14 +35,17 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
-from retrieval.ports import SearchResult
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.judge import Assessment, Judge
+from retrieval.steps.judge.evaluator import AnswerAssessment, Assessment, WrittenAnswer
+from retrieval.steps.judge.judge import Retrieved, judge
 from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory
 from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.query.wording import without_filler
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.schemas import StrategyName
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
@@ -61,17 +64,18 @@ from retrieval.workflows.base import (
     small_talk_answer,
     was_offered,
 )
-from retrieval.workflows.dual_loop.answer_grade import GradeAnswer, GradedAnswer
-from retrieval.workflows.dual_loop.direct import DirectResponse
+from retrieval.workflows.dual_loop.answer_grade import GradeAnswer
+from retrieval.workflows.dual_loop.direct import DirectResponse, Remark
 from retrieval.workflows.dual_loop.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.workflows.dual_loop.strategy import (
+    Choice,
     ChooseStrategy,
     Plan,
     available_strategies,
     next_strategy,
     route_by_rule,
+    wanting_web,
 )
-from retrieval.workflows.dual_loop.strategy_search import StrategySearch
 
 
 class State(Asking, total=False):
@@ -111,14 +115,12 @@ async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
 
 async def route_query(state: State, runtime: Runtime[Context]) -> State:
     """Decides, and searches nothing. The filters that the question names are read beside it."""
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
+    question, asked = state["question"], Asked(state["question"], state["draft"])
     if is_small_talk(question) or not state["available"]:
         return {"route": "direct", "filters": question.filters}
     plan, filters = await asyncio.gather(
-        ChooseStrategy(tools).choose(
-            question, state["draft"], state["memories"], state["available"], run=run, language=runtime.context.language
-        ),
-        Route(runtime.context)(Asked(question, state["draft"])),
+        ChooseStrategy(runtime.context)(Choice(asked=asked, memories=state["memories"], available=state["available"])),
+        Route(runtime.context)(asked),
     )
     return {"plan": plan, "route": plan.route, "filters": filters}
 
@@ -182,23 +184,32 @@ async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
     tried = (*state["tried_routes"], route)
     web_is_left = "web_search" in state["available"] and "web_search" not in tried
     try:
-        found = await _searched(route, state, runtime)
+        result = await _searched(route, state, runtime)
     except IndexUnavailableError:
         if not web_is_left:
             raise
-        found = SearchResult()
-    if not found.candidates and web_is_left:
+        result = SearchResult()
+    if not result.candidates and web_is_left:
         tried = (*tried, "web_search")
-        found = await _searched("web_search", state, runtime)
-    return {"candidates": found.candidates, "tried_routes": tried}
+        result = await _searched("web_search", state, runtime)
+    return {"candidates": result.candidates, "tried_routes": tried}
 
 
 async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]) -> SearchResult:
-    return await StrategySearch(runtime.context.tools).search(
-        route, state["question"], state["plan"].standalone, state["queries"],
-        state["question"].filters if state["tried_routes"] else state["filters"],
-        run=runtime.context.run, language=runtime.context.language,
-    )  # fmt: skip
+    context, question = runtime.context, state["question"]
+    if route == "web_search":
+        # A corrective rewrite has read the rejected answer: its words may be those of documents, which stay here.
+        texts = (query.text for query in state["queries"])
+        words = next((text for text in texts if is_the_users(text, question)), state["plan"].standalone)
+        return await WebSearch(context)(WebQuestion(Asked(wanting_web(question), words)))
+    request = SearchRequest(
+        queries=state["queries"],
+        scope=question.scope,
+        filters=question.filters if state["tried_routes"] else state["filters"],
+        top_k=breadth(question, context.tools.settings),
+        strategy="hierarchical" if route == "hierarchical_search" else "chunks",
+    )
+    return await search_documents(context, request, purpose=f"{route}: ")
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
@@ -207,17 +218,16 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
     before = state.get("assessment")
     passages = await Dedupe(runtime.context)(Hits(state["candidates"], known=before.candidates if before else ()))
     on = reranking_is_on(question, tools)
-    assessment = await Judge(tools).judge(
-        state["plan"].standalone,
-        passages,
+    retrieved = Retrieved(
+        question=state["plan"].standalone,
+        passages=passages,
         before=before,
         listed=state["candidates"],
         semantic=question.scope.semantic,
-        run=run,
-        language=runtime.context.language,
         use_model=on,
         use_reranker=on,
     )
+    assessment = await judge(runtime.context, retrieved)
     relevant = _is_relevant(assessment, tools) or _found_again(state, tools)
     left = None if relevant else next_strategy(state["tried_routes"], state["available"])
     if run.deadline.remaining() <= 0:
@@ -231,7 +241,7 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
 def _is_relevant(assessment: Assessment, tools: Toolbox) -> bool:
     """Two readings of a question are no reason to search on."""
     weak = tools.settings.corrective.weak_score
-    return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.worth >= weak)
+    return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.retrieval_score >= weak)
 
 
 def _found_again(state: State, tools: Toolbox) -> bool:
@@ -255,7 +265,8 @@ def decide_after_document_grading(
     assessment = state["assessment"]
     weak = runtime.context.tools.settings.corrective.weak_score
     # Neither good nor weak: the writing model, and then the outer loop, have the last word.
-    worth_a_try = (not assessment.refused and assessment.worth >= weak) or was_offered(state["question"], assessment)
+    is_good = not assessment.refused and assessment.retrieval_score >= weak
+    worth_a_try = is_good or was_offered(state["question"], assessment)
     return "generate_response" if worth_a_try and not state["drafts"] else "fallback_response"
 
 
@@ -272,13 +283,10 @@ async def generate_response(state: State, runtime: Runtime[Context]) -> State:
 
 async def direct_response(state: State, runtime: Runtime[Context]) -> State:
     """A greeting is answered at once; any other reply is held back until it is graded."""
-    question, held_back = state["question"], _held_back(runtime.context)
-    if is_small_talk(question):
-        return {"answer": await small_talk_answer(question, runtime.context)}
-    response = await DirectResponse(held_back.tools).respond(
-        question, state["plan"].standalone, state["memories"], run=held_back.run, language=held_back.language
-    )
-    return {"response": response}
+    if is_small_talk(state["question"]):
+        return {"answer": await small_talk_answer(state["question"], runtime.context)}
+    remark = Remark(Asked(state["question"], state["plan"].standalone), state["memories"])
+    return {"response": await DirectResponse(_held_back(runtime.context))(remark)}
 
 
 def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]:
@@ -288,11 +296,9 @@ def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]
 async def grade_relevance(state: State, runtime: Runtime[Context]) -> State:
     response = state["response"]
     if response is None:
-        graded = GradedAnswer(accepted=False, score=0.0, reason="no model could reply without documents")
+        graded = AnswerAssessment(accepted=False, score=0.0, reason="no model could reply without documents")
     else:
-        graded = await GradeAnswer(runtime.context.tools).grade(
-            state["plan"].standalone, response, run=runtime.context.run, language=runtime.context.language
-        )
+        graded = await GradeAnswer(runtime.context)(WrittenAnswer(answer=response, question=state["plan"].standalone))
     return {"drafts": (*state["drafts"], Draft(answer=response, graded=graded))}
 
 
@@ -332,7 +338,7 @@ async def clarify(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
-    """The fuse has blown: says that the documents don't answer, and which were nearest."""
+    """No strategy is left: says that the documents don't answer, and which were nearest."""
     tried = ", ".join(state["tried_routes"])
     reason = f"every strategy was tried: {tried}" if tried else ""
     answer = await say_no_answer(state.get("assessment"), runtime.context, reason=reason)
@@ -340,6 +346,7 @@ async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
 
 
 def _held_back(context: Context) -> Context:
+    """What is written with this one does not reach the reader yet."""
     return replace(context, run=replace(context.run, trace=HeldBackTrace(context.run.trace)))
 
 

@@ -30,11 +30,13 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.steps.answer.clarify import open_readings
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import no_answer_text
+from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
 from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory, quote_memories
 from retrieval.steps.query.condense import Condense, takes_up
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.web_search import may_search_web
+from retrieval.steps.schemas import SEARCHES
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
@@ -55,11 +57,11 @@ from retrieval.workflows.base import (
     was_offered,
 )
 from retrieval.workflows.corrective import CorrectiveWorkflow
-from retrieval.workflows.planned.answer_check import AnswerCheck, CheckedAnswer
+from retrieval.workflows.planned.answer_check import AnswerCheck
 from retrieval.workflows.planned.held_answer import HeldAnswer
 from retrieval.workflows.planned.mending import Mending
-from retrieval.workflows.planned.plan import SEARCHES, Plan, Planner, show
-from retrieval.workflows.planned.reflect import Reflect, Reflection, Remedy
+from retrieval.workflows.planned.plan import Plan, Planner, ToPlan, show
+from retrieval.workflows.planned.reflect import Findings, Reflect, Reflection, Remedy
 from retrieval.workflows.planned.task_graph import TaskRecord, run_tasks
 from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 
@@ -81,7 +83,7 @@ class State(Asking, total=False):
     in_vain: bool  # the last retry bettered nothing
     readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
-    checked: CheckedAnswer
+    checked: AnswerAssessment
 
 
 # ------------------------------------------------------------------------------------------------ understanding
@@ -110,16 +112,10 @@ async def condense(state: State, runtime: Runtime[Context]) -> State:
 
 async def plan(state: State, runtime: Runtime[Context]) -> State:
     """Long-term memory is background for the planner, never a source."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    facts = await RecallMemory(runtime.context)(Asked(question, state["draft"]))
-    made = await Planner(tools).plan(
-        question,
-        state["draft"],
-        run=run,
-        language=runtime.context.language,
-        web=may_search_web(question, tools),
-        memories=quote_memories(facts),
-    )
+    tools, question = runtime.context.tools, state["question"]
+    asked = Asked(question, state["draft"])
+    memories = quote_memories(await RecallMemory(runtime.context)(asked))
+    made = await Planner(runtime.context)(ToPlan(asked=asked, web=may_search_web(question, tools), memories=memories))
     return {"plan": made, "goals": made.sub_questions}
 
 
@@ -138,12 +134,10 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
     numbers = tools.settings.planned
     made = state["plan"]
     tasks = PlanTasks(
-        tools=tools,
+        context=runtime.context,
         question=state["question"],
         standalone=state["standalone"],
         filters=state["filters"],
-        language=runtime.context.language,
-        run=run,
         judges=reranking_is_on(state["question"], tools),
         first=state["first"] if state["standalone"] == state["draft"] else (),
     )
@@ -152,7 +146,7 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
     async def watch(record: TaskRecord[Finding]) -> None:
         if record.result is not None:
             record.note = record.result.note
-        show(made, [one.as_dict() for one in records.values()])
+        show(made, [record.as_dict() for record in records.values()])
         text = f"{record.task.id}, {record.task.type.replace('_', ' ')}: {record.note or record.state}"
         await run.trace.sink.tool_called("plan", text, made.entry)
 
@@ -165,41 +159,40 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
         records=records,
         watch=watch,
     )
-    show(made, [one.as_dict() for one in records.values()])
-    found = {name: record.result for name, record in records.items() if record.result is not None}
-    findings = {**state["findings"], **found}
-    searched = [record for record in records.values() if record.task.type in SEARCHES]
-    away = next((one.error for one in searched if isinstance(one.error, IndexUnavailableError)), None)
+    show(made, [record.as_dict() for record in records.values()])
+    done = {name: record.result for name, record in records.items() if record.result is not None}
+    findings = {**state["findings"], **done}
+    errors = [record.error for record in records.values() if record.task.type in SEARCHES]
+    away = next((error for error in errors if isinstance(error, IndexUnavailableError)), None)
     if away and not any(finding.candidates for finding in findings.values()):
         raise away
     return {"findings": findings}
 
 
 async def reflect(state: State, runtime: Runtime[Context]) -> State:
-    tools, run = runtime.context.tools, runtime.context.run
+    tools = runtime.context.tools
     findings = [finding for finding in state["findings"].values() if finding.candidates]
-    found = pool([finding.candidates for finding in findings])
-    passages = await Dedupe(runtime.context)(Hits(found)) if found else ()
+    listed = pool([finding.candidates for finding in findings])
+    passages = await Dedupe(runtime.context)(Hits(listed)) if listed else ()
     judged = next((finding.assessment for finding in reversed(findings) if finding.assessment), None)
-    reflection = await Reflect(tools).reflect(
-        state["standalone"],
-        state["goals"] if len(state["goals"]) > 1 else (),
-        passages,
-        run=run,
-        language=runtime.context.language,
+    evidence = Findings(
+        question=state["standalone"],
+        parts=state["goals"] if len(state["goals"]) > 1 else (),
+        passages=passages,
         judged=judged,
         before=state.get("reflection"),
         use_model=reranking_is_on(state["question"], tools),
-        listed=found,
+        listed=listed,
         semantic=state["question"].scope.semantic,
     )
+    reflection = await Reflect(runtime.context)(evidence)
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
     readings: tuple[ScoredChunk, ...] = ()
-    worth_asking = best.assessment().worth >= tools.settings.corrective.weak_score
+    worth_asking = best.retrieval_score >= tools.settings.corrective.weak_score
     if worth_asking and not takes_up(state["standalone"], state["question"].open_clarification):
-        readings = await asyncio.to_thread(open_readings, best.assessment(), state["standalone"], state["filters"])
+        readings = await asyncio.to_thread(open_readings, best, state["standalone"], state["filters"])
     return {"reflection": reflection, "best": best, "readings": readings, "in_vain": in_vain}
 
 
@@ -212,9 +205,9 @@ def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["genera
         return "mend"
     if state["readings"]:
         return "clarify"
-    best, numbers = state["best"].assessment(), runtime.context.tools.settings.corrective
+    best, numbers = state["best"], runtime.context.tools.settings.corrective
     worth_a_try = is_worth_a_try(best, numbers) or was_offered(state["question"], best)
-    return "generate" if state["best"].outcome == "pass" or worth_a_try else "no_answer"
+    return "generate" if best.outcome == "pass" or worth_a_try else "no_answer"
 
 
 async def mend(state: State, runtime: Runtime[Context]) -> State:
@@ -231,23 +224,21 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
     held = HeldAnswer(run.trace, question=state["standalone"], least=least)
     async with held:
         answer = await write_answer(
-            runtime.context, Asked(state["question"], state["standalone"]), state["best"].passages
+            runtime.context, Asked(state["question"], state["standalone"]), state["best"].candidates
         )
     return {"answer": answer, "held": held}
 
 
 async def check(state: State, runtime: Runtime[Context]) -> State:
     """An answer that is being read is only counted; one that was held back is judged, and let go unless it fails."""
-    tools, run = runtime.context.tools, runtime.context.run
-    held, answer = state["held"], state["answer"]
-    checked = await AnswerCheck(tools).check(
-        answer, state["standalone"], shown=held.released, run=run, language=runtime.context.language
-    )
-    if checked.failed and not held.released:
+    run, held, answer = runtime.context.run, state["held"], state["answer"]
+    written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
+    checked = await AnswerCheck(runtime.context)(written)
+    if not checked.accepted and not held.released:
         if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).helps:
             return {"checked": checked}
-        if checked.is_baseless:
-            text = await say(no_answer_text(state["best"].assessment(), runtime.context.language), run)
+        if checked.baseless:
+            text = await say(no_answer_text(state["best"], runtime.context.language), run)
             return {"checked": checked, "answer": Answer(decision="NO_ANSWER", text=text, reason=checked.reason)}
     await held.release()
     asked = Asked(state["question"], state["standalone"])
@@ -261,13 +252,11 @@ def after_check(state: State, runtime: Runtime[Context]) -> Literal["mend", "__e
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    best = state["best"].assessment()
-    return {"answer": await ask_back(best, state["readings"], runtime.context)}
+    return {"answer": await ask_back(state["best"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    best = state.get("best")
-    return {"answer": await say_no_answer(best.assessment() if best else None, runtime.context)}
+    return {"answer": await say_no_answer(state.get("best"), runtime.context)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -334,7 +323,7 @@ def _mending(state: State, context: Context) -> Mending:
         standalone=state["standalone"],
         reflection=state["reflection"],
         # A passed reflection whose answer failed: the passages promise more than they hold.
-        extra=("unclear", "incomplete") if checked and checked.failed else (),
+        extra=("unclear", "incomplete") if checked and not checked.accepted else (),
         known=tuple(name for name, finding in state["findings"].items() if finding.candidates),
         tried=state["tried"],
         retry=state["retries"] + 1,

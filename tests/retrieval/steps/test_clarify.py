@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.answer.clarify import Clarify, Unclear, from_documents, open_readings
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.evaluator import Assessment
 from retrieval.values import Clarification, ScoredChunk, SearchFilters
 from tests.retrieval.steps.fakes import context, make_tools, scored, start_run
 
