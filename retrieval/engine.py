@@ -23,7 +23,6 @@ from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
-from retrieval.search.hierarchical import HierarchicalSearcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, import_client
 from retrieval.selectors import DatabaseChunkStore
@@ -109,7 +108,7 @@ def _build(rag: RagSettings) -> Engine:
     memory_index = _index(rag, replace(rag.milvus, prefix=f"{rag.milvus.prefix}_memory"))
     store = DatabaseChunkStore()
     hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
-    cached = CachedSearcher(HierarchicalSearcher(hybrid, rag.search), rag.search)
+    cached = CachedSearcher(hybrid, rag.search)
     reranker = HttpReranker(rag.rerank) if rag.rerank.url else None
     return Engine(
         settings=rag,

@@ -18,7 +18,6 @@ from retrieval.evaluation.stages import Stage, make_stages
 from retrieval.ports import BoostSource
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
-from retrieval.search.hierarchical import HierarchicalSearcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, only_writer
 from retrieval.steps.toolbox import Toolbox
@@ -103,7 +102,7 @@ def _tools(collection: ThrowAwayCollection, settings: RagSettings, boosts: Boost
         models=collection.models,
         prompts=PromptLibrary(settings.prompts_dir),
         store=collection.store,
-        searcher=HierarchicalSearcher(hybrid, settings.search),
+        searcher=hybrid,
         boosts=boosts,
     )
 

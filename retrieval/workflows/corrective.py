@@ -83,7 +83,7 @@ class State(Asking, total=False):
     transformed: tuple[Query, ...]
     first: SearchResult
     queries: tuple[Query, ...]
-    found: SearchResult
+    result: SearchResult  # of the last search
     passages: tuple[ScoredChunk, ...]  # what was found, merged, each said once
     assessment: Assessment
     readings: tuple[ScoredChunk, ...]  # one candidate for each document that the question may be about
@@ -134,23 +134,23 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     """All query variants in one search; the first search's result where no better words came."""
     question, own_words = state["question"], Query(state["draft"])
     if runtime.context.run.first_search.good:
-        return {"queries": (own_words,), "found": state["first"]}
+        return {"queries": (own_words,), "result": state["first"]}
     condensed = Query(state["standalone"], kind="condensed")
     queries = distinct_queries(
         [own_words, condensed, *state["variants"], *state["transformed"], *state["hypothetical"]]
     )
     filters = state["more_filters"]
     if len(queries) == 1 and filters == state["filters"]:
-        return {"queries": queries, "found": state["first"]}
+        return {"queries": queries, "result": state["first"]}
     top_k = breadth(question, runtime.context.tools.settings)
     request = SearchRequest(queries=queries, scope=question.scope, filters=filters, top_k=top_k)
-    return {"queries": queries, "found": await search_documents(runtime.context, request), "filters": filters}
+    return {"queries": queries, "result": await search_documents(runtime.context, request), "filters": filters}
 
 
 async def dedupe(state: State, runtime: Runtime[Context]) -> State:
     """After a refinement, what was judged before is left out."""
     known = state["assessment"].candidates if "assessment" in state else ()
-    return {"passages": await Dedupe(runtime.context)(Hits(state["found"].candidates, known))}
+    return {"passages": await Dedupe(runtime.context)(Hits(state["result"].candidates, known))}
 
 
 async def judge(state: State, runtime: Runtime[Context]) -> State:
@@ -161,7 +161,7 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
         question=state["standalone"],
         passages=state["passages"],
         before=before,
-        listed=state["found"].candidates,
+        listed=state["result"].candidates,
         semantic=question.scope.semantic,
         use_model=reranking_is_on(question, tools) and has_round_left(runtime.context),
         use_reranker=reranking_is_on(question, tools),
@@ -210,7 +210,7 @@ async def refine(state: State, runtime: Runtime[Context]) -> State:
         missing=state["assessment"].missing,
         use_model=has_round_left(runtime.context),
     )
-    return {"found": await search_again(runtime.context, refinement), "tried": (*tried, stage)}
+    return {"result": await search_again(runtime.context, refinement), "tried": (*tried, stage)}
 
 
 # ------------------------------------------------------------------------------------------------ answers

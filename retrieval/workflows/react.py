@@ -64,7 +64,7 @@ class State(Asking, total=False):
     query: str  # what is searched for next; empty when no other words are left
     tried: tuple[str, ...]
     rewrites: int
-    found: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
+    hits: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
     passages: tuple[ScoredChunk, ...]  # the same, merged, each said once
     evaluation: Assessment
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
@@ -137,7 +137,7 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
     candidates = (await search_documents(runtime.context, request)).candidates
     newly = await Dedupe(runtime.context)(Hits(candidates, known=before))
     return {
-        "found": newest_first(candidates, state),
+        "hits": newest_first(candidates, state),
         "passages": (*before, *newly),
         "tried": (*tried, state["query"]),
     }
@@ -146,7 +146,7 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
 async def web_search(state: State, runtime: Runtime[Context]) -> State:
     results = await WebSearch(runtime.context)(WebQuestion(Asked(state["question"], state["draft"])))
     return {
-        "found": newest_first(results.candidates, state),
+        "hits": newest_first(results.candidates, state),
         "passages": (*state.get("passages", ()), *results.candidates),
         "web_searched": True,
     }
@@ -159,7 +159,7 @@ async def evaluator(state: State, runtime: Runtime[Context]) -> State:
         Evidence(
             question=state["draft"],
             passages=state["passages"],
-            listed=state["found"],
+            listed=state["hits"],
             semantic=question.scope.semantic,
         )
     )
@@ -196,8 +196,8 @@ def without_rewriting(state: State, runtime: Runtime[Context]) -> Literal["web_s
 
 
 def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
-    found, numbers = state["evaluation"], runtime.context.tools.settings.corrective
-    return is_worth_a_try(found, numbers) or was_offered(state["question"], found)
+    evaluation, numbers = state["evaluation"], runtime.context.tools.settings.corrective
+    return is_worth_a_try(evaluation, numbers) or was_offered(state["question"], evaluation)
 
 
 # ------------------------------------------------------------------------------------------------ answers
@@ -255,4 +255,4 @@ def rewriting_is_on(question: Question, tools: Toolbox) -> bool:
 def newest_first(newly: Sequence[ScoredChunk], state: State) -> tuple[ScoredChunk, ...]:
     """What the last search found, then what only earlier ones did."""
     ids = {candidate.chunk_id for candidate in newly}
-    return (*newly, *(candidate for candidate in state.get("found", ()) if candidate.chunk_id not in ids))
+    return (*newly, *(candidate for candidate in state.get("hits", ()) if candidate.chunk_id not in ids))

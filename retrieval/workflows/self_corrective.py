@@ -39,7 +39,7 @@ from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.step import Asked, Context
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.toolbox import Toolbox
 from retrieval.values import Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
     Asking,
@@ -66,8 +66,8 @@ class State(Asking, total=False):
     filters: SearchFilters  # the request's, and those that the question names
     tried: tuple[str, ...]  # the queries so far: the question, then its rewrites
     words_are_left: bool  # unless a rewrite found none
-    listed: tuple[ScoredChunk, ...]  # the chunks of the last search, as found
-    found: tuple[ScoredChunk, ...]  # the documents made of the first: neighbours joined, each said once
+    listed: tuple[ScoredChunk, ...]  # the chunks of the last search
+    candidates: tuple[ScoredChunk, ...]  # the documents made of the first: neighbours joined, each said once
     graded: Graded  # of the last search
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
@@ -130,22 +130,21 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     near = (await search_documents(runtime.context, request, purpose=purpose)).candidates
     if question.scope.semantic:
         near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
-    return {"listed": near, "found": await Dedupe(runtime.context)(Hits(near[: limits.top_k]))}
+    return {"listed": near, "candidates": await Dedupe(runtime.context)(Hits(near[: limits.top_k]))}
 
 
 async def grade(state: State, runtime: Runtime[Context]) -> State:
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
+    context, question = runtime.context, state["question"]
     documents = Documents(
         question=state["standalone"],
-        passages=state["found"],
+        passages=state["candidates"],
         known=state.get("grades", {}),
-        use_model=reranking_is_on(question, tools),
-        beyond=state["listed"][Limits.of(question, tools).top_k :],
+        use_model=reranking_is_on(question, context.tools),
+        beyond=state["listed"][Limits.of(question, context.tools).top_k :],
         listed=state["listed"],
         semantic=question.scope.semantic,
     )
-    graded = await Grade(runtime.context)(documents)
-    before = state.get("documents", ())
+    graded, before = await Grade(context)(documents), state.get("documents", ())
     all_documents = joined(before, graded.documents, graded.grades)
     gained = len(passing(all_documents, graded.grades)) > len(passing(before, graded.grades))
     weighed: State = {
@@ -155,35 +154,34 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         "answerability": max(graded.answerability, state.get("answerability", 0.0)),
         "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
     }
+    state = {**state, **weighed}
     readings = await readings_to_ask_about(
-        assessed({**state, **weighed}), state["standalone"], state["filters"], question=question,
-        context=runtime.context,
-    )  # fmt: skip
-    verdict = await decide({**state, **weighed, "readings": readings}, tools=tools, run=run)
+        assessed(state), state["standalone"], state["filters"], question=question, context=context
+    )
+    verdict = await decide({**state, "readings": readings}, context)
     return {**weighed, "readings": readings, "verdict": verdict}
 
 
-async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
+async def decide(state: State, context: Context) -> Verdict:
     """The seed's rule, with its reason in the decision path."""
-    limits, graded = Limits.of(state["question"], tools), state["graded"]
-    passed = passing(state["documents"], state["grades"])
-    async with run.trace.step("assess") as step:
-        verdict: Verdict = last_resort(state, tools)
+    limits, graded = Limits.of(state["question"], context.tools), state["graded"]
+    async with context.run.trace.step("assess") as step:
+        verdict: Verdict = last_resort(state, context.tools)
         enough = verdict == "generate" and graded.pass_rate >= limits.pass_rate
-        stop = "" if enough else reason_to_stop(state, tools, run)
-        share = f"pass rate {graded.pass_rate:.2f}, {limits.pass_rate:.2f} wanted"
-        if not graded.by_model:
-            share += f", and without a model {assessed(state).reason}"
+        stop = "" if enough else reason_to_stop(state, limits, context)
         verdict = verdict if enough or stop else "rewrite"
         if state["readings"]:
             verdict, stop = "clarify", "it may be about several documents"
+        share = f"pass rate {graded.pass_rate:.2f}, {limits.pass_rate:.2f} wanted"
+        if not graded.by_model:
+            share += f", and without a model {assessed(state).reason}"
         step.summary = f"{share}: {verdict.replace('_', ' ')}" + (f" ({stop})" if stop else "")
         step.detail |= {
             "pass_rate": round(graded.pass_rate, 3),
             "pass_count": len(graded.passed),
             "total_count": len(graded.documents),
             "pass_threshold": limits.pass_rate,
-            "passed_in_all": len(passed),
+            "passed_in_all": len(passing(state["documents"], state["grades"])),
             "holds_answer": round(state["answerability"], 3),
             "verdict": verdict,
             "stop": stop,
@@ -191,17 +189,16 @@ async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
     return verdict
 
 
-def reason_to_stop(state: State, tools: Toolbox, run: Run) -> str:
+def reason_to_stop(state: State, limits: Limits, context: Context) -> str:
     """Why no other search follows although too few documents passed; empty: one follows."""
-    numbers, question = tools.settings.self_corrective, state["question"]
-    rewrites, limits = len(state["tried"]) - 1, Limits.of(question, tools)
-    if question.options.rewrite is False:
+    numbers, rewrites = context.tools.settings.self_corrective, len(state["tried"]) - 1
+    if state["question"].options.rewrite is False:
         return "rewriting is switched off"
     if rewrites >= limits.max_rewrites:
         return f"{rewrites} of {limits.max_rewrites} rewrites are used up"
     if not state.get("words_are_left", True):
         return "no other words are left to try"
-    if run.deadline.remaining() < numbers.timeout_s * LEAST_TIME_LEFT:
+    if context.run.deadline.remaining() < numbers.timeout_s * LEAST_TIME_LEFT:
         return "too little time is left to search again"
     if passing(state["documents"], state["grades"]) and state["stagnant"] >= numbers.stagnant_rewrites:
         return f"{state['stagnant']} searches in a row brought nothing new that passes"
@@ -213,12 +210,10 @@ def after_grading(state: State) -> Verdict:
 
 
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
-    graded = state["graded"]
-    graded_documents = [(document, graded.of(document)) for document in graded.documents]
-    failed = [(document, grade.reason) for document, grade in graded_documents if not grade.relevant]
-    asked = Asked(state["question"], state["standalone"])
-    queries = await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed))
-    if queries:
+    asked, graded = Asked(state["question"], state["standalone"]), state["graded"]
+    grades = [(document, graded.of(document)) for document in graded.documents]
+    failed = [(document, grade.reason) for document, grade in grades if not grade.relevant]
+    if queries := await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed)):
         return {"tried": (*state["tried"], queries[0].text)}
     verdict, own = last_resort(state, runtime.context.tools), state["question"].filters
     if verdict == "no_answer" and state["filters"] != own:
@@ -293,7 +288,7 @@ def is_similar(hit: ScoredChunk, least: float) -> bool:
 
 
 def joined(
-    before: tuple[ScoredChunk, ...], found: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
+    before: tuple[ScoredChunk, ...], newly: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
 ) -> tuple[ScoredChunk, ...]:
     """Every document once, those that passed first, best first; of one that came with other neighbours, the relevant or
     else the longer text."""
@@ -302,7 +297,7 @@ def joined(
         return grades[grade_key(document)].relevant, len(document.chunk.text)
 
     kept = {document.chunk_id: document for document in before}
-    for document in found:
+    for document in newly:
         if document.chunk_id not in kept or preference(document) > preference(kept[document.chunk_id]):
             kept[document.chunk_id] = document
 
@@ -338,6 +333,6 @@ def last_resort(state: State, tools: Toolbox) -> Literal["generate", "no_answer"
     that share the question's words seldom passes by itself."""
     if state["graded"].by_model:
         return "generate" if passing(state["documents"], state["grades"]) else "no_answer"
-    found = assessed(state)
-    worth_a_try = is_worth_a_try(found, tools.settings.corrective) or was_offered(state["question"], found)
+    assessment = assessed(state)
+    worth_a_try = is_worth_a_try(assessment, tools.settings.corrective) or was_offered(state["question"], assessment)
     return "generate" if worth_a_try else "no_answer"

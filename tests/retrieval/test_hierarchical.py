@@ -12,8 +12,7 @@ import pytest
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE, LexicalEmbedder, embed_texts
-from retrieval.search.hierarchical import NO_DOCUMENT, HierarchicalSearcher
-from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.hybrid import NO_DOCUMENT, HybridSearcher
 from retrieval.search.index import MilvusIndex
 from retrieval.text.analysis import terms_text
 from retrieval.values import (
@@ -80,7 +79,7 @@ class Shelf:
     async def search(self, text: str, strategy: str = "hierarchical", **options: Any) -> SearchResult:
         hybrid = HybridSearcher(index=self.index, store=self, models=Embedders(), settings=self.settings)  # type: ignore[arg-type]
         request = SearchRequest(queries=(Query(text),), scope=SearchScope((self.ref,)), strategy=strategy, **options)  # type: ignore[arg-type]
-        return await HierarchicalSearcher(hybrid, self.settings).search(request)
+        return await hybrid.search(request)
 
 
 @pytest.fixture

@@ -56,8 +56,8 @@ class Condense(Step[Asked, str]):
 
     async def _ask_model(self, question: Question) -> str:
         history = self.history(question)
-        said = await self.complete("condense", CondensedQuestion, history=history, question=question.text)
-        return " ".join(said.standalone_question.split()) or question.text
+        reply = await self.complete("condense", CondensedQuestion, history=history, question=question.text)
+        return " ".join(reply.standalone_question.split()) or question.text
 
 
 def condense_without_model(question: Question) -> str:

@@ -28,7 +28,7 @@ class Hyde(Step[Asked, tuple[Query, ...]]):
 
     async def _ask_model(self, given: Asked) -> str:
         history = self.history(given.question)
-        said = await self.complete(
+        reply = await self.complete(
             self.settings.hyde.prompt, HypotheticalPassage, history=history, question=given.to_search
         )
-        return " ".join(said.hypothetical_passage.split())
+        return " ".join(reply.hypothetical_passage.split())

@@ -58,15 +58,15 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
     insists: ClassVar[bool] = False  # rules help where the model repeats what was tried
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
-        said = await self.attempt(entry, self._ask_model(given), fallback=lambda: None, gives_way=self.gives_way)
-        texts = distinct(self.read(said), tried=given.tried) if said else []
-        if said and self.insists and not texts:
+        reply = await self.attempt(entry, self._ask_model(given), fallback=lambda: None, gives_way=self.gives_way)
+        texts = distinct(self.read(reply), tried=given.tried) if reply else []
+        if reply and self.insists and not texts:
             entry.degrade("the model gave a query that was tried before")
-            said = None
-        if said is None:
+            reply = None
+        if reply is None:
             texts = await asyncio.to_thread(lambda: distinct(self.without_model(given), tried=given.tried))
         texts = texts[: self.most]
-        self.describe(entry, given, texts, said)
+        self.describe(entry, given, texts, reply)
         return tuple(Query(text, kind="rewrite") for text in texts)
 
     async def _ask_model(self, given: Wanted) -> Any | None:
@@ -85,9 +85,9 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
     def variables(self, given: Wanted) -> dict[str, object]:
         """What the prompt is filled with."""
 
-    def read(self, said: Any) -> Sequence[str]:
+    def read(self, reply: Any) -> Sequence[str]:
         """The queries in what the model gave, an object of `schema`."""
-        queries: list[str] = said.queries
+        queries: list[str] = reply.queries
         return queries
 
     @abstractmethod
@@ -95,8 +95,8 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
         """Queries by rules, the best first."""
 
     @abstractmethod
-    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], said: Any | None) -> None:
-        """Into the decision path. `said`: what the model gave; None where rules have helped."""
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
+        """Into the decision path. `reply`: what the model gave; None where rules have helped."""
 
 
 class Rewrite(QueryRewriter):
@@ -122,7 +122,7 @@ class Rewrite(QueryRewriter):
     def without_model(self, given: Wanted) -> Iterable[str]:
         return [without_filler(given.asked.text)]
 
-    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], said: Any | None) -> None:
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
         entry.detail["queries"] = texts
         entry.summary = entry.summary or ("; ".join(texts) or "no other wording")
 
@@ -151,14 +151,14 @@ class KeyConceptRewrite(QueryRewriter):
             "question": one_line(given.asked.question.text),
         }
 
-    def read(self, said: ClearQuery) -> Sequence[str]:
-        return [said.query]
+    def read(self, reply: ClearQuery) -> Sequence[str]:
+        return [reply.query]
 
     def without_model(self, given: Wanted) -> Iterable[str]:
         text = given.asked.text
         return [without_chat(text), without_filler(text), " ".join(key_words(text))]
 
-    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], said: Any | None) -> None:
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
         entry.detail |= {"queries": texts, "tried": list(given.tried), "missing": given.missing}
         entry.summary = f"“{given.asked.text}” → “{texts[0]}”" if texts else "no other words are left to try"
 
@@ -188,19 +188,19 @@ class RetryRewrite(QueryRewriter):
             "question": one_line(given.asked.text),
         }
 
-    def read(self, said: RewrittenQuery) -> Sequence[str]:
-        return [said.rewritten_query]
+    def read(self, reply: RewrittenQuery) -> Sequence[str]:
+        return [reply.rewritten_query]
 
     def without_model(self, given: Wanted) -> Iterable[str]:
         return [without_filler(given.asked.text), " ".join(key_words(given.asked.text))]
 
-    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], said: RewrittenQuery | None) -> None:
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: RewrittenQuery | None) -> None:
         entry.detail["original"] = given.tried[-1]
         if not texts:
             entry.summary = "no other words are left to try"
             return
-        if said:
-            reason, words = one_line(said.rewrite_reason)[:REASON_CHARS], said.keywords
+        if reply:
+            reason, words = one_line(reply.rewrite_reason)[:REASON_CHARS], reply.keywords
         else:
             whole = texts == distinct([without_filler(given.asked.text)], tried=())
             left = "filler words removed" if whole else "only the words that say what it is about"
@@ -236,7 +236,7 @@ class CorrectiveRewrite(QueryRewriter):
         text = given.asked.text
         return [without_filler(text), given.missing, *(query.text for query in broader_queries(text))]
 
-    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], said: Any | None) -> None:
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
         entry.detail |= {"queries": texts, "missing": given.missing, "corrective": True}
         entry.summary = "corrective: " + ("; ".join(texts) or "no other wording")
 

@@ -40,10 +40,10 @@ class Route(Step[Asked, SearchFilters]):
         question = given.question
         vocabulary = await self.tools.store.vocabulary(question.scope)
         # The message's own words come first: "and in 2024?" after a question about 2023.
-        found = merge(explicit=filters_in(question.text, vocabulary), found=filters_in(given.text, vocabulary))
-        filters = merge(explicit=question.filters, found=found)
-        entry.detail |= {"from_question": found.as_dict(), "filters": filters.as_dict()}
-        entry.summary = _named(filters) or "no filter"
+        named = merge(filters_in(question.text, vocabulary), filters_in(given.text, vocabulary))
+        filters = merge(question.filters, named)
+        entry.detail |= {"from_question": named.as_dict(), "filters": filters.as_dict()}
+        entry.summary = _summary(filters) or "no filter"
         return filters
 
 
@@ -77,10 +77,10 @@ class RouteByModel(Step[Readable, SearchFilters]):
 
     async def act(self, given: Readable, entry: StepRecord) -> SearchFilters:
         read = await self.attempt(entry, self._ask_model(given), fallback=QuestionFilters, gives_way=True)
-        found = with_evidence(read, given.text, given.vocabulary)
-        filters = merge(explicit=given.known, found=found)
-        entry.detail |= {"from_model": found.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
-        entry.summary = entry.summary or _named(found) or "the model reads no other filter from the question"
+        evident = with_evidence(read, given.text, given.vocabulary)
+        filters = merge(given.known, evident)
+        entry.detail |= {"from_model": evident.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
+        entry.summary = entry.summary or _summary(evident) or "the model reads no other filter from the question"
         return filters
 
     async def _ask_model(self, given: Readable) -> QuestionFilters:
@@ -94,7 +94,7 @@ class RouteByModel(Step[Readable, SearchFilters]):
         )
 
 
-def _named(filters: SearchFilters) -> str:
+def _summary(filters: SearchFilters) -> str:
     return ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items())
 
 
@@ -117,12 +117,13 @@ def with_evidence(read: QuestionFilters, question: str, vocabulary: Vocabulary) 
     )
 
 
-def merge(*, explicit: SearchFilters, found: SearchFilters) -> SearchFilters:
+def merge(first: SearchFilters, second: SearchFilters) -> SearchFilters:
+    """The first ones, and of the second those that the first leave open."""
     return SearchFilters(
-        department=explicit.department or found.department,
-        doc_type=explicit.doc_type or found.doc_type,
-        policy_year=explicit.policy_year if explicit.policy_year is not None else found.policy_year,
-        tags=explicit.tags or found.tags,
+        department=first.department or second.department,
+        doc_type=first.doc_type or second.doc_type,
+        policy_year=second.policy_year if first.policy_year is None else first.policy_year,
+        tags=first.tags or second.tags,
     )
 
 

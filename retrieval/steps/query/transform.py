@@ -43,10 +43,10 @@ class Decompose(Step[Asked, tuple[Query, ...]]):
 
     async def _ask_model(self, given: Asked) -> list[str]:
         settings, history = self.settings.decompose, self.history(given.question)
-        said = await self.complete(
+        reply = await self.complete(
             settings.prompt, SubQueries, history=history, question=given.text, sub_queries=settings.sub_queries
         )
-        return said.sub_queries
+        return reply.sub_queries
 
 
 class StepBack(Step[Asked, tuple[Query, ...]]):

@@ -83,8 +83,8 @@ class WebSearch(Step[WebQuestion, SearchResult]):
         if not await asyncio.to_thread(is_the_users, text, question):
             text = await asyncio.to_thread(condense_without_model, question)
             entry.detail["own_words_only"] = True
-        said = await self.attempt(entry, self._ask_model(text), fallback=str) if given.use_model else ""
-        query = one_line(said).strip("\"'“”")[:QUERY_CHARS].strip() or web_query_without_model(text)
+        reply = await self.attempt(entry, self._ask_model(text), fallback=str) if given.use_model else ""
+        query = one_line(reply).strip("\"'“”")[:QUERY_CHARS].strip() or web_query_without_model(text)
         entry.detail |= {"query": query, "engine": web.name}
         result = await self._look_up(web, query, entry)
         await self.run.trace.sink.tool_called("web_search", f"{web.name}: {query}", entry)
