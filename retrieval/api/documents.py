@@ -35,6 +35,7 @@ from retrieval.api.serializers import (
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
+from retrieval.services import documents
 from retrieval.services.collections import (
     collection_for_upload,
     collection_of_ones_own,
@@ -167,7 +168,7 @@ def _collection_named_in(request: Request) -> Collection:
     user, name = asking_user(request), request.POST.get("collection", "").strip()
     if name:
         return collection_for_upload(user=user, name=name)
-    return collection_of_ones_own(user=user, name=settings.RAG.ingest.default_collection)
+    return collection_of_ones_own(user=user, name=documents.DEFAULT_COLLECTION)
 
 
 def _form_values(data: QueryDict) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.parsers import MultiPartParser
@@ -17,6 +16,8 @@ from retrieval.api.documents import documents_from, refuse_unknown_fields, uploa
 from retrieval.api.serializers import UploadResultSerializer
 from retrieval.services.collections import collection_of_ones_own
 from retrieval.services.metadata import metadata_from
+
+PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
 
 
 class RagUploadSerializer(StrictSerializer):
@@ -37,6 +38,6 @@ class RagUploadApi(APIView):
         it is. Nobody else's questions find them."""
         refuse_unknown_fields(request, RagUploadSerializer)
         files = uploaded_files(request)
-        collection = collection_of_ones_own(user=asking_user(request), name=settings.RAG.ingest.personal_collection)
+        collection = collection_of_ones_own(user=asking_user(request), name=PERSONAL_COLLECTION)
         entries = documents_from(files, collection, request, metadata_from({}))
         return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)

@@ -26,6 +26,11 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
 from retrieval.values import Answer, Exchange, RememberedFact
 
+RECALLED = 4  # facts at most that an answer is begun with
+MAX_CHARS = 400  # of one fact
+TIMEOUT_S = 2.0  # looking for facts by meaning; by words, or writing one down, may take twice as long
+PROMPT = "consolidate"  # its file in retrieval/prompts
+
 NOTHING = "-"
 MEMORY_TOKENS = 600  # of all quoted facts together
 _MARKED = re.compile(r"(?<![ \t])[ \t]*(?:\[\d{1,3}\])+")
@@ -44,13 +49,13 @@ class RecallMemory(Step[Asked, tuple[RememberedFact, ...]]):
     name = "memory"
 
     async def act(self, given: Asked, entry: StepRecord) -> tuple[RememberedFact, ...]:
-        numbers, user_id = self.settings.memory, given.question.user_id
+        user_id = given.question.user_id
         if self.tools.memory is None or not user_id:
             entry.skip("nobody is signed in whose earlier answers could be remembered")
             return ()
         try:
-            async with asyncio.timeout(self.run.deadline.limit(2 * numbers.timeout_s)):
-                recall = await self.tools.memory.recall(user_id, given.text, limit=numbers.recalled)
+            async with asyncio.timeout(self.run.deadline.limit(2 * TIMEOUT_S)):
+                recall = await self.tools.memory.recall(user_id, given.text, limit=RECALLED)
         except (AppError, TimeoutError) as error:
             entry.degrade(str(error) or "the memory did not answer in time")
             return ()
@@ -95,7 +100,7 @@ class ConsolidateMemory(Step[Answered, None]):
             conversation_id=question.conversation_id, answer_id=question.answer_id,
         )  # fmt: skip
         try:
-            async with asyncio.timeout(2 * self.settings.memory.timeout_s):  # the answer's own time is over
+            async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
                 outcome = await self.tools.memory.remember(question.user_id, exchange)
         except (AppError, TimeoutError) as error:
             entry.degrade(str(error) or "the memory did not answer in time")
@@ -163,8 +168,8 @@ async def condensed_by_model(tools: Toolbox, question: str, answer: str, *, lang
     Raises ModelError.
     """
     result = await tools.complete(
-        "fast", tools.settings.memory.prompt, ConsolidatedFact, language=language, language_name=NAMES[language],
+        "fast", PROMPT, ConsolidatedFact, language=language, language_name=NAMES[language],
         question=one_line(question), answer=neutralise(_MARKED.sub("", answer)),
     )  # fmt: skip
-    fact = one_line(_MARKED.sub("", result.fact))[: tools.settings.memory.max_chars]
+    fact = one_line(_MARKED.sub("", result.fact))[:MAX_CHARS]
     return "" if reads_as_instruction(fact) or reads_as_refusal(fact) else fact

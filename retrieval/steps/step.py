@@ -113,8 +113,7 @@ class Step(ABC, Generic[Given, Result]):
 
     def history(self, question: Question) -> str:
         """The last messages of the conversation, quoted for a prompt."""
-        numbers = self.settings.corrective
-        return quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens)
+        return quote_history(question.history)
 
 
 class GaveWayError(Exception):

@@ -17,6 +17,7 @@ from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.answerability import LIST_LENGTH, estimate_answerability
 from retrieval.errors import ModelError
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.search import hybrid
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
 from retrieval.steps.answer.generate import AnswerWriter, Greet
 from retrieval.steps.answer.no_answer import WHY, no_answer_text
@@ -29,6 +30,8 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+
+CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
 
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
 
@@ -80,7 +83,7 @@ class GraphWorkflow(ABC):
             async with trace.step("web_search") as step:
                 step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
         try:
-            async with asyncio.timeout(self.timeout_s + tools.settings.search.timeout_s):
+            async with asyncio.timeout(self.timeout_s + hybrid.SEARCH_TIMEOUT_S):
                 draft = await asyncio.to_thread(condense_without_model, question)
                 language = answer_language(draft if question.open_clarification else question.text)
                 state = await self.graph.ainvoke(
@@ -143,7 +146,7 @@ async def search_own_words(state: Asking, context: Context, filters: SearchFilte
         first = await search_documents(context, request, purpose="own words: ")
         listed, semantic = first.candidates[:LIST_LENGTH], question.scope.semantic
         estimate = await asyncio.to_thread(estimate_answerability, draft, listed, semantic=semantic)
-        good = estimate.answerability >= settings.corrective.clear_score
+        good = estimate.answerability >= CLEAR_SCORE
         return first
     finally:
         context.run.first_search.finish(good=good)
@@ -190,7 +193,7 @@ def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     say so when the passages don't answer, has the last word."""
     if not assessment.refused and assessment.retrieval_score >= numbers.weak_score:
         return True
-    return assessment.answerability >= numbers.clear_score
+    return assessment.answerability >= CLEAR_SCORE
 
 
 def was_offered(question: Question, assessment: Assessment) -> bool:

@@ -66,6 +66,8 @@ from retrieval.workflows.base import (
     was_offered,
 )
 
+MAX_ROUNDS = 3  # model rounds before the first token
+
 ROUND_OF_GENERATION = 1
 GAIN = 0.02  # of an assessment's score; a round that adds less was in vain
 STAGNATION = 2  # rounds in vain, one after the other, that end the search in the documents
@@ -301,4 +303,4 @@ def next_stage(state: State, tools: Toolbox) -> Stage | None:
 def has_round_left(context: Context) -> bool:
     """For one more model call before generating."""
     used = context.run.trace.usage().llm_rounds
-    return used + ROUND_OF_GENERATION < context.tools.settings.corrective.max_rounds
+    return used + ROUND_OF_GENERATION < MAX_ROUNDS

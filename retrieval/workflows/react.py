@@ -57,6 +57,10 @@ from retrieval.workflows.base import (
     was_offered,
 )
 
+SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
+TOP_K = 5  # passages that the evaluator is shown
+TIMEOUT_S = 180.0  # a whole answer
+
 
 class State(Asking, total=False):
     filters: SearchFilters
@@ -79,7 +83,7 @@ async def router(state: State, runtime: Runtime[Context]) -> State:
         return {"query": draft, "filters": question.filters}
     filters = await Route(runtime.context)(Asked(question, draft))
     async with runtime.context.run.trace.step("plan") as step:
-        reason = why_rewrite(question.text, draft, short_chars=tools.settings.react.short_query_chars)
+        reason = why_rewrite(question.text, draft, short_chars=SHORT_QUERY_CHARS)
         rewrites = bool(reason) and rewriting_is_on(question, tools)
         step.detail["rewrite"] = rewrites
         switched_off = ", but rewriting is switched off" if reason and not rewrites else ""
@@ -132,7 +136,7 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
         queries=(Query(state["query"], kind="rewrite" if rewrites else "original"),),
         scope=question.scope,
         filters=question.filters if last else state["filters"],
-        top_k=breadth(question, settings, default=settings.react.top_k),
+        top_k=breadth(question, settings, default=TOP_K),
     )
     candidates = (await search_documents(runtime.context, request)).candidates
     newly = await Dedupe(runtime.context)(Hits(candidates, known=before))
@@ -153,8 +157,8 @@ async def web_search(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def evaluator(state: State, runtime: Runtime[Context]) -> State:
-    tools, question = runtime.context.tools, state["question"]
-    evaluate = RelevanceEvaluator(runtime.context, question.options.top_k or tools.settings.react.top_k)
+    question = state["question"]
+    evaluate = RelevanceEvaluator(runtime.context, question.options.top_k or TOP_K)
     evaluation = await evaluate(
         Evidence(
             question=state["draft"],
@@ -243,7 +247,7 @@ class ReactWorkflow(GraphWorkflow):
 
     @property
     def timeout_s(self) -> float:
-        return self.tools.settings.react.timeout_s
+        return TIMEOUT_S
 
 
 # ------------------------------------------------------------------------------------------------ small decisions

@@ -56,6 +56,14 @@ from retrieval.workflows.base import (
     was_offered,
 )
 
+TOP_K = 5  # documents that a search gives the grader
+# cosine below which a document that only the vectors found is left out; not used with the lexical embedder
+MIN_SIMILARITY = 0.3
+REWRITES_LIMIT = 5  # the most that a request may ask for
+# searches in a row that bring nothing new that passes, after which it answers from what has passed
+STAGNANT_REWRITES = 2
+TIMEOUT_S = 180.0  # a whole answer
+
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
 Verdict = Literal["generate", "rewrite", "clarify", "no_answer"]
@@ -90,8 +98,8 @@ class Limits:
     def of(cls, question: Question, tools: Toolbox) -> Limits:
         asked, numbers = question.options, tools.settings.self_corrective
         return cls(
-            top_k=asked.top_k or numbers.top_k,
-            min_similarity=numbers.min_similarity if asked.min_similarity is None else asked.min_similarity,
+            top_k=asked.top_k or TOP_K,
+            min_similarity=MIN_SIMILARITY if asked.min_similarity is None else asked.min_similarity,
             pass_rate=numbers.pass_rate if asked.pass_rate is None else asked.pass_rate,
             max_rewrites=numbers.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
         )
@@ -191,16 +199,16 @@ async def decide(state: State, context: Context) -> Verdict:
 
 def reason_to_stop(state: State, limits: Limits, context: Context) -> str:
     """Why no other search follows although too few documents passed; empty: one follows."""
-    numbers, rewrites = context.tools.settings.self_corrective, len(state["tried"]) - 1
+    rewrites = len(state["tried"]) - 1
     if state["question"].options.rewrite is False:
         return "rewriting is switched off"
     if rewrites >= limits.max_rewrites:
         return f"{rewrites} of {limits.max_rewrites} rewrites are used up"
     if not state.get("words_are_left", True):
         return "no other words are left to try"
-    if context.run.deadline.remaining() < numbers.timeout_s * LEAST_TIME_LEFT:
+    if context.run.deadline.remaining() < TIMEOUT_S * LEAST_TIME_LEFT:
         return "too little time is left to search again"
-    if passing(state["documents"], state["grades"]) and state["stagnant"] >= numbers.stagnant_rewrites:
+    if passing(state["documents"], state["grades"]) and state["stagnant"] >= STAGNANT_REWRITES:
         return f"{state['stagnant']} searches in a row brought nothing new that passes"
     return ""
 
@@ -278,7 +286,7 @@ class SelfCorrectiveWorkflow(GraphWorkflow):
 
     @property
     def timeout_s(self) -> float:
-        return self.tools.settings.self_corrective.timeout_s
+        return TIMEOUT_S
 
 
 # ------------------------------------------------------------------------------------------------ small decisions

@@ -31,6 +31,8 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
+EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
+
 NOTHING_FOUND = "the model found no answer in the passages"
 
 
@@ -123,7 +125,7 @@ class Generate(Step[Material, Answer]):
             entry.degrade(failure)
         if not writer.text:
             model, failure = None, ""
-            most, text = self.settings.corrective.extractive_sentences, given.asked.text
+            most, text = EXTRACTIVE_SENTENCES, given.asked.text
             for piece in await asyncio.to_thread(extractive_answer, text, sources, language=language, sentences=most):
                 await writer.write(piece)
             await writer.finish()

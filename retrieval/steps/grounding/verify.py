@@ -26,6 +26,8 @@ from retrieval.values import Answer, GroundedSentence
 
 NOTHING_SUPPORTED = "no passage bears out any sentence of the answer, and it cites none"
 STATEMENT_CHARS = 600
+MAX_SENTENCES = 40  # of one answer that are checked
+PROMPT = "verify"  # its file in retrieval/prompts
 
 
 class Verify(Step[WrittenAnswer, Answer]):
@@ -38,7 +40,7 @@ class Verify(Step[WrittenAnswer, Answer]):
         if reason := _not_to_be_checked(answer, enabled=numbers.enabled):
             entry.skip(reason)
             return answer
-        claims = claims_of(answer.text)[: numbers.max_sentences]
+        claims = claims_of(answer.text)[:MAX_SENTENCES]
         grounding = await asyncio.to_thread(
             check_by_words, answer, claims, given.question, supported_score=numbers.supported_score
         )
@@ -68,7 +70,7 @@ class Verify(Step[WrittenAnswer, Answer]):
             for number, claim in enumerate(claims, start=1)
         )
         reply = await self.complete(
-            self.settings.verify.prompt,
+            PROMPT,
             CheckedStatements,
             passages=_that_fit(passages, model.prompt_budget // 2),
             statements=statements,

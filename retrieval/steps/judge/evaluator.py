@@ -33,6 +33,8 @@ from retrieval.values import Answer, Clarification, ScoredChunk, StoredChunk
 
 Reply = TypeVar("Reply")
 REASON_CHARS = 300
+SNIPPET_LENGTH = 500  # characters of each passage that the model reads
+BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
 BY_MODEL = "the model's judgement"  # the reason where the model gives none
 
 
@@ -137,26 +139,25 @@ class Evaluator(Step[Given, Result]):
         length: int | None = None,
         **variables: object,
     ) -> Schema:
-        """One structured call about the quoted passages. `length`: characters of each, by default the reranker's.
+        """One structured call about the quoted passages. `length`: characters of each, by default SNIPPET_LENGTH.
 
         Raises ModelError.
         """
-        length = length or self.settings.rerank.snippet_length
+        length = length or SNIPPET_LENGTH
         numbered = enumerate((passage.chunk for passage in passages), start=1)
         language = self.context.language
         quoted = await asyncio.to_thread(quote_windows, question, numbered, length=length, language=language)
         return await self.complete(prompt, schema, passages=quoted, question=one_line(question), **variables)
 
     def rank(self, passages: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
-        """By score × boost^boost_share; equal ones stay in the order that retrieval and ratings gave them.
+        """By score × boost^BOOST_SHARE; equal ones stay in the order that retrieval and ratings gave them.
 
         A judge reads the text anew and knows nothing of what users rated, so a part of their boost counts on. It moves
-        passages, not verdicts: `rerank` stays the judge's own score. A share of 0: no boost counts on.
+        passages, not verdicts: `rerank` stays the judge's own score.
         """
-        share = self.settings.rerank.boost_share
         ranked = []
         for passage, score in zip(passages, scores, strict=True):
-            final = score * (passage.scores.boost or 1.0) ** share
+            final = score * (passage.scores.boost or 1.0) ** BOOST_SHARE
             ranked.append(replace(passage, scores=replace(passage.scores, rerank=score, final=final)))
         return tuple(sorted(ranked, key=lambda passage: -round(passage.scores.final or 0.0, 2)))
 

@@ -18,6 +18,10 @@ from retrieval.steps.schemas import DocumentVerdict
 from retrieval.trace import StepRecord, queue_model_call
 from retrieval.values import ScoredChunk
 
+PROMPT = "grade"  # its file in retrieval/prompts
+SNIPPET_LENGTH = 2000  # characters of a document that the model reads
+RELEVANT_SCORE = 0.4  # without a model: probability from which a document is relevant
+TIMEOUT_S = 60.0  # all documents of one search together
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
 
@@ -82,7 +86,7 @@ def grade_key(document: ScoredChunk) -> str:
 class Grade(Evaluator[Documents, Graded]):
     """A grade for every document. Never raises a ModelError.
 
-    At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `grade.timeout_s`.
+    At most `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
     """
 
     name = "grade"
@@ -134,7 +138,7 @@ class Grade(Evaluator[Documents, Graded]):
         """For each document its grade, or why there is none."""
         settings = self.settings
         slots = asyncio.Semaphore(settings.ollama.max_concurrency)
-        deadline = Deadline(self.run.deadline.limit(settings.grade.timeout_s))
+        deadline = Deadline(self.run.deadline.limit(TIMEOUT_S))
 
         async def ask(document: ScoredChunk) -> DocumentGrade | str:
             queue_model_call()  # to wait for a slot is not to wait for another call's answer
@@ -143,8 +147,7 @@ class Grade(Evaluator[Documents, Graded]):
                 try:
                     async with asyncio.timeout(limit_s):
                         verdict = await self.ask_about(
-                            [document], question, settings.grade.prompt, DocumentVerdict,
-                            length=settings.grade.snippet_length,
+                            [document], question, PROMPT, DocumentVerdict, length=SNIPPET_LENGTH,
                         )  # fmt: skip
                 except ModelError as error:
                     return error.reason
@@ -161,7 +164,7 @@ class Grade(Evaluator[Documents, Graded]):
 
     def _from_probability(self, probability: float) -> DocumentGrade:
         """`confidence` grows with the distance from the score from which a document is relevant."""
-        least = self.settings.grade.relevant_score
+        least = RELEVANT_SCORE
         relevant = probability >= least
         room = 1.0 - least if relevant else least
         return DocumentGrade(

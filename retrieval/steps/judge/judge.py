@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from retrieval.answerability import Estimate
+from retrieval.providers import rerank_http
+from retrieval.steps.judge import evaluator
 from retrieval.steps.judge.evaluator import (
     BY_MODEL,
     Assessment,
@@ -31,6 +33,9 @@ from retrieval.text.snippet import best_window
 from retrieval.trace import StepRecord
 from retrieval.values import Clarification, ScoredChunk
 
+PROMPT = "rerank_assess"  # its file in retrieval/prompts
+CRITERIA_PROMPT = "rerank_criteria"  # its file in retrieval/prompts, with eight_criteria
+MIN_SCORE = 0.0  # candidates below it are dropped
 BESIDE = 3  # best passages so far that those newly found are compared with
 MAX_OPTIONS = 5
 OPTION_CHARS = 120
@@ -72,8 +77,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
     name = "rerank"
 
     async def act(self, given: Retrieved, entry: StepRecord) -> Reranked:
-        settings = self.settings.rerank
-        pool = tuple(given.passages[: settings.max_candidates])
+        pool = tuple(given.passages[: self.settings.rerank.max_candidates])
         estimate = await self.estimate(given, pool, beside=given.before.candidates[:BESIDE] if given.before else ())
         scores: Sequence[float] = estimate.passages
         judgement, reranker = None, ""
@@ -86,7 +90,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         elif not given.use_model and entry.status != "degraded":  # unless the cross-encoder was asked, and failed
             entry.skip("no model call: switched off, or no round is left before the first token")
         ranked = self.rank(pool, scores)
-        kept = tuple(candidate for candidate in ranked if (candidate.scores.rerank or 0.0) >= settings.min_score)
+        kept = tuple(candidate for candidate in ranked if (candidate.scores.rerank or 0.0) >= MIN_SCORE)
         kept = kept or ranked[:1]  # so that there is something to judge
         entry.detail["scores"] = scores_by_chunk(kept)
         entry.detail["lexical"] = [round(value, 3) for value in estimate.passages]
@@ -96,29 +100,28 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         return Reranked(candidates=kept, estimate=estimate, judgement=judgement, reranker=reranker, failure=failure)
 
     async def _cross_encoded(self, question: str, pool: Sequence[ScoredChunk], entry: StepRecord) -> list[float] | None:
-        reranker, settings = self.tools.reranker, self.settings.rerank
+        reranker = self.tools.reranker
         if reranker is None:
             return None
 
         def texts() -> list[str]:
-            length, chunks = settings.snippet_length, [candidate.chunk for candidate in pool]
+            length, chunks = evaluator.SNIPPET_LENGTH, [candidate.chunk for candidate in pool]
             return [f"{label(chunk)}\n{best_window(chunk.text, question, length)}" for chunk in chunks]
 
         work: Coroutine[Any, Any, list[float] | None] = reranker.rerank(question, await asyncio.to_thread(texts))
-        scores = await self.attempt(entry, work, fallback=lambda: None, limit_s=settings.timeout_s)
+        scores = await self.attempt(entry, work, fallback=lambda: None, limit_s=rerank_http.TIMEOUT_S)
         entry.detail["reranker"] = reranker.name
         return scores
 
     async def _ask(
         self, given: Retrieved, pool: Sequence[ScoredChunk], estimate: Estimate, entry: StepRecord
     ) -> tuple[RetrievalJudgement, list[float]]:
-        settings = self.settings.rerank
-        if settings.evaluator == "eight_criteria":
-            by_criteria = await self.ask_about(pool, given.question, settings.criteria_prompt, CriteriaJudgement)
+        if self.settings.rerank.evaluator == "eight_criteria":
+            by_criteria = await self.ask_about(pool, given.question, CRITERIA_PROMPT, CriteriaJudgement)
             entry.detail["criteria"] = by_criteria.by_passage()
             judgement = by_criteria.as_judgement()
         else:
-            judgement = await self.ask_about(pool, given.question, settings.prompt, RetrievalJudgement)
+            judgement = await self.ask_about(pool, given.question, PROMPT, RetrievalJudgement)
         return judgement, passage_scores(judgement.scores, estimate.passages)
 
 

@@ -13,6 +13,8 @@ from retrieval.steps.query.wording import without_chat
 from retrieval.steps.schemas import SufficiencyVerdict
 from retrieval.trace import StepRecord
 
+PROMPT = "sufficiency"  # its file in retrieval/prompts
+
 
 @dataclass(frozen=True, slots=True)
 class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
@@ -30,9 +32,9 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         asked = await asyncio.to_thread(without_chat, given.question)
         estimate = await self.estimate(replace(given, question=asked), given.passages)
         ranked = self.rank(given.passages, estimate.passages)
-        prompt, shown = self.settings.react.evaluate_prompt, ranked[: self.most]
+        shown = ranked[: self.most]
         reply = await self.consult(
-            entry, given, estimate, lambda: self.ask_about(shown, given.question, prompt, SufficiencyVerdict)
+            entry, given, estimate, lambda: self.ask_about(shown, given.question, PROMPT, SufficiencyVerdict)
         )
         answerability = estimate.answerability
         if reply:

@@ -10,6 +10,8 @@ from retrieval.steps.step import Asked, Step
 from retrieval.trace import StepRecord
 from retrieval.values import Query
 
+PROMPT = "hyde"  # its file in retrieval/prompts
+
 
 class Hyde(Step[Asked, tuple[Query, ...]]):
     """One vector-only query. Nothing when there is no model."""
@@ -28,7 +30,5 @@ class Hyde(Step[Asked, tuple[Query, ...]]):
 
     async def _ask_model(self, given: Asked) -> str:
         history = self.history(given.question)
-        reply = await self.complete(
-            self.settings.hyde.prompt, HypotheticalPassage, history=history, question=given.to_search
-        )
+        reply = await self.complete(PROMPT, HypotheticalPassage, history=history, question=given.to_search)
         return " ".join(reply.hypothetical_passage.split())

@@ -26,6 +26,11 @@ from retrieval.text.quoting import label, neutralise, one_line
 from retrieval.trace import StepRecord
 from retrieval.values import Query, ScoredChunk
 
+VARIANTS = 3  # wordings asked for
+REWRITE_PROMPT = "rewrite"  # files in retrieval/prompts
+KEY_CONCEPT_PROMPT = "query_rewriter"
+RETRY_PROMPT = "retry_rewrite"
+CORRECTIVE_PROMPT = "corrective_rewrite"
 NONE = "-"
 MAX_FAILED = 5  # documents that the model is shown
 FAILED_CHARS = 160  # of each one's text
@@ -75,7 +80,7 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
     @property
     def most(self) -> int:
         """How many queries are wanted."""
-        return self.settings.rewrite.variants
+        return VARIANTS
 
     @property
     @abstractmethod
@@ -106,7 +111,7 @@ class Rewrite(QueryRewriter):
 
     @property
     def prompt(self) -> str:
-        return self.settings.rewrite.prompt
+        return REWRITE_PROMPT
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         asked = given.asked.question.options.rewrite
@@ -136,7 +141,7 @@ class KeyConceptRewrite(QueryRewriter):
 
     @property
     def prompt(self) -> str:
-        return self.settings.react.rewrite_prompt
+        return KEY_CONCEPT_PROMPT
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         queries = await super().act(given, entry)
@@ -173,7 +178,7 @@ class RetryRewrite(QueryRewriter):
 
     @property
     def prompt(self) -> str:
-        return self.settings.self_corrective.rewrite_prompt
+        return RETRY_PROMPT
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         await self.run.trace.sink.tool_called("rewrite", f"other words for: {given.tried[-1]}", entry)
@@ -221,7 +226,7 @@ class CorrectiveRewrite(QueryRewriter):
 
     @property
     def prompt(self) -> str:
-        return self.settings.dual_loop.rewrite_prompt
+        return CORRECTIVE_PROMPT
 
     def variables(self, given: Wanted) -> dict[str, object]:
         return {

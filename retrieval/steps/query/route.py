@@ -19,6 +19,8 @@ from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
 from retrieval.values import SearchFilters, Vocabulary
 
+PROMPT = "question_filters"  # its file in retrieval/prompts
+
 MIN_HAN_VALUE = 2  # characters; shorter values turn up inside other words
 MAX_LISTED = 60  # values of a kind that the model chooses among
 SPECIFIC_TAG_WORDS = 2
@@ -85,7 +87,7 @@ class RouteByModel(Step[Readable, SearchFilters]):
 
     async def _ask_model(self, given: Readable) -> QuestionFilters:
         return await self.complete(
-            self.settings.route.prompt,
+            PROMPT,
             QuestionFilters,
             departments=_listed(given.vocabulary.departments),
             doc_types=_listed(given.vocabulary.doc_types),

@@ -15,6 +15,10 @@ from retrieval.steps.step import Asked, Context, Step
 from retrieval.trace import StepRecord
 from retrieval.values import Query
 
+STEP_BACK_PROMPT = "step_back"  # its file in retrieval/prompts
+SUB_QUERIES = 4  # parts at most
+DECOMPOSE_PROMPT = "decompose"  # its file in retrieval/prompts
+
 
 async def transform_question(context: Context, asked: Asked) -> tuple[Query, ...]:
     """Queries of the transformation that fits the question; none, without an entry in the path, when none does.
@@ -39,12 +43,12 @@ class Decompose(Step[Asked, tuple[Query, ...]]):
         texts = await self.attempt(
             entry, self._ask_model(given), fallback=lambda: split_question(given.text), gives_way=True
         )
-        return _noted(entry, sub_queries(texts, given.text, most=self.settings.decompose.sub_queries))
+        return _noted(entry, sub_queries(texts, given.text, most=SUB_QUERIES))
 
     async def _ask_model(self, given: Asked) -> list[str]:
-        settings, history = self.settings.decompose, self.history(given.question)
+        history = self.history(given.question)
         reply = await self.complete(
-            settings.prompt, SubQueries, history=history, question=given.text, sub_queries=settings.sub_queries
+            DECOMPOSE_PROMPT, SubQueries, history=history, question=given.text, sub_queries=SUB_QUERIES
         )
         return reply.sub_queries
 
@@ -62,8 +66,8 @@ class StepBack(Step[Asked, tuple[Query, ...]]):
 
     async def _ask_model(self, given: Asked) -> str:
         history = self.history(given.question)
-        prompt = self.settings.step_back.prompt
-        return (await self.complete(prompt, StepBackQuery, history=history, question=given.text)).step_back_query
+        reply = await self.complete(STEP_BACK_PROMPT, StepBackQuery, history=history, question=given.text)
+        return reply.step_back_query
 
 
 def _noted(entry: StepRecord, queries: tuple[Query, ...]) -> tuple[Query, ...]:

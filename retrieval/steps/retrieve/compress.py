@@ -13,7 +13,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsite.core.rag_settings import CompressSettings
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import view_question
 from retrieval.answerability.signals import fits, signal_weights
@@ -24,6 +23,11 @@ from retrieval.text.strips import Strip, recompose, split_strips
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
+
+THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
+MIN_STRIPS = 2  # of a passage that stay where there is room
+NEIGHBOURS = 1  # strips on each side of a related passage's best one that stay as well
+TOKEN_TARGET = 0  # of all passages together; 0: what the model's context leaves for them
 
 NEIGHBOUR = 0.5  # of the better neighbour's coverage that a strip is credited with
 KIND = 0.2  # for a strip that could hold the kind of thing asked for: a date, a number, a name, a reason
@@ -48,13 +52,13 @@ class Compress(Step[Chosen, list[ScoredChunk]]):
     name = "compress"
 
     async def act(self, given: Chosen, entry: StepRecord) -> list[ScoredChunk]:
-        numbers, passages = self.settings.compress, given.passages
-        if not numbers.enabled or given.tokens is None or not passages:
-            reason = "switched off" if not numbers.enabled else "no model reads the passages"
+        enabled, passages = self.settings.compress.enabled, given.passages
+        if not enabled or given.tokens is None or not passages:
+            reason = "switched off" if not enabled else "no model reads the passages"
             entry.skip(reason if passages else "nothing to compress")
             return list(passages)
-        room = min(given.tokens, numbers.token_target or given.tokens)
-        excerpts = await asyncio.to_thread(compress, given.question, passages, numbers, tokens=room)
+        room = min(given.tokens, TOKEN_TARGET or given.tokens)
+        excerpts = await asyncio.to_thread(compress, given.question, passages, tokens=room)
         before = sum(estimate_tokens(passage.chunk.text) for passage in passages)
         after = sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts)
         entry.summary = f"{before} → {after} tokens of {len(passages)} passages"
@@ -92,9 +96,7 @@ class _Passage:
         return Excerpt(candidate=replace(self.candidate, chunk=replace(chunk, text=text)), places=places, is_cut=True)
 
 
-def compress(
-    question: str, chosen: Sequence[ScoredChunk], numbers: CompressSettings, *, tokens: int | None = None
-) -> list[Excerpt]:
+def compress(question: str, chosen: Sequence[ScoredChunk], *, tokens: int | None = None) -> list[Excerpt]:
     """Pure and deterministic. Strips far below the best one of all are left out; where what remains is longer than
     `tokens`, the best strips of all passages fill that room, and a passage of which nothing is left is dropped.
 
@@ -106,7 +108,7 @@ def compress(
     asks_for_one_fact = view_question(question).kind in ONE_FACT
     for passage in passages:
         if asks_for_one_fact or max(passage.scores, default=0.0) < RELATED * best:
-            passage.kept = _worth_keeping(passage, best, numbers)
+            passage.kept = _worth_keeping(passage, best)
     excerpts = [passage.excerpt() for passage in passages]
     if tokens is None or _length(excerpts) <= tokens:
         return excerpts
@@ -144,13 +146,13 @@ def _view(text: str, strips: Sequence[Strip], passage: PassageView) -> list[Sent
     return [known.get(part) or view_sentence(part)[0] for part in parts]
 
 
-def _worth_keeping(passage: _Passage, best: float, numbers: CompressSettings) -> set[int]:
+def _worth_keeping(passage: _Passage, best: float) -> set[int]:
     """Those not far below `best`, at least `min_strips`; in a related passage also the neighbours of its best one."""
     scores = passage.scores
     ranked = sorted(range(len(scores)), key=lambda at: -scores[at])
-    kept = {at for at in ranked if scores[at] >= numbers.threshold * best} | set(ranked[: numbers.min_strips])
+    kept = {at for at in ranked if scores[at] >= THRESHOLD * best} | set(ranked[:MIN_STRIPS])
     if ranked and scores[ranked[0]] >= RELATED * best:
-        around = range(ranked[0] - numbers.neighbours, ranked[0] + numbers.neighbours + 1)
+        around = range(ranked[0] - NEIGHBOURS, ranked[0] + NEIGHBOURS + 1)
         kept |= set(around) & set(ranked)
     return kept
 

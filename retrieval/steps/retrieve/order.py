@@ -16,6 +16,7 @@ from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
 
 Position = Literal["top_first", "sandwich"]
+POSITION: Position = "top_first"  # where the best passages stand in the prompt
 IN_WORDS: Mapping[Position, str] = {"top_first": "the best first", "sandwich": "the best at both ends"}
 
 
@@ -34,7 +35,7 @@ class Order(Step[Ranking, list[ScoredChunk]]):
     name = "order"
 
     async def act(self, given: Ranking, entry: StepRecord) -> list[ScoredChunk]:
-        position = self.settings.corrective.position
+        position = POSITION
         fitting = given.passages if given.room is None else fit(given.passages, tokens=given.room)
         placed = place(fitting, position)
         entry.summary = f"{len(placed)} of {given.total} passages, {IN_WORDS[position]}"

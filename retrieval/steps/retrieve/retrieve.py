@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ragsite.core.errors import AppError
 from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import BoostSource, SearchRequest, SearchResult
+from retrieval.search import boosting
 from retrieval.search.boosting import put_boosts
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord
@@ -103,7 +104,7 @@ class BoostByRatings(Step[Found, SearchResult]):
         request, result = given.request, given.result
         begun = time.perf_counter()
         try:
-            async with asyncio.timeout(self.run.deadline.limit(self.settings.corrective.boost_timeout_s)):
+            async with asyncio.timeout(self.run.deadline.limit(boosting.BOOST_TIMEOUT_S)):
                 revision = await self.run.revision.of(self.source)
                 hits: Sequence[ScoredChunk | Contender] = (*result.candidates, *result.contenders)
                 boosts = await revision.boosts(request.queries[0].text, hits)

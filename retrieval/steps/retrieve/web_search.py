@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult, WebSearcher
+from retrieval.providers import web_search
 from retrieval.steps.query.condense import condense_without_model
 from retrieval.steps.query.wording import without_filler
 from retrieval.steps.schemas import WebQuery
@@ -26,6 +27,9 @@ from retrieval.text.quoting import one_line
 from retrieval.text.term_coverage import strong_terms, terms_of
 from retrieval.trace import StepRecord
 from retrieval.values import Question, ScoredChunk, StoredChunk
+
+MAX_RESULTS = 5  # taken from one search
+PROMPT = "web_query"  # its file in retrieval/prompts
 
 QUERY_CHARS = 200
 MIN_LEFT = 2  # words or Chinese characters that must be left when function words go
@@ -91,14 +95,13 @@ class WebSearch(Step[WebQuestion, SearchResult]):
         return result
 
     async def _ask_model(self, text: str) -> str:
-        return (await self.complete(self.settings.web_search.prompt, WebQuery, question=one_line(text))).query
+        return (await self.complete(PROMPT, WebQuery, question=one_line(text))).query
 
     async def _look_up(self, web: WebSearcher, query: str, entry: StepRecord) -> SearchResult:
-        numbers = self.settings.web_search
-        limit_s = self.run.deadline.limit(numbers.timeout_s)
+        limit_s = self.run.deadline.limit(web_search.TIMEOUT_S)
         try:
             async with asyncio.timeout(limit_s):
-                results = await web.search(query, limit=numbers.max_results)
+                results = await web.search(query, limit=MAX_RESULTS)
         except WebSearchError as error:
             return could_not_look(entry, error.reason)
         except TimeoutError:

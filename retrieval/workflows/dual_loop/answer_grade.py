@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from retrieval.steps.answer.no_answer import reads_as_refusal
+from retrieval.steps.judge import evaluator
 from retrieval.steps.judge.evaluator import (
     BY_MODEL,
     AnswerAssessment,
@@ -21,6 +22,9 @@ from retrieval.steps.schemas import AnswerGrade
 from retrieval.text.quoting import neutralise, one_line
 from retrieval.trace import StepRecord
 from retrieval.values import Answer
+
+GOOD_ANSWER = 0.6  # a grade at or above it: the answer is accepted, 0-1
+PROMPT = "grade_answer"  # its file in retrieval/prompts
 
 NO_PASSAGES = "-"
 
@@ -45,17 +49,17 @@ class GradeAnswer(Evaluator[WrittenAnswer, AnswerAssessment]):
         return made
 
     async def _ask(self, given: WrittenAnswer) -> AnswerAssessment:
-        length, language = self.settings.rerank.snippet_length, self.context.language
+        length, language = evaluator.SNIPPET_LENGTH, self.context.language
         cited = [(source.marker, source.chunk) for source in given.answer.sources if source.cited]
         passages = await asyncio.to_thread(quote_windows, given.question, cited, length=length, language=language)
         reply = await self.complete(
-            self.settings.dual_loop.grade_prompt,
+            PROMPT,
             AnswerGrade,
             passages=passages or NO_PASSAGES,
             answer=neutralise(given.answer.text),
             question=one_line(given.question),
         )
-        return read(reply, good=self.settings.dual_loop.good_answer)
+        return read(reply, good=GOOD_ANSWER)
 
 
 def read(grade: AnswerGrade, *, good: float) -> AnswerAssessment:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.errors import ModelOutputError
 from retrieval.steps.memory import quote_memories
+from retrieval.steps.query import query_rewriter
 from retrieval.steps.query.wording import distinct, without_filler
 from retrieval.steps.retrieve.web_search import may_search_web
 from retrieval.steps.schemas import ChosenRoute, StrategyName
@@ -21,6 +22,8 @@ from retrieval.steps.toolbox import Toolbox
 from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
 from retrieval.values import Query, Question, RememberedFact
+
+PROMPT = "dual_loop_route"  # its file in retrieval/prompts
 
 STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
 # One fact is asked for: the passage that states it is looked for among all of them.
@@ -69,9 +72,9 @@ class ChooseStrategy(Step[Choice, Plan]):
         return plan
 
     async def _ask(self, given: Choice) -> Plan:
-        question, draft, variants = given.asked.question, given.asked.text, self.settings.rewrite.variants
+        question, draft, variants = given.asked.question, given.asked.text, query_rewriter.VARIANTS
         reply = await self.complete(
-            self.settings.dual_loop.route_prompt,
+            PROMPT,
             ChosenRoute,
             memories=quote_memories(given.memories),
             history=self.history(question),

@@ -77,6 +77,8 @@ from retrieval.workflows.dual_loop.strategy import (
     wanting_web,
 )
 
+TIMEOUT_S = 240.0  # a whole answer
+
 
 class State(Asking, total=False):
     memories: tuple[RememberedFact, ...]
@@ -387,4 +389,4 @@ class DualLoopWorkflow(GraphWorkflow):
 
     @property
     def timeout_s(self) -> float:
-        return self.tools.settings.dual_loop.timeout_s
+        return TIMEOUT_S

@@ -7,7 +7,7 @@ from retrieval.steps.judge.evaluator import AnswerAssessment, Evaluator, Written
 from retrieval.steps.schemas import AnswerReflection
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.trace import StepRecord
-from retrieval.workflows.planned.reflect import weighted
+from retrieval.workflows.planned import reflect
 
 REASON_CHARS = 200
 
@@ -50,12 +50,12 @@ class AnswerCheck(Evaluator[WrittenAnswer, AnswerAssessment]):
             answer=one_line(given.answer.text),
             question=one_line(given.question),
         )
-        planned, factuality = self.settings.planned, unit_score(reply.factuality)
-        score = weighted(planned, unit_score(reply.relevance), unit_score(reply.completeness), factuality)
-        baseless = factuality < planned.retry_score
+        factuality = unit_score(reply.factuality)
+        score = reflect.weighted(unit_score(reply.relevance), unit_score(reply.completeness), factuality)
+        baseless = factuality < reflect.RETRY_SCORE
         entry.detail |= {"score": round(score, 3), "factuality": reply.factuality, "by_model": True}
         return AnswerAssessment(
-            accepted=not baseless and score >= planned.retry_score,
+            accepted=not baseless and score >= reflect.RETRY_SCORE,
             baseless=baseless,
             score=score,
             reason=one_line(reply.reason)[:REASON_CHARS] or f"factuality {factuality:.2f}",

@@ -22,6 +22,7 @@ from retrieval.workflows.planned.task_graph import Task, TaskRecord, most_urgent
 
 _OTHER_NAMES = {"search": "web_search", "web": "web_search", "retrieval": "retrieve", "keyword_search": "text_search"}
 INPUT_CHARS = 400
+MAX_TASKS = 8  # of one plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +66,7 @@ class Planner(Step[ToPlan, Plan]):
         drafted = await self.attempt(entry, self._ask(given), fallback=lambda: None, gives_way=not profile.parts)
         plan = Plan(profile=profile, tasks=tuple(tasks_without_model(profile, text, web=web)), entry=entry)
         if drafted:
-            most = self.settings.planned.max_tasks
-            tasks, repairs = mended(drafted.tasks, question=text, web=web, most=most)
+            tasks, repairs = mended(drafted.tasks, question=text, web=web, most=MAX_TASKS)
             plan = replace(plan, repairs=tuple(repairs))
             if tasks:
                 plan = replace(plan, profile=_as_named(profile, drafted), tasks=tuple(tasks), by_model=True)
@@ -76,16 +76,15 @@ class Planner(Step[ToPlan, Plan]):
         return plan
 
     async def _ask(self, given: ToPlan) -> DraftedPlan | None:
-        planned = self.settings.planned
         return await self.tools.complete(
             "fast",
             "plan",
             DraftedPlan,
             language=self.context.language,
-            model_name=planned.planner_model,
+            model_name=self.settings.planned.planner_model,
             history=self.history(given.asked.question),
             memories=given.memories,
-            max_tasks=planned.max_tasks,
+            max_tasks=MAX_TASKS,
             web="yes" if given.web else "no",
             question=one_line(given.asked.text),
         )

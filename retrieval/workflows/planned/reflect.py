@@ -14,7 +14,6 @@ from datetime import date
 from statistics import fmean
 from typing import Literal
 
-from ragsite.core.rag_settings import PlannedSettings
 from retrieval.answerability import Estimate
 from retrieval.steps.judge.evaluator import (
     Assessment,
@@ -36,6 +35,13 @@ from retrieval.workflows.planned.question_profile import asks_about_today
 Outcome = Literal["pass", "tune", "retry"]
 Problem = Literal["absent", "outdated", "unclear", "low_relevance", "incomplete", "badly_ordered"]
 Remedy = Literal["web", "switch", "reword", "widen", "more_queries", "rerank"]
+PASS_SCORE = 0.8  # a reflection at or above it: answer
+RETRY_SCORE = 0.5  # below it another way is tried; between the two the search is tuned
+RELEVANCE_WEIGHT, COMPLETENESS_WEIGHT, FACTUALITY_WEIGHT = 0.5, 0.3, 0.2  # of the reflection's score
+LOW_AVERAGE = 0.5  # average score of the passages below it: reword, more candidates
+LOW_COVERAGE = 0.6  # completeness below it: search wider, more queries
+ABSENT_SCORE = 0.3  # all passages below it: the documents do not hold it, so the web is searched
+MAX_AGE_YEARS = 3  # a question about today's state whose newest passage is older is outdated
 FIRST = 5  # passages that the table's "Top1" and "Top5" and the average look at
 
 # What each problem calls for; the first remedy that has not been tried serves. A middling result is tuned: other
@@ -134,11 +140,10 @@ class Reflect(Evaluator[Findings, Reflection]):
         """The three scores as one, the outcome, and what is wrong. Irrelevant passages lower the whole score: being
         complete and true about another subject does not help."""
         relevance, completeness, factuality = scores.relevance, scores.completeness, scores.factuality
-        score = weighted(self.settings.planned, relevance, completeness, factuality)
-        if relevance < self.settings.planned.absent_score:
+        score = weighted(relevance, completeness, factuality)
+        if relevance < ABSENT_SCORE:
             score = min(score, relevance)
-        passed, tuned = self.settings.planned.pass_score, self.settings.planned.retry_score
-        outcome: Outcome = "pass" if score >= passed else "tune" if score >= tuned else "retry"
+        outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
         return Reflection(
             verdict="ANSWER" if outcome == "pass" else "REFINE",
             candidates=self.rank(passages, scores.grades),
@@ -152,32 +157,26 @@ class Reflect(Evaluator[Findings, Reflection]):
             factuality=factuality,
             score=score,
             outcome=outcome,
-            problems=() if outcome == "pass" else diagnose(question, passages, scores, self.settings.planned),
+            problems=() if outcome == "pass" else diagnose(question, passages, scores),
         )
 
 
-def weighted(planned: PlannedSettings, relevance: float, completeness: float, factuality: float) -> float:
-    """One score of the three, 0..1, by the settings' weights."""
-    return (
-        planned.relevance_weight * relevance
-        + planned.completeness_weight * completeness
-        + planned.factuality_weight * factuality
-    )
+def weighted(relevance: float, completeness: float, factuality: float) -> float:
+    """One score of the three, 0..1, by their weights."""
+    return RELEVANCE_WEIGHT * relevance + COMPLETENESS_WEIGHT * completeness + FACTUALITY_WEIGHT * factuality
 
 
-def diagnose(
-    question: str, passages: Sequence[ScoredChunk], scores: Scores, planned: PlannedSettings
-) -> tuple[Problem, ...]:
+def diagnose(question: str, passages: Sequence[ScoredChunk], scores: Scores) -> tuple[Problem, ...]:
     """The seed's table of signs, and what the model named, in the order of `REMEDIES`; where none of them shows, what
     the lowest of the three scores stands for."""
     grades, first = scores.grades, scores.grades[:FIRST]
     signs: dict[Problem, bool] = {
-        "absent": scores.problem == "absent" or all(grade < planned.absent_score for grade in grades),
-        "outdated": scores.problem == "outdated" or is_outdated(question, passages, planned.max_age_years),
+        "absent": scores.problem == "absent" or all(grade < ABSENT_SCORE for grade in grades),
+        "outdated": scores.problem == "outdated" or is_outdated(question, passages, MAX_AGE_YEARS),
         "unclear": scores.problem == "unclear",
-        "low_relevance": bool(first) and fmean(first) < planned.low_average,
-        "incomplete": scores.problem == "incomplete" or scores.completeness < planned.low_coverage,
-        "badly_ordered": bool(first) and first[0] < planned.low_average <= max(first),
+        "low_relevance": bool(first) and fmean(first) < LOW_AVERAGE,
+        "incomplete": scores.problem == "incomplete" or scores.completeness < LOW_COVERAGE,
+        "badly_ordered": bool(first) and first[0] < LOW_AVERAGE <= max(first),
     }
     if problems := tuple(problem for problem in REMEDIES if signs[problem]):
         return problems

@@ -65,6 +65,10 @@ from retrieval.workflows.planned.reflect import Findings, Reflect, Reflection, R
 from retrieval.workflows.planned.task_graph import Records, TaskRecord, run_tasks
 from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 
+TIMEOUT_S = 180.0  # a whole answer
+MAX_CONCURRENCY = 4  # tasks at once
+TASK_TIMEOUT_S = 45.0  # one task
+CHECK_ANSWER = True  # show the answer once a statement of it is borne out; else search again
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
@@ -131,7 +135,6 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
 async def execute(state: State, runtime: Runtime[Context]) -> State:
     """Raises IndexUnavailableError when nothing at all could be looked up: that is not "nothing found"."""
     tools, run = runtime.context.tools, runtime.context.run
-    numbers = tools.settings.planned
     made = state["plan"]
     tasks = PlanTasks(
         context=runtime.context,
@@ -152,8 +155,8 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
     records = await run_tasks(
         made.tasks,
         tasks.work,
-        at_once=numbers.max_concurrency,
-        limit_s=lambda: run.deadline.limit(numbers.task_timeout_s),
+        at_once=MAX_CONCURRENCY,
+        limit_s=lambda: run.deadline.limit(TASK_TIMEOUT_S),
         known=state["findings"],
         watch=watch,
     )
@@ -218,7 +221,7 @@ async def mend(state: State, runtime: Runtime[Context]) -> State:
 # ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Context]) -> State:
     tools, run = runtime.context.tools, runtime.context.run
-    least = tools.settings.verify.supported_score if tools.settings.planned.check_answer else 0.0
+    least = tools.settings.verify.supported_score if CHECK_ANSWER else 0.0
     held = HeldAnswer(run.trace, question=state["standalone"], least=least)
     async with held:
         answer = await write_answer(
@@ -293,7 +296,7 @@ class PlannedWorkflow(GraphWorkflow):
 
     @property
     def timeout_s(self) -> float:
-        return self.tools.settings.planned.timeout_s
+        return TIMEOUT_S
 
     async def answer(self, question: Question, *, trace: Trace) -> Answer:
         """As `GraphWorkflow.answer`; by the corrective workflow where planning is switched off."""
@@ -310,9 +313,8 @@ def has_something_to_search(question: Question, tools: Toolbox) -> bool:
 
 
 def may_retry(state: State, context: Context) -> bool:
-    numbers = context.tools.settings.planned
-    time_left = context.run.deadline.remaining() > TIME_FOR_ANSWERING * numbers.timeout_s
-    return state["retries"] < numbers.max_retries and time_left
+    time_left = context.run.deadline.remaining() > TIME_FOR_ANSWERING * TIMEOUT_S
+    return state["retries"] < context.tools.settings.planned.max_retries and time_left
 
 
 def _mending(state: State, context: Context) -> Mending:

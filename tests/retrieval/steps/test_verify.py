@@ -22,7 +22,7 @@ def written(text: str, *, model: str = "m", partial: bool = False, passages=(FEE
 
 
 async def verify(answer: Answer, *, language="en", **numbers):
-    rag = replace(settings.RAG, verify=replace(settings.RAG.verify, **numbers))
+    rag = settings.RAG.replace(verify=settings.RAG.verify.replace(**numbers))
     here = context(make_tools(rag), language=language)
     checked = await Verify(here)(WrittenAnswer(answer=answer, question=QUESTION))
     return checked, here.run.trace.steps[-1], here.run.trace
