@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
-from retrieval.steps.judge.judge import Retrieved, judge
+from retrieval.steps.judge import evaluator, judge
 from retrieval.steps.query.condense import Condense, condense_without_model
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
@@ -20,7 +20,7 @@ from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.schemas import RetrievalJudgement
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language, answer_language
+from retrieval.text.answer_language import answer_language
 from retrieval.text.quoting import one_line, quote_passage
 from retrieval.text.snippet import best_window
 from retrieval.trace import Trace
@@ -37,8 +37,7 @@ class NaiveOrder:
         run = Run.start(trace, self.tools.settings)
         run.first_search.finish(good=False)  # there is none: nothing gives way to it
         draft = await asyncio.to_thread(condense_without_model, question)
-        language = answer_language(question.text)
-        context = Context(tools=self.tools, run=run, language=language)
+        context = Context(tools=self.tools, run=run, language=answer_language(question.text))
         standalone = await Condense(context)(Asked(question, draft))
         asked = Asked(question, standalone)
         filters = await filters_by_model(context, asked, await Route(context)(asked))
@@ -49,22 +48,22 @@ class NaiveOrder:
             top_k=self.tools.settings.rerank.max_candidates,
         )  # fmt: skip
         found = await search_documents(context, request)
-        ranked = [await self._rerank(standalone, candidate, run, language) for candidate in found.candidates]
-        ranked.sort(key=lambda one: -(one.scores.rerank or 0.0))
-        retrieved = Retrieved(question=standalone, passages=ranked, semantic=question.scope.semantic)
-        assessment = await judge(context, retrieved)
+        ranked = [await self._rerank(context, standalone, candidate) for candidate in found.candidates]
+        ranked.sort(key=lambda candidate: -(candidate.scores.rerank or 0.0))
+        retrieved = judge.Retrieved(question=standalone, passages=ranked, semantic=question.scope.semantic)
+        assessment = await judge.judge(context, retrieved)
         return await write_answer(context, asked, assessment.candidates)
 
-    async def _rerank(self, question: str, candidate: ScoredChunk, run: Run, language: Language) -> ScoredChunk:
+    async def _rerank(self, context: Context, question: str, candidate: ScoredChunk) -> ScoredChunk:
         """One passage in the prompt that `corrective` gives all of them in."""
-        window = best_window(candidate.chunk.text, question, judge.SNIPPET_LENGTH)
-        async with run.trace.step("rerank"):
+        window = best_window(candidate.chunk.text, question, evaluator.SNIPPET_LENGTH)
+        async with context.run.trace.step("rerank"):
             judged = await self.tools.complete(
                 "fast",
                 judge.PROMPT,
                 RetrievalJudgement,
-                language=language,
-                passages=quote_passage(1, candidate.chunk, window, language),
+                language=context.language,
+                passages=quote_passage(1, candidate.chunk, window, context.language),
                 question=one_line(question),
             )
         score = judged.scores[0].score if judged.scores else 0.0

@@ -73,8 +73,7 @@ class Stage:
         trace = Trace()
         run = Run.start(trace, self.tools.settings)
         run.first_search.finish(good=False)  # no step gives way here: it is the step that is measured
-        language = answer_language(text)
-        context = Context(tools=self.tools, run=run, language=language)
+        context = Context(tools=self.tools, run=run, language=answer_language(text))
         asked = Asked(Question(text=text, scope=self.scope), text)
         queries: tuple[Query, ...] = (Query(text),)
         if "+rewrite" in self.added:
@@ -90,7 +89,6 @@ class Stage:
         )
         found = (await search_documents(context, request)).candidates
         if "+rerank" in self.added:
-            context = Context(tools=self.tools, run=run, language=language)
             assessment = await judge(context, Retrieved(question=text, passages=found))
             judged = {candidate.chunk_id for candidate in assessment.candidates}
             rest = tuple(candidate for candidate in found if candidate.chunk_id not in judged)
