@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel
-
 from retrieval.steps.query.transform import broader_queries
 from retrieval.steps.query.wording import distinct, key_words, without_chat, without_filler
 from retrieval.steps.schemas import ClearQuery, RewrittenQueries, RewrittenQuery
@@ -58,12 +56,11 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
     """New queries, none of those that were tried; none at all where no other words are left."""
 
     name = "rewrite"
-    schema: ClassVar[type[BaseModel]] = RewrittenQueries
     gives_way: ClassVar[bool] = False  # to a first search that was good
     insists: ClassVar[bool] = False  # rules help where the model repeats what was tried
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
-        reply = await self.attempt(entry, self._ask_model(given), fallback=lambda: None, gives_way=self.gives_way)
+        reply = await self.attempt(entry, self.ask(given), fallback=lambda: None, gives_way=self.gives_way)
         texts = distinct(self.read(reply), tried=given.tried) if reply else []
         if reply and self.insists and not texts:
             entry.degrade("the model gave a query that was tried before")
@@ -74,24 +71,17 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
         self.describe(entry, given, texts, reply)
         return tuple(Query(text, kind="rewrite") for text in texts)
 
-    async def _ask_model(self, given: Wanted) -> Any | None:
-        return await self.complete(self.prompt, self.schema, **self.variables(given))
-
     @property
     def most(self) -> int:
         """How many queries are wanted."""
         return VARIANTS
 
-    @property
     @abstractmethod
-    def prompt(self) -> str: ...
-
-    @abstractmethod
-    def variables(self, given: Wanted) -> dict[str, object]:
-        """What the prompt is filled with."""
+    async def ask(self, given: Wanted) -> Any | None:
+        """The model's reply. Raises ModelError."""
 
     def read(self, reply: Any) -> Sequence[str]:
-        """The queries in what the model gave, an object of `schema`."""
+        """The queries in the model's reply."""
         queries: list[str] = reply.queries
         return queries
 
@@ -109,10 +99,6 @@ class Rewrite(QueryRewriter):
 
     gives_way = True
 
-    @property
-    def prompt(self) -> str:
-        return REWRITE_PROMPT
-
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         asked = given.asked.question.options.rewrite
         if not (self.settings.rewrite.enabled if asked is None else asked):
@@ -120,9 +106,11 @@ class Rewrite(QueryRewriter):
             return ()
         return await super().act(given, entry)
 
-    def variables(self, given: Wanted) -> dict[str, object]:
-        asked = given.asked
-        return {"history": self.history(asked.question), "question": asked.to_search, "variants": self.most}
+    async def ask(self, given: Wanted) -> RewrittenQueries | None:
+        asked, history = given.asked, self.history(given.asked.question)
+        return await self.complete(
+            REWRITE_PROMPT, RewrittenQueries, history=history, question=asked.to_search, variants=VARIANTS
+        )
 
     def without_model(self, given: Wanted) -> Iterable[str]:
         return [without_filler(given.asked.text)]
@@ -135,26 +123,23 @@ class Rewrite(QueryRewriter):
 class KeyConceptRewrite(QueryRewriter):
     """One query of key concepts, without chat, in the message's own language."""
 
-    schema = ClearQuery
     insists = True
     most = 1
-
-    @property
-    def prompt(self) -> str:
-        return KEY_CONCEPT_PROMPT
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         queries = await super().act(given, entry)
         await self.run.trace.sink.tool_called("query_rewriter", entry.summary, entry)
         return queries
 
-    def variables(self, given: Wanted) -> dict[str, object]:
-        return {
-            "history": self.history(given.asked.question),
-            "tried": "; ".join(map(one_line, given.tried)) or NONE,
-            "missing": one_line(given.missing) or NONE,
-            "question": one_line(given.asked.question.text),
-        }
+    async def ask(self, given: Wanted) -> ClearQuery | None:
+        return await self.complete(
+            KEY_CONCEPT_PROMPT,
+            ClearQuery,
+            history=self.history(given.asked.question),
+            tried="; ".join(map(one_line, given.tried)) or NONE,
+            missing=one_line(given.missing) or NONE,
+            question=one_line(given.asked.question.text),
+        )
 
     def read(self, reply: ClearQuery) -> Sequence[str]:
         return [reply.query]
@@ -172,26 +157,23 @@ class RetryRewrite(QueryRewriter):
     """Another query in place of the last one, knowing what was tried and why it failed. `tried` begins with the
     question."""
 
-    schema = RewrittenQuery
     insists = True
     most = 1
-
-    @property
-    def prompt(self) -> str:
-        return RETRY_PROMPT
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         await self.run.trace.sink.tool_called("rewrite", f"other words for: {given.tried[-1]}", entry)
         return await super().act(given, entry)
 
-    def variables(self, given: Wanted) -> dict[str, object]:
+    async def ask(self, given: Wanted) -> RewrittenQuery | None:
         attempts = (f"{number}. {one_line(text)}" for number, text in enumerate(given.tried[1:], start=1))
-        return {
-            "passages": quote_failed(given.failed),
-            "attempts": "\n".join(attempts) or NONE,
-            "query": one_line(given.tried[-1]),
-            "question": one_line(given.asked.text),
-        }
+        return await self.complete(
+            RETRY_PROMPT,
+            RewrittenQuery,
+            passages=quote_failed(given.failed),
+            attempts="\n".join(attempts) or NONE,
+            query=one_line(given.tried[-1]),
+            question=one_line(given.asked.text),
+        )
 
     def read(self, reply: RewrittenQuery) -> Sequence[str]:
         return [reply.rewritten_query]
@@ -224,18 +206,16 @@ class RetryRewrite(QueryRewriter):
 class CorrectiveRewrite(QueryRewriter):
     """Queries that look for what a rejected answer lacked."""
 
-    @property
-    def prompt(self) -> str:
-        return CORRECTIVE_PROMPT
-
-    def variables(self, given: Wanted) -> dict[str, object]:
-        return {
-            "answer": neutralise(given.answer)[:ANSWER_CHARS],
-            "missing": one_line(given.missing) or NONE,
-            "tried": "; ".join(map(one_line, given.tried)),
-            "variants": self.most,
-            "question": one_line(given.asked.text),
-        }
+    async def ask(self, given: Wanted) -> RewrittenQueries | None:
+        return await self.complete(
+            CORRECTIVE_PROMPT,
+            RewrittenQueries,
+            answer=neutralise(given.answer)[:ANSWER_CHARS],
+            missing=one_line(given.missing) or NONE,
+            tried="; ".join(map(one_line, given.tried)),
+            variants=VARIANTS,
+            question=one_line(given.asked.text),
+        )
 
     def without_model(self, given: Wanted) -> Iterable[str]:
         text = given.asked.text
