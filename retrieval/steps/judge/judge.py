@@ -27,7 +27,7 @@ from retrieval.steps.judge.evaluator import (
     scores_by_chunk,
 )
 from retrieval.steps.schemas import CriteriaJudgement, RetrievalJudgement
-from retrieval.steps.step import Context
+from retrieval.steps.step import Context, Step
 from retrieval.text.quoting import label, one_line
 from retrieval.text.snippet import best_window
 from retrieval.trace import StepRecord
@@ -125,7 +125,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         return judgement, passage_scores(judgement.scores, estimate.passages)
 
 
-class Assess(Evaluator[Reranked, Assessment]):
+class Assess(Step[Reranked, Assessment]):
     name = "assess"
 
     async def act(self, given: Reranked, entry: StepRecord) -> Assessment:

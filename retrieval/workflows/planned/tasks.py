@@ -25,7 +25,7 @@ from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.transform import Decompose, StepBack
 from retrieval.steps.query.wording import QUERY_CHARS
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
-from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
 from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.schemas import JUDGEMENTS, REWORDINGS, FollowUpQuery
 from retrieval.steps.step import Asked, Context, Step
@@ -138,8 +138,7 @@ class PlanTasks:
 
     def _request(self, task: Task, queries: tuple[Query, ...]) -> SearchRequest:
         settings = self.context.tools.settings
-        wanted = self.question.options.top_k or settings.corrective.context_passages
-        top_k = max(wanted, settings.rerank.max_candidates) * (WIDER if task.type == "wide_search" else 1)
+        top_k = breadth(self.question, settings) * (WIDER if task.type == "wide_search" else 1)
         stages = STAGES.get(task.type, ("dense", "bm25"))
         if stages == ("bm25",):
             queries = tuple(query for query in queries if not query.vector_only) or (Query(self.standalone),)
