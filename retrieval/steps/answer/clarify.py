@@ -86,11 +86,11 @@ def open_readings(assessment: Assessment, question: str, filters: SearchFilters)
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """A document's best candidate for the question. `said`: wanted terms in two neighbouring sentences and the head;
+    """A document's best candidate for the question. `held`: wanted terms in two neighbouring sentences and the head;
     `headed`: those in title and heading alone."""
 
     candidate: ScoredChunk
-    said: frozenset[str]
+    held: frozenset[str]
     headed: frozenset[str]
 
 
@@ -104,14 +104,14 @@ def _best_of_each_document(assessment: Assessment, wanted: frozenset[str]) -> li
             continue
         chunk = candidate.chunk
         view = view_passage(f"{chunk.title}\n{chunk.heading}".strip(), chunk.text)
-        first = _First(candidate, _said(view, wanted), wanted & view.head)
+        first = _First(candidate, _held(view, wanted), wanted & view.head)
         known = best.get(chunk.document_id)
-        if first.said and (known is None or len(first.said) > len(known.said)):
+        if first.held and (known is None or len(first.held) > len(known.held)):
             best[chunk.document_id] = first
     return list(best.values())
 
 
-def _said(view: PassageView, wanted: frozenset[str]) -> frozenset[str]:
+def _held(view: PassageView, wanted: frozenset[str]) -> frozenset[str]:
     """The most of the wanted terms that two neighbouring sentences hold together with the title and heading."""
     sentences = [sentence.terms for sentence in view.sentences]
     pairs = [left | right for left, right in pairwise(sentences)] or sentences
@@ -124,7 +124,7 @@ def _versions(firsts: Sequence[_First]) -> tuple[ScoredChunk, ...]:
     same = [
         first
         for first in firsts
-        if _topic(first.candidate.chunk) == _topic(best.candidate.chunk) and len(first.said) >= len(best.said)
+        if _topic(first.candidate.chunk) == _topic(best.candidate.chunk) and len(first.held) >= len(best.held)
     ]
     years = [version.candidate.chunk.policy_year for version in same]
     if None in years or len(set(years)) != len(years):
@@ -135,8 +135,8 @@ def _versions(firsts: Sequence[_First]) -> tuple[ScoredChunk, ...]:
 def _about(firsts: Sequence[_First]) -> tuple[ScoredChunk, ...]:
     """The documents that hold the most of the wanted terms, and the same ones; of these, those whose titles or headings
     do, if several do."""
-    said = max((first.said for first in firsts), key=len)  # of several, the best document's
-    equal = [first for first in firsts if first.said == said]
+    most = max((first.held for first in firsts), key=len)  # of several, the best document's
+    equal = [first for first in firsts if first.held == most]
     headed = [first for first in equal if first.headed]
     return tuple(first.candidate for first in (headed if len(headed) >= MIN_OPTIONS else equal))
 

@@ -79,10 +79,10 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
 
 def _gain(statement: _Statement, weights: dict[str, float], announced: dict[str, float]) -> float:
     """`weights`: of terms that a statement says, `announced`: of those that its heading does."""
-    said, head = statement.terms, statement.head
-    headed = _weight(statement.heading - said - head, announced)
-    new = _weight(said - head, weights) + HEADING_SHARE * headed
-    return (new + TITLE_SHARE * _weight(said, weights)) * statement.reliability
+    own, head = statement.terms, statement.head
+    headed = _weight(statement.heading - own - head, announced)
+    new = _weight(own - head, weights) + HEADING_SHARE * headed
+    return (new + TITLE_SHARE * _weight(own, weights)) * statement.reliability
 
 
 def _weight(terms: Set[str], weights: dict[str, float]) -> float:
