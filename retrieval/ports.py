@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from retrieval.trace import Trace
 from retrieval.values import (
-    Answer,
     Boosts,
     Contender,
     EmbeddingSpace,
@@ -20,7 +18,6 @@ from retrieval.values import (
     IndexRow,
     Level,
     Query,
-    Question,
     Recall,
     ScoredChunk,
     SearchFilters,
@@ -313,9 +310,3 @@ class MemoryStore(Protocol):
     async def remember(self, user_id: str, exchange: Exchange) -> Literal["added", "updated", "off"]:
         """Keep the fact of an exchange, in place of one that says the same. Raises UnavailableError."""
         ...
-
-
-class Workflow(Protocol):
-    """One of the five; `retrieval.workflows.get_workflow(name)`."""
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer: ...

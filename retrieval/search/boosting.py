@@ -7,14 +7,11 @@ move what fits the question, they pin nothing.
 
 from __future__ import annotations
 
-import asyncio
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsite.core.errors import AppError
-from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, Searcher, SearchRequest, SearchResult
+from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, SearchResult
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope
 
 BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
@@ -139,39 +136,3 @@ class _Places:
 
     def standing(self, one: ScoredChunk | Contender) -> float:
         return ((one.scores.fused or 0.0) - self._low) / self._width
-
-
-async def search_with_boosts(
-    request: SearchRequest, *, searcher: Searcher, boosts: BoostSource | None, store: ChunkStore, timeout_s: float
-) -> SearchResult:
-    """A search as an answer would see it, for those who search without asking. Raises what the searcher raises.
-
-    `notes["boosts"]` says of each boosted candidate by how much and why; a reason in `degraded` where ratings could not
-    be used. A search in one leg alone is left as it is.
-    """
-    result = await searcher.search(request)
-    if boosts is None or not result.candidates or len(request.stages) < 2:
-        return result
-    begun = time.perf_counter()
-    try:
-        async with asyncio.timeout(timeout_s):
-            live = await boosts.current()
-            found = await live.boosts(request.queries[0].text, (*result.candidates, *result.contenders))
-            boosted = await put_boosts(result, found, store=store, scope=request.scope)
-    except (AppError, TimeoutError) as error:
-        reason = f"ratings could not be used: {str(error) or 'they took too long'}"
-        return replace(result, degraded=(*result.degraded, reason))
-    shown = {one.chunk_id for one in boosted.candidates}
-    told = {
-        chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
-        for chunk_id, boost in found.by_chunk.items()
-        if chunk_id in shown
-    }
-    spent = round((time.perf_counter() - begun) * 1000, 2)
-    return replace(
-        result,
-        candidates=boosted.candidates,
-        timings_ms={**result.timings_ms, "boost": spent, "total": round(result.timings_ms["total"] + spent, 2)},
-        degraded=(*result.degraded, found.degraded) if found.degraded else result.degraded,
-        notes={**result.notes, "boosts": told} if told else result.notes,
-    )

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from ragsite.core.errors import UnavailableError
-from retrieval.answerability.grading import LIST_LENGTH
+from retrieval.answerability import LIST_LENGTH
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.trace import StepRecord, Trace
