@@ -1,0 +1,137 @@
+"""What a search is asked for: variants, the weights of their words, and filters that give way."""
+
+from __future__ import annotations
+
+import pytest
+
+from retrieval.errors import InvalidQueryError
+from retrieval.search.queries import (
+    MAX_QUERY_CHARS,
+    MAX_QUERY_TERMS,
+    VariantGroup,
+    group_variants,
+    make_variants,
+    query_text,
+    relaxed_filters,
+    term_shares,
+)
+from retrieval.values import Query, SearchFilters
+from tests.retrieval.steps.fakes import chunk
+
+IMAGINED = Query("loans last weeks", kind="hyde", vector_only=True)
+
+
+def rewrites(*texts: str) -> list[Query]:
+    return [Query(text, kind="rewrite") for text in texts]
+
+
+def group(*queries: Query) -> VariantGroup:
+    (made,) = group_variants(make_variants(queries))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "searched"),
+    [
+        ("  two\t\n words ", "two words"),
+        ("a\x00\x07b\ud800c\ufeff", "a b c"),
+        ("x" * (MAX_QUERY_CHARS + 1), "x" * MAX_QUERY_CHARS),
+    ],
+)
+def test_a_query_is_searched_without_control_characters_and_at_a_bounded_length(text: str, searched: str) -> None:
+    assert query_text(text) == searched
+
+
+def test_variants_are_labelled_by_kind_and_number() -> None:
+    variants = make_variants([Query("library"), *rewrites("loans", "books", "volumes"), IMAGINED])
+    assert [variant.label for variant in variants] == ["original", "rewrite", "rewrite2", "rewrite3", "hyde"]
+
+
+def test_a_variants_query_is_the_cleaned_text_of_the_same_kind() -> None:
+    (variant,) = make_variants([Query(" library\n books ", kind="rewrite")])
+    assert variant.query == Query("library books", kind="rewrite")
+
+
+def test_what_says_nothing_or_the_same_again_is_left_out() -> None:
+    variants = make_variants([Query(" "), Query("library"), *rewrites("library "), *rewrites("loans")])
+    assert [variant.query.text for variant in variants] == ["library", "loans"]
+
+
+def test_the_same_text_may_be_asked_with_and_without_words() -> None:
+    assert len(make_variants([Query("library"), Query("library", kind="hyde", vector_only=True)])) == 2
+
+
+def test_only_queries_that_say_nothing_are_an_error() -> None:
+    with pytest.raises(InvalidQueryError):
+        make_variants([Query(" "), Query("\x00")])
+
+
+def test_a_variants_terms_are_distinct_in_order_and_bounded() -> None:
+    (variant,) = make_variants([Query("books library books")])
+    assert variant.terms == ("book", "librari")
+    (long,) = make_variants([Query(" ".join(f"x{number}" for number in range(MAX_QUERY_TERMS + 5)))])
+    assert len(long.terms) == MAX_QUERY_TERMS
+
+
+# ------------------------------------------------------------------------------------------------ groups
+@pytest.mark.parametrize(
+    ("others", "weights"), [(0, [1.0]), (1, [0.5, 0.5]), (2, [0.5, 0.25, 0.25]), (4, [0.5, *[0.125] * 4])]
+)
+def test_the_first_wording_weighs_as_much_as_all_others(others: int, weights: list[float]) -> None:
+    assert group(Query("library"), *rewrites("a1", "b2", "c3", "d4")[:others]).weights == weights
+
+
+@pytest.mark.parametrize(("others", "weight"), [(0, 1), (1, 2), (2, 4), (3, 6)])
+def test_a_word_of_every_wording_is_asked_for_as_often_as_all_of_them_weigh(others: int, weight: int) -> None:
+    made = group(Query("library zero"), *rewrites("library one", "library two", "library three")[:others])
+    assert made.text_weight == weight
+    assert made.text.split().count("librari") == weight
+
+
+def test_text_search_is_asked_for_the_heaviest_words_first() -> None:
+    made = group(Query("library"), *rewrites("loans", "books loans"))
+    assert made.text == "librari librari loan loan book"
+
+
+def test_text_search_is_asked_for_a_bounded_number_of_words() -> None:
+    words = [" ".join(f"{letter}{number}" for number in range(60)) for letter in "xyz"]
+    assert len(set(group(Query(words[0]), *rewrites(*words[1:])).text.split())) == MAX_QUERY_TERMS
+
+
+def test_an_imagined_answer_takes_no_part_in_text_search() -> None:
+    made = group(Query("library"), IMAGINED)
+    assert (made.label, made.text, made.text_weight) == ("original", "librari", 1)
+    assert made.weights == [0.5, 0.5]
+
+
+def test_an_imagined_answer_alone_leaves_text_search_without_words() -> None:
+    made = group(IMAGINED)
+    assert (made.label, made.text, made.text_weight) == ("", "", 0)
+
+
+def test_parts_of_a_question_are_groups_of_their_own_after_the_others() -> None:
+    part = Query("opening hours", kind="sub_query")
+    groups = group_variants(make_variants([part, Query("library"), *rewrites("loans")]))
+    assert [made.label for made in groups] == ["original+rewrite", "sub_query"]
+    assert [made.label for made in group_variants(make_variants([part]))] == ["sub_query"]
+
+
+# ------------------------------------------------------------------------------------------------ terms and filters
+def test_the_share_of_terms_counts_those_in_title_heading_and_text() -> None:
+    found = chunk(1, "ten books", title="Library", heading="Loans")
+    assert term_shares(("librari", "loan", "book", "zebra"), [found]) == {"k1": 0.75}
+
+
+def test_filters_give_way_one_by_one() -> None:
+    filters = SearchFilters(department="Library", doc_type="regulation", policy_year=0, tags=("exams",))
+    names = []
+    while filters:
+        filters, name = relaxed_filters(filters)
+        names.append(name)
+    assert names == ["tags", "doc_type", "policy_year", "department"]
+    assert filters == SearchFilters()
+
+
+def test_a_filter_that_gives_way_leaves_the_others() -> None:
+    filters = SearchFilters(department="Library", tags=("exams",))
+    assert relaxed_filters(filters) == (SearchFilters(department="Library"), "tags")
