@@ -95,3 +95,22 @@ def test_cited_sources_without_a_marker_in_the_text_share_alike() -> None:
 
 def test_an_answer_that_cites_nothing_uses_nothing() -> None:
     assert use_of(answer("Plain [7].", cited=())) == {}
+
+
+def test_a_source_rated_by_itself_takes_nothing_from_the_others() -> None:
+    rated = weights(answer(), given(5, key="whole"), given(1, "wrong_source", marker=1, key="source"))
+    assert rated == {1: -1.0, 2: 0.5}
+
+
+def test_a_bad_rating_without_a_reason_counts_in_full_for_one_source_and_half_for_an_answer() -> None:
+    assert weights(answer(), given(1, marker=1)) == {1: -1.0}
+    assert weights(answer(), given(1)) == {1: -0.25, 2: -0.25}
+
+
+def test_evidence_names_its_rating_and_weighs_for_the_document_too() -> None:
+    (credit,) = attribute(answer(cited=(1,)), [given(5, "helpful", key="r7")])
+    assert (credit.rating_id, credit.weight, credit.document_weight) == ("r7", 1.0, 0.5)
+
+
+def test_markers_at_one_place_share_what_it_counts() -> None:
+    assert use_of(answer("A [1] [2]. B [1]. C [3].")) == {1: 0.75, 2: 0.25}

@@ -95,6 +95,20 @@ def test_what_is_rated_as_well_as_the_rest_is_not_lifted_for_being_rated_often()
     assert found.multiplier == pytest.approx([1.0, 1.0], abs=0.02)
 
 
+def test_a_documents_multiplier_is_its_smoothed_share_beside_that_of_all() -> None:
+    rows = [{"voter": voter, "document": 1} for voter in range(3)]
+    rows += [{"voter": voter, "document": 2, "document_value": -1.0} for voter in range(4, 7)]
+    found = boosts.document_tallies(votes(*rows), prior=3, min_raters=3)
+    assert found.multiplier.tolist() == pytest.approx([1.25**0.5, 1.25**-0.5])  # shares .75 and .25, mean .5
+    assert (found.raters_up.tolist(), found.raters_down.tolist()) == ([3, 0], [0, 3])
+
+
+def test_votes_of_one_voter_on_a_document_cancel_each_other() -> None:
+    rows = [{"voter": 1, "question": 1}, {"voter": 1, "question": 2, "document_value": -1.0}, {"voter": 2}]
+    found = boosts.document_tallies(votes(*rows), prior=3, min_raters=1)
+    assert (found.raters_up.tolist(), found.raters_down.tolist()) == ([1], [0])
+
+
 def test_normalized_scores_of_a_passage_are_averaged_where_they_are_known() -> None:
     rows = [{"voter": 1, "normalized_score": 0.4}, {"voter": 2, "normalized_score": 0.8}, {"voter": 3}, {"passage": 2}]
     found = boosts.query_tallies(votes(*rows)).normalized_score
@@ -121,6 +135,15 @@ def test_a_document_boost_stays_within_its_bounds(rows: list[tuple[float, float]
     assert found.max() <= 1.25 + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("up", "down", "multiplier"),
+    [(0, 0, 1.0), (1, 0, 2 ** (1 / 3)), (3, 0, 2.0), (9, 0, 2.0), (1, 3, 2 ** (-2 / 3)), (0, 4, 0.5)],
+)
+def test_a_query_boost_is_two_to_the_share_of_full_votes(up: float, down: float, multiplier: float) -> None:
+    found = boosts.query_multiplier(np.asarray([up]), np.asarray([down]), full_votes=3.0)
+    assert found.tolist() == pytest.approx([multiplier])
+
+
 def test_more_votes_move_further() -> None:
     found = boosts.query_multiplier(np.asarray([0.0, 1.0, 2.0, 50.0]), np.zeros(4), full_votes=3.0).tolist()
     assert found == sorted(found)
@@ -132,6 +155,17 @@ def test_only_the_strongest_boosts_stay() -> None:
     rows = [{"question": number, "voter": voter} for number in (1, 2, 3) for voter in range(number)]
     tallies = boosts.strongest(boosts.query_tallies(votes(*rows)), full_votes=3.0, least_effect=0.03, limit=2)
     assert tallies.question.tolist() == [2, 3]
+
+
+def test_of_boosts_of_one_strength_the_first_stay() -> None:
+    tallies = boosts.query_tallies(votes(*({"question": number} for number in range(200))))
+    kept = boosts.strongest(tallies, full_votes=3.0, least_effect=0.03, limit=50)
+    assert kept.question.tolist() == list(range(50))
+
+
+def test_votes_against_make_strong_boosts_as_well() -> None:
+    tallies = boosts.query_tallies(votes({"question": 1, "value": 0.5}, {"question": 2, "value": -1.0}))
+    assert boosts.strongest(tallies, full_votes=3.0, least_effect=0.03, limit=1).question.tolist() == [2]
 
 
 def test_a_boost_that_does_next_to_nothing_is_left_out() -> None:
@@ -159,6 +193,16 @@ def test_many_votes_of_few_accounts_are_a_burst_and_the_others_are_not_part_of_i
     (burst,) = boosts.find_bursts(rows, least_votes=15, accounts=2)
     assert (len(burst.rows), burst.accounts, burst.day) == (16, 2, 100)
     assert set(rows.voter[burst.rows].tolist()) == {1, 2}
+
+
+def test_a_burst_names_its_document_and_day() -> None:
+    (burst,) = boosts.find_bursts(votes(*many([1], 5, document=7, day=3)), least_votes=5, accounts=1)
+    assert (burst.document, burst.day, burst.accounts, burst.rows.tolist()) == (7, 3, 1, [0, 1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(("each", "bursts"), [(4, 0), (5, 1)])
+def test_a_burst_begins_at_the_number_of_votes_given(each: int, bursts: int) -> None:
+    assert len(boosts.find_bursts(votes(*many([1, 2, 3], each)), least_votes=15, accounts=3)) == bursts
 
 
 def test_as_many_votes_of_many_accounts_are_none() -> None:

@@ -60,6 +60,53 @@ def test_another_order_of_the_same_results_is_no_churn() -> None:
     assert churn(["a", "b"], ["b", "a"]) == 0.0
 
 
+def test_churn_is_the_share_of_the_first_ten_that_were_not_there() -> None:
+    ten = [f"c{number}" for number in range(10)]
+    assert churn(ten, [*ten[:9], "new"]) == 0.1
+    assert churn([*ten, "late"], [*ten[:9], "late"]) == 0.1
+    assert churn(ten, [*ten, "new"]) == 0.0
+    assert churn(["a"], []) == 0.0
+
+
+def test_a_report_tells_what_was_measured_and_why_the_revision_is_held() -> None:
+    same = Compared(question="same", untouched=True)
+    report = judge(
+        [compared("a b", "b a", "a"), same], [compared("a b c d", "a x y z"), same], margin=0.01, max_churn=0.2
+    )
+    assert report.as_dict() == {
+        "golden": 2, "recent": 2, "measured": 2, "ndcg_before": 1.0, "ndcg_after": 0.6309, "drop": 0.1845,
+        "churn": 0.375, "worse": [{"question": "q", "before": 1.0, "after": 0.6309}], "notes": [], "passed": False,
+        "reason": "nDCG@10 on the golden questions drops by 0.1845, more than 0.01; 38% of the top results of recent"
+        " questions would change, more than 20%",
+    }  # fmt: skip
+
+
+def test_a_report_without_questions_has_no_figures() -> None:
+    report = judge([], [], margin=0.01, max_churn=0.5)
+    assert (report.ndcg_before, report.ndcg_after, report.drop, report.churn) == (None, None, None, None)
+    assert report.passed
+
+
+def test_a_change_of_just_the_bound_passes() -> None:
+    assert judge([], [compared("a b c d", "a x y z")], margin=0.01, max_churn=0.75).passed
+    worse = Compared(question="q", before=["a"], after=["x"], relevant={"a": 1})
+    assert judge([worse, compared("a", "a", "a")], [], margin=0.5, max_churn=1.0).passed
+
+
+def test_a_better_question_makes_up_for_a_worse_one_and_is_not_named() -> None:
+    report = judge([compared("a b", "b a", "a"), compared("a b", "b a", "b")], [], margin=0.0, max_churn=1.0)
+    assert report.passed
+    assert len(report.worse) == 1
+
+
+def test_of_the_questions_that_got_worse_the_twenty_worst_are_named() -> None:
+    slightly = [compared("a b", "b a", "a")] * 20
+    lost = Compared(question="lost", before=["a"], after=["x"], relevant={"a": 1})
+    report = judge([*slightly, lost], [], margin=1.0, max_churn=1.0)
+    assert len(report.worse) == 20
+    assert report.worse[0].question == "lost"
+
+
 # ------------------------------------------------------------------------------------------------ on a real index
 @pytest.fixture
 def library(offline: None, milvus: MilvusSettings, db: None) -> Collection:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from feedback.ranking.boosts import Votes
-from feedback.ranking.rater_reliability import MAX_WEIGHT, QuestionGroups, rater_weights, votes_to_compare
+from feedback.ranking.rater_reliability import (
+    MAX_WEIGHT,
+    QuestionGroups,
+    RaterWeights,
+    rater_weights,
+    votes_to_compare,
+)
 
 ONE_QUESTION = QuestionGroups({})
 
@@ -99,3 +105,53 @@ def test_a_rater_of_whom_nothing_is_known_gets_the_weight_of_the_site() -> None:
     found = rater_weights(votes_to_compare(with_a_contrarian()), same())
     moved = found.apply(replace(stranger, voter=np.array([1234])))
     assert moved.value.tolist() == [found.site]
+
+
+# ------------------------------------------------------------------------------------------------ exact figures
+def all_the_same(questions: np.ndarray) -> np.ndarray:
+    return np.zeros(len(questions), dtype=np.int64)
+
+
+def pair(*values: float) -> Votes:
+    """One vote of each voter on one passage for one question."""
+    return replace(crowd(error=0.0, passages=1, voters=len(values)), value=np.asarray(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "site", "rater"),
+    [
+        ((1.0, 1.0), 1.0294, 1.0294),  # 28.2 of 41 pairs agree: reliability .6129
+        ((1.0, -1.0), 0.9378, 0.7196),  # 27.2 of 41: .5717, and .4612 for both raters
+        ((1.0, 0.0), 1.0, 1.0),  # nothing to compare: .6, as assumed
+    ],
+)
+def test_weights_follow_from_the_share_of_pairs_that_agree(
+    values: tuple[float, ...], site: float, rater: float
+) -> None:
+    found = rater_weights(pair(*values), all_the_same)
+    assert found.site == pytest.approx(site, abs=1e-4)
+    assert found.rater_weight.tolist() == pytest.approx([rater] * len(found.rater), abs=1e-4)
+
+
+def test_weights_are_factors_of_both_values_of_a_vote() -> None:
+    weights = RaterWeights(site=0.5, rater=np.asarray([3, 7]), rater_weight=np.asarray([0.25, 0.0]))
+    votes = replace(crowd(error=0.0, passages=1, voters=4), voter=np.asarray([3, 5, 7, 9]))
+    votes = replace(votes, document_value=votes.value * 0.1)
+    applied = weights.apply(votes)
+    assert applied.value.tolist() == pytest.approx([0.25, 0.5, 0.0, 0.5])
+    assert applied.document_value.tolist() == pytest.approx([0.025, 0.05, 0.0, 0.05])
+
+
+def test_questions_that_share_three_fifths_of_their_terms_ask_the_same() -> None:
+    words = {0: "a b c d", 1: "a b x y", 2: "a b c e", 4: "a b x y z"}
+    groups = QuestionGroups({question: frozenset(text.split()) for question, text in words.items()})
+    assert groups(np.asarray([0, 1, 2, 3, 4, 3])).tolist() == [0, 1, 0, 3, 1, 5]
+
+
+def test_of_a_passage_the_forty_newest_votes_are_compared() -> None:
+    found = votes_to_compare(crowd(error=0.0, passages=1, voters=50))
+    assert sorted(found.voter.tolist()) == list(range(10, 50))
+
+
+def test_about_five_thousand_votes_are_compared() -> None:
+    assert len(votes_to_compare(crowd(error=0.0, passages=200, voters=40))) == 5000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from uuid import UUID
 
 import numpy as np
@@ -150,6 +150,66 @@ def test_a_chunks_own_rule_goes_before_its_documents() -> None:
     assert found["b"].hide
 
 
+def test_a_rule_of_staff_multiplies_what_ratings_say_and_names_both() -> None:
+    rule = ManualRule(multiplier=2.0, hide=False, expires_at=None)
+    prior = DocumentPrior(multiplier=0.9, raters_up=1, raters_down=0)
+    one = snapshot(tallies((1, 1, 3.0, 0.0)), terms=LOANS, documents={DOCUMENT: prior}, manual={"a": rule})
+    boost = boost_of(one, LOANS[1])
+    assert boost.multiplier == pytest.approx(2.0 * 0.9 * 2.0)
+    assert boost.origin == (
+        "3 people found this useful for similar questions; its document is rated worse than others, by 1 person;"
+        " set by staff"
+    )
+    assert not boost.hide
+
+
+def test_what_staff_hide_says_so() -> None:
+    one = snapshot(tallies(), manual={"a": ManualRule(multiplier=1.0, hide=True, expires_at=None)})
+    assert boost_of(one, "anything").origin == "hidden by staff"
+
+
+@pytest.mark.parametrize(("multiplier_of_rule", "boosted"), [(1.0049, False), (1.0051, True), (0.9949, True)])
+def test_a_multiplier_next_to_1_is_no_boost(multiplier_of_rule: float, boosted: bool) -> None:
+    rule = ManualRule(multiplier=multiplier_of_rule, hide=False, expires_at=None)
+    found = snapshot(tallies(), manual={"a": rule}).boosts([], {}, [Hit("a")])
+    assert ("a" in found.by_chunk, found.revision) == (boosted, "r")
+
+
+def test_a_snapshot_knows_what_it_holds() -> None:
+    one = snapshot(tallies((1, 1, 2.0, 0.0)), terms=LOANS, vectors={1: (1.0, 0.0)})
+    assert (one.is_empty, snapshot(tallies()).is_empty) == (False, True)
+    assert (one.has_seen("a"), one.has_seen("b")) == (True, False)
+    assert (one.touches([Hit("b"), Hit("a")]), one.touches([Hit("b")])) == (True, False)
+    assert one.spaces == (SPACE,)
+
+
+def test_the_highest_similarity_is_that_of_the_nearest_rated_question() -> None:
+    one = snapshot(tallies((1, 1, 2.0, 0.0), (2, 1, 2.0, 0.0)), terms={1: "exam fee", 2: LOANS[1]})
+    assert one.highest_similarity(LOANS[1].split(), {}) == 1.0
+    assert one.highest_similarity(["parking"], {}) == 0.0
+    assert snapshot(tallies()).highest_similarity(["parking"], {}) == 0.0
+
+
+def test_two_passages_of_one_chunk_count_together() -> None:
+    one = snapshot(tallies((1, 1, 1.0, 0.0), (1, 2, 1.0, 0.0)), terms=LOANS, chunks={1: "a", 2: "a"})
+    assert multiplier(one, LOANS[1]) == pytest.approx(2 ** (2 / 3))
+
+
+def test_several_chunks_get_their_own_boosts_in_one_call() -> None:
+    one = snapshot(tallies((1, 1, 3.0, 0.0), (1, 2, 0.0, 3.0), (2, 2, 0.0, 1.0)), terms={1: LOANS[1], 2: "exam fee"})
+    found = one.boosts(LOANS[1].split(), {}, [Hit("b"), Hit("x"), Hit("a")]).by_chunk
+    assert {key: boost.multiplier for key, boost in found.items()} == pytest.approx({"b": 0.5, "a": 2.0})
+    assert found["b"].origin == "3 people did not find this useful for similar questions"
+
+
+def test_ratings_of_a_somewhat_similar_question_name_nobody() -> None:
+    one = snapshot(tallies((1, 1, 3.0, 0.0)), vectors={1: (1.0, 0.0)})
+    vector = np.asarray((0.75, 0.6614), dtype=np.float32)  # a quarter of the way between the thresholds
+    boost = one.boosts(["other"], {SPACE: vector}, [Hit("a")]).by_chunk["a"]
+    assert boost.multiplier == pytest.approx(2**0.15625, abs=1e-3)
+    assert boost.origin == "rated for questions that are somewhat similar"
+
+
 def test_a_content_survives_being_stored() -> None:
     content = Content(
         queries=tallies((1, 1, 2.0, 0.5), (2, 1, 0.0, 1.0)),
@@ -161,6 +221,57 @@ def test_a_content_survives_being_stored() -> None:
     assert again.multipliers().tolist() == pytest.approx(content.multipliers().tolist())
     assert again.documents[DOCUMENT].raters_down == 4
     assert again.parameters == PARAMETERS
+
+
+def test_every_part_of_a_content_comes_back() -> None:
+    documents = {UUID(int=number): DocumentPrior(multiplier=1.5, raters_up=number, raters_down=2) for number in (9, 3)}
+    content = Content(
+        queries=tallies((1, 5, 2.0, 0.5), (2, 6, 0.0, 1.0), normalized_score=0.5), documents=documents,
+        parameters=PARAMETERS,
+    )  # fmt: skip
+    again = Content.decode(content.encode())
+    for column in fields(content.queries):
+        assert getattr(again.queries, column.name).tolist() == getattr(content.queries, column.name).tolist()
+    assert list(again.documents.items()) == list(documents.items())
+
+
+def test_a_content_of_another_format_is_refused() -> None:
+    with np.load(io.BytesIO(Content.empty(PARAMETERS).encode())) as stored:
+        parts = {name: stored[name] for name in stored.files}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **{**parts, "version": np.asarray([2])})
+    with pytest.raises(ValueError, match=r"format \[2\], this program reads 1"):
+        Content.decode(buffer.getvalue())
+
+
+CONTENT = Content(
+    queries=tallies((1, 1, 2.0, 0.0)),
+    documents={DOCUMENT: DocumentPrior(multiplier=0.9, raters_up=1, raters_down=4)},
+    parameters=PARAMETERS,
+)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(CONTENT, queries=tallies((2, 1, 2.0, 0.0))),
+        replace(CONTENT, queries=tallies((1, 2, 2.0, 0.0))),
+        replace(CONTENT, queries=tallies((1, 1, 1.9, 0.0))),
+        replace(CONTENT, documents={UUID(int=8): CONTENT.documents[DOCUMENT]}),
+        replace(CONTENT, documents={DOCUMENT: replace(CONTENT.documents[DOCUMENT], multiplier=0.92)}),
+        replace(CONTENT, parameters={**PARAMETERS, "cosine_from": 0.71}),
+    ],
+    ids=["question", "passage", "votes", "document", "multiplier", "parameter"],
+)
+def test_a_content_that_does_something_else_has_another_digest(other: Content) -> None:
+    assert other.digest() != CONTENT.digest()
+
+
+def test_a_days_decay_leaves_the_digest_as_it_is() -> None:
+    priors = {DOCUMENT: replace(CONTENT.documents[DOCUMENT], multiplier=0.901)}
+    same = replace(CONTENT, queries=tallies((1, 1, 1.995, 0.0)), documents=priors)
+    ordered = replace(CONTENT, parameters=dict(reversed(PARAMETERS.items())))
+    assert same.digest() == ordered.digest() == CONTENT.digest()
 
 
 def test_an_empty_content_survives_being_stored() -> None:
