@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.answerability import Estimate, estimate_answerability
+from retrieval.answerability import Estimate, estimate_answerability, shipped_model
 from retrieval.ports import SearchRequest
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, ScoredChunk, SearchScope
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher, scored
@@ -83,6 +83,45 @@ def test_longer_lists_than_the_grader_knows_are_graded_to_their_end() -> None:
     grades = estimate_answerability(QUESTION, [*many, last]).passages
     assert len(grades) == 15
     assert grades[-1] == max(grades)
+
+
+def rooms(count: int) -> list[ScoredChunk]:
+    return [scored(number, f"Room {number} is clean, and a resit is late.") for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize(("length", "share"), [(1, 0.45), (2, 0.4), (5, 0.25), (9, 0.05), (10, 0.0)])
+def test_the_shorter_a_list_the_more_counts_its_best_passage(length: int, share: float) -> None:
+    listed = rooms(length)
+    model = shipped_model().estimate(QUESTION, listed)
+    expected = model.answerability ** (1 - share) * max(model.passages) ** share
+    assert estimate_answerability(QUESTION, listed).answerability == pytest.approx(expected)
+
+
+def test_beside_earlier_passages_the_list_is_not_called_short() -> None:
+    best = scored(30, "A late resit costs EUR 55.")
+    model = shipped_model().estimate(QUESTION, [best, *rooms(2)])
+    estimate = estimate_answerability(QUESTION, rooms(2), beside=[best])
+    assert (estimate.passages, estimate.answerability) == (model.passages[1:], model.answerability)
+
+
+def test_a_long_list_is_looked_at_ten_by_ten_and_its_beginning_stands_for_the_documents() -> None:
+    long = rooms(15)
+    first, rest = (shipped_model().estimate(QUESTION, part) for part in (long[:10], long[10:]))
+    estimate = estimate_answerability(QUESTION, long)
+    assert estimate.passages == [*first.passages, *rest.passages]
+    assert estimate.answerability == first.answerability
+
+
+def test_earlier_passages_leave_less_room_for_new_ones() -> None:
+    earlier, new = [scored(30, "A late resit costs EUR 55."), scored(31, "Fees.")], rooms(9)
+    first, rest = (shipped_model().estimate(QUESTION, [*earlier, *part]) for part in (new[:8], new[8:]))
+    estimate = estimate_answerability(QUESTION, new, beside=earlier)
+    assert estimate.passages == [*first.passages[2:], *rest.passages[2:]]
+
+
+def test_a_passage_of_which_no_part_was_listed_has_answerability_0() -> None:
+    listed = [scored(1, "A late resit costs EUR 55.")]
+    assert estimate_answerability(QUESTION, [scored(2, "Other.")], listed=listed).passages == [0.0]
 
 
 def test_nothing_found_holds_nothing() -> None:

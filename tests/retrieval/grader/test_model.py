@@ -1,10 +1,12 @@
 import copy
 import json
+import math
 
+import numpy as np
 import pytest
 
 from retrieval.answerability import Estimate, load_model, shipped_model
-from retrieval.answerability.model import SHIPPED
+from retrieval.answerability.model import SHIPPED, read_logistic
 from tests.retrieval.grader.lists import CHINESE, PASSAGES, scored
 
 ANSWERED = "How many books may undergraduates borrow?"
@@ -73,3 +75,50 @@ def test_weights_that_are_no_numbers_are_refused(shipped: dict) -> None:
     shipped["hybrid"]["collection"]["signals"]["best"]["weight"] = float("nan")
     with pytest.raises(ValueError, match="finite"):
         load_model(shipped)
+
+
+LOGISTIC = {
+    "bias": 0.5,
+    "signals": {
+        "a": {"mean": 1.0, "deviation": 2.0, "weight": 1.0},
+        "b": {"mean": 2.0, "deviation": 1.0, "weight": -3.0},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "odds"),
+    [([1.0, 2.0], 0.5), ([3.0, 2.0], 1.5), ([1.0, 3.0], -2.5), ([99.0, 2.0], 4.5), ([1.0, -99.0], 12.5)],
+)
+def test_a_probability_follows_from_standardised_and_bounded_signals(row: list[float], odds: float) -> None:
+    model = read_logistic(LOGISTIC, ("a", "b"))
+    assert model.probabilities(np.array([row])).tolist() == pytest.approx([1 / (1 + math.exp(-odds))])
+
+
+def test_signals_in_another_order_are_refused() -> None:
+    with pytest.raises(ValueError, match="other signals"):
+        read_logistic(LOGISTIC, ("b", "a"))
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_a_bias_that_is_no_number_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        read_logistic({**LOGISTIC, "bias": number}, ("a", "b"))
+
+
+def constant(odds: float, signals: dict) -> dict:
+    return {"bias": odds, "signals": {name: {"mean": 0.0, "deviation": 1.0, "weight": 0.0} for name in signals}}
+
+
+def test_lists_with_and_without_vectors_have_their_own_models(shipped: dict) -> None:
+    odds = {"hybrid": (0.0, math.log(3)), "text": (math.log(4), math.log(9))}
+    for kind, (passage, collection) in odds.items():
+        shipped[kind] = {
+            "passage": constant(passage, shipped[kind]["passage"]["signals"]),
+            "collection": constant(collection, shipped[kind]["collection"]["signals"]),
+        }
+    model = load_model(shipped)
+    with_vectors = model.estimate(ANSWERED, scored(PASSAGES))
+    without = model.estimate(ANSWERED, scored(PASSAGES, vectors=False))
+    assert (with_vectors.passages, with_vectors.answerability) == ([0.5] * 4, pytest.approx(0.75))
+    assert (without.passages, without.answerability) == (pytest.approx([0.8] * 4), pytest.approx(0.9))
