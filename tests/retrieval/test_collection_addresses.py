@@ -103,3 +103,30 @@ def test_an_earlier_question_keeps_its_collection(user: User) -> None:
 def test_addresses_are_known_by_id(user: User) -> None:
     own, sites = CollectionFactory(name="a", owner=user), CollectionFactory(name="b")
     assert collection_addresses([str(own.pk), str(sites.pk)]) == {str(own.pk): "ada/a", str(sites.pk): "site:b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "owner", "name", "exact"),
+    [
+        ("policies", None, "", False),
+        ("site:policies", "", "policies", True),
+        ("ada/policies", "ada", "policies", True),
+        ("a\0b", None, "", False),
+    ],
+)
+def test_an_address_is_read_without_looking_anything_up(text: str, owner: str | None, name: str, exact: bool) -> None:
+    address = read_address(text)
+    assert (address.text, address.owner, address.name) == (text.replace("\0", "\ufffd"), owner, name)
+    assert (address.id, address.exact) == (None, exact)
+
+
+def test_an_id_is_read_in_either_case() -> None:
+    key = uuid.uuid4()
+    for text in (str(key), str(key).upper()):
+        assert (read_address(text).id, read_address(text).exact) == (key, True)
+
+
+def test_to_those_who_are_not_signed_in_the_sites_is_the_nearest() -> None:
+    CollectionFactory(name="policies", owner=UserFactory(), approved=True)
+    sites = CollectionFactory(name="policies")
+    assert collection_find(user=None, name="policies") == sites

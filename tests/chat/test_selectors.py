@@ -1,0 +1,191 @@
+"""Reads of conversations: whose they are, in which order, and what a question is told of those before it."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from chat import selectors
+from chat.errors import MessageNotFoundError, SessionNotFoundError
+from chat.models import Message, Session
+from retrieval.values import Clarification, HistoryMessage, OpenClarification
+from tests.factories import MessageFactory, SessionFactory, SourceFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+NOON = timezone.now().replace(hour=12, minute=0, second=0, microsecond=0)
+
+
+@pytest.fixture
+def user() -> User:
+    return UserFactory()
+
+
+@pytest.fixture
+def session(user: User) -> Session:
+    return SessionFactory(user=user)
+
+
+def at(minute: int, session: Session, text: str, **fields: Any) -> Message:
+    """A message of this minute: an answer where it replies to one, else a question."""
+    message: Message = MessageFactory(session=session, text=text, question="reply_to" not in fields, **fields)
+    message.created_at = NOON + timedelta(minutes=minute)
+    message.save(update_fields=["created_at"])
+    return message
+
+
+def touched(session: Session, minute: int) -> Session:
+    Session.objects.filter(pk=session.pk).update(updated_at=NOON + timedelta(minutes=minute))
+    return session
+
+
+# ------------------------------------------------------------------------------------------------ whose they are
+def test_a_user_lists_own_sessions_last_used_first(user: User) -> None:
+    first, last = touched(SessionFactory(user=user), 1), touched(SessionFactory(user=user), 2)
+    SessionFactory()
+    assert list(selectors.session_list(user=user)) == [last, first]
+
+
+def test_sessions_are_searched_by_title_and_by_messages_that_still_stand(user: User, session: Session) -> None:
+    titled = SessionFactory(user=user, title="Library fines")
+    at(1, session, "What are FINES?")
+    old = SessionFactory(user=user)
+    at(1, old, "About fines", superseded=True)
+    at(1, SessionFactory(title="Fines of others"), "fines")
+    assert set(selectors.session_list(user=user, search=" fines\x00 ")) == {titled, session}
+    assert selectors.session_list(user=user, search=" \x00 ").count() == 3
+
+
+def test_sessions_tell_how_many_messages_they_hold(user: User, session: Session) -> None:
+    MessageFactory.create_batch(2, session=session)
+    assert selectors.session_list(user=user).get().message_count == 2
+
+
+def test_nobody_else_gets_a_session_or_its_messages(user: User, session: Session) -> None:
+    message, stranger = at(1, session, "Q"), UserFactory(is_staff=True)
+    assert selectors.session_get(user=user, session_id=session.pk) == session
+    assert selectors.message_get(user=user, message_id=message.pk) == message
+    assert list(selectors.message_list(user=user, session=session)) == [message]
+    with pytest.raises(SessionNotFoundError):
+        selectors.session_get(user=stranger, session_id=session.pk)
+    with pytest.raises(MessageNotFoundError):
+        selectors.message_get(user=stranger, message_id=message.pk)
+    assert list(selectors.message_list(user=stranger, session=session)) == []
+
+
+def test_a_run_finds_any_message(session: Session) -> None:
+    message = at(1, session, "Q")
+    assert selectors.message_find(message.pk) == message
+    assert selectors.message_find(uuid.uuid4()) is None
+
+
+def test_messages_come_with_what_is_shown_of_them_in_a_fixed_number_of_queries(
+    user: User, session: Session, django_assert_num_queries: Any
+) -> None:
+    for minute in range(3):
+        SourceFactory(message=at(minute, session, "A", reply_to=None))
+    messages = list(selectors.message_list(user=user, session=session))
+    with django_assert_num_queries(0):
+        assert [len(message.sources.all()) + len(message.decision_steps.all()) for message in messages] == [1, 1, 1]
+        assert {message.session.pk for message in messages} == {session.pk}
+
+
+# ------------------------------------------------------------------------------------------------ their order
+@pytest.fixture
+def dialogue(session: Session) -> list[Message]:
+    """Two questions with answers; the first one was answered anew at last."""
+    first = at(1, session, "Q1")
+    old = at(2, session, "A1", reply_to=first, superseded=True)
+    second = at(3, session, "Q2")
+    answer = at(4, session, "A2", reply_to=second)
+    anew = at(5, session, "A1 anew", reply_to=first)
+    return [first, old, anew, second, answer]
+
+
+def test_an_answer_written_anew_stays_with_its_question(user: User, session: Session, dialogue: list[Message]) -> None:
+    first, old, anew, second, answer = dialogue
+    assert list(selectors.message_list(user=user, session=session)) == [first, anew, second, answer]
+    assert list(selectors.message_list(user=user, session=session, superseded=True)) == [
+        first, old, anew, second, answer,
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ history
+def test_a_question_is_told_the_last_messages_before_it_oldest_first(session: Session, dialogue: list[Message]) -> None:
+    at(1, SessionFactory(), "of another session")
+    question = at(6, session, "Q3")
+    at(7, session, "Q4")
+    texts = [(entry.role, entry.text) for entry in selectors.history_before(question, limit=10)]
+    assert texts == [("user", "Q1"), ("assistant", "A1 anew"), ("user", "Q2"), ("assistant", "A2")]
+    assert selectors.history_before(question, limit=1) == (HistoryMessage(role="assistant", text="A2"),)
+
+
+def test_a_question_asked_again_is_told_what_was_before_it_alone(dialogue: list[Message]) -> None:
+    first, second = dialogue[0], dialogue[3]
+    assert selectors.history_before(first, limit=10) == ()
+    assert [entry.text for entry in selectors.history_before(second, limit=10)] == ["Q1", "A1 anew"]
+
+
+def test_unfinished_and_empty_answers_are_not_remembered(session: Session) -> None:
+    asked = at(1, session, "Q")
+    for minute, status in enumerate(Message.Status, start=2):
+        at(minute, session, status, reply_to=asked, status=status)
+    at(8, session, "", reply_to=asked)
+    texts = [entry.text for entry in selectors.history_before(at(9, session, "next"), limit=10)]
+    assert texts == ["Q", "complete", "stopped"]
+
+
+# ------------------------------------------------------------------------------------------------ asking back
+def asks_back(session: Session, minute: int = 2, **fields: Any) -> Message:
+    asked = at(minute - 1, session, "What does it cost?")
+    facts = {"decision": "CLARIFY", "clarification": {"question": "Which fee?", "options": ["resit", "parking"]}}
+    return at(minute, session, "Please say more.", reply_to=asked, **{**facts, **fields})
+
+
+def test_a_question_knows_what_the_last_answer_asked_back(session: Session) -> None:
+    asks_back(session)
+    assert selectors.open_clarification_before(at(5, session, "resit")) == OpenClarification(
+        question="What does it cost?",
+        clarification=Clarification(question="Which fee?", options=("resit", "parking")),
+    )
+
+
+def test_a_clarification_without_a_question_of_its_own_has_the_answers_text(session: Session) -> None:
+    asks_back(session, clarification={"hint": "fee"})
+    open_one = selectors.open_clarification_before(at(5, session, "resit"))
+    assert open_one and open_one.clarification == Clarification(question="Please say more.", options=())
+
+
+@pytest.mark.parametrize("fields", [{"decision": "ANSWER"}, {"clarification": None}, {"superseded": True}])
+def test_what_asks_nothing_back_leaves_nothing_open(session: Session, fields: dict[str, Any]) -> None:
+    asks_back(session, **fields)
+    assert selectors.open_clarification_before(at(5, session, "resit")) is None
+
+
+def test_nothing_is_open_without_an_answer_or_once_another_was_given(session: Session) -> None:
+    assert selectors.open_clarification_before(at(1, session, "first")) is None
+    asks_back(session, 3)
+    at(5, session, "It costs 5.", reply_to=at(4, session, "resit"))
+    assert selectors.open_clarification_before(at(6, session, "thanks")) is None
+
+
+# ------------------------------------------------------------------------------------------------ counting
+def test_answers_begun_after_a_moment_oldest_first(user: User, session: Session) -> None:
+    asked = at(1, session, "Q")
+    answers = [at(minute, session, "A", reply_to=asked) for minute in (4, 3, 2)]
+    elsewhere = at(5, SessionFactory(user=user), "A", reply_to=asked)
+    at(6, SessionFactory(), "A", reply_to=asked)
+    since = NOON + timedelta(minutes=2)
+    assert list(selectors.answers_begun_since(user=user, since=since)) == [answers[1], answers[0], elsewhere]
+    assert selectors.answers_begun_in(session_id=session.pk, since=since) == [answers[1].pk, answers[0].pk]
+
+
+def test_answers_that_are_being_written_are_counted_by_user(user: User, session: Session) -> None:
+    for owner in (user, user, UserFactory()):
+        MessageFactory(session=SessionFactory(user=owner), status="streaming")
+    MessageFactory(session=session)
+    assert selectors.answers_running(user=user) == 2
