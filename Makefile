@@ -3,6 +3,7 @@
 SHELL := /bin/sh
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+MUTMUT := .venv-mutmut/bin/mutmut
 WORKERS := 2
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 OURS := ragsite chat retrieval feedback tests benchmarks manage.py
@@ -12,7 +13,7 @@ TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MIL
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-js schemathesis lint format clean
+.PHONY: help run test test-js schemathesis mutation lint format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 16
@@ -33,6 +34,9 @@ test-js: ## test the site's scripts and check their types (needs Node.js 20.19, 
 schemathesis: $(VENV)/.installed-dev ## hold a running site against its own OpenAPI schema (minutes; ARGS="--examples 50")
 	@$(PYTHON) -m tests.api_conformance $(ARGS)
 
+mutation: $(MUTMUT) ## mutation tests of ranking and permissions (hours; ARGS="retrieval.search.fusion.*": of one module)
+	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(MUTMUT) run --max-children $(WORKERS) $(ARGS)
+
 lint: $(VENV)/.installed-dev ## style, types, directions of imports, missing migrations
 	$(PYTHON) -m ruff check $(OURS)
 	$(PYTHON) -m ruff format --check $(OURS)
@@ -45,7 +49,7 @@ format: $(VENV)/.installed-dev ## format the code and mend what can be mended
 	$(PYTHON) -m ruff format $(OURS)
 
 clean: ## remove what was built: the environment and the caches; ./var, the data, stays
-	rm -rf $(VENV) tests/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
+	rm -rf $(VENV) .venv-mutmut mutants tests/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps are renewed when the dependencies change; .installed-dev holds all that .installed does.
@@ -65,3 +69,11 @@ $(PYTHON):
 		"$$candidate" -m venv $(VENV) && exit 0; \
 	done; \
 	echo "Ragsite needs Python 3.11, 3.12 or 3.13 with its venv module (on Debian: apt install python3 python3-venv)." >&2; exit 1
+
+# Beside the other environment, whose packages it sees: mutmut brings setproctitle, with which Celery renames processes,
+# and the project itself must be found in the folder of mutants alone.
+$(MUTMUT): | $(VENV)/.installed-dev
+	@$(PYTHON) -m venv .venv-mutmut
+	@.venv-mutmut/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt mutmut==3.8.1
+	@$(PYTHON) -c "import sysconfig; print(sysconfig.get_path('purelib'))" > \
+		"$$(.venv-mutmut/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/project.pth"
