@@ -15,6 +15,7 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
+from ragsite.core.text import clean_text
 from retrieval.models import SITE, Collection
 
 MAX_ADDRESS_CHARS = 255  # the longest user name, a slash, the longest name
@@ -57,8 +58,8 @@ class Address:
 
 
 def read_address(text: str) -> Address:
-    """Any text is an address; most are plain names. NUL, which PostgreSQL refuses, becomes U+FFFD."""
-    text = text.replace("\0", "\ufffd")
+    """Any text is an address; most are plain names."""
+    text = clean_text(text, nul="\ufffd")
     if _ID.fullmatch(text):
         return Address(text=text, id=UUID(text))
     if text.startswith(SITE):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from chat.messages.json_values import clean_json, clean_text
 from chat.messages.rendering import render_answer
 from chat.models import DecisionStep, Message, Session, Source
+from ragsite.core.text import clean_json, clean_text
 from retrieval import values
 from retrieval.trace import Trace
 

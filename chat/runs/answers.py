@@ -15,10 +15,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from chat.messages.json_values import clean_json, clean_text
 from chat.models import DecisionStep, Message, Session, Source
 from chat.runs.outcome import Outcome
 from ragsite.core.leases import Lease, LeaseLostError, run_out
+from ragsite.core.text import clean_json, clean_text
 from retrieval import values
 from retrieval.trace import StepRecord
 

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from chat.messages.data import source_data
-from chat.messages.json_values import clean_json, clean_text
 from chat.runs.events import get_event_log
+from ragsite.core.text import clean_json, clean_text
 from retrieval.trace import StepRecord
 from retrieval.values import Source
 

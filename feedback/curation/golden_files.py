@@ -10,7 +10,6 @@ question off. An export adds ids, file names and titles; an import reads them ba
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +26,12 @@ from feedback.curation.golden import MAX_RELEVANT, MAX_TEXT_CHARS, Relevant, col
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.errors import InvalidInputError, TooLargeError
+from ragsite.core.text import clean_text
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
 SHOWN_ERRORS = 50
 IN_BATCH = 2000
-_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class _Named(BaseModel):
@@ -141,7 +140,7 @@ def _read_line(reading: _Reading, number: int, line: str) -> None:
     except ValidationError as error:
         reading.errors[number] = "; ".join(map(_said, error.errors()[:3]))
     else:
-        if any(_NOT_TEXT.search(text) for text in one.texts()):
+        if any(clean_text(text) != text for text in one.texts()):
             reading.errors[number] = "It holds a character that cannot be stored."
         else:
             reading.lines[number] = one

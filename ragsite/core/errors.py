@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ragsite.core.text import encodable
+
 
 class AppError(Exception):
     """Base of all errors that users see.
@@ -45,8 +47,8 @@ def _encodable(value: Any) -> Any:
             return {_encodable(name): _encodable(item) for name, item in value.items()}
         case list() | tuple():
             return [_encodable(item) for item in value]
-        case str() if not value.isascii():
-            return value.encode("utf-8", "replace").decode("utf-8")
+        case str():
+            return encodable(value)
         case _:
             return value
 

@@ -22,6 +22,7 @@ from ragsite.core.api.fields import unknown_fields
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
+from ragsite.core.text import clean_file_name
 from retrieval.api.serializers import (
     ChunkSerializer,
     DocumentChangesSerializer,
@@ -41,7 +42,7 @@ from retrieval.services.collections import (
     collection_writable,
 )
 from retrieval.services.documents import document_create, document_delete, document_update
-from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_from
+from retrieval.services.metadata import DocumentMetadata, metadata_from
 from retrieval.services.quotas import usage_of
 
 INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
@@ -232,7 +233,7 @@ def documents_from(
 
 
 def _refused(name: str, collection: Collection, error: AppError) -> dict[str, Any]:
-    clean = file_name_clean(name)
+    clean = clean_file_name(name)
     return {
         "id": None,
         "title": clean,

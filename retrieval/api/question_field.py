@@ -7,9 +7,10 @@ from typing import Any
 from django.conf import settings
 
 from ragsite.core.api.fields import TextField
+from ragsite.core.text import CONTROL
 from retrieval.search.queries import query_text
 
-_SAYS_NOTHING = r"\s\u0000-\u001f\u007f-\u009f\ufeff"
+_SAYS_NOTHING = rf"\s{CONTROL}\ufeff"
 
 
 class QuestionField(TextField):

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from ragsite.core.errors import NotFoundError
+from ragsite.core.text import clean_text
 from retrieval.models import Memory, MemoryPreference
 from retrieval.values import EmbeddingSpace
 
@@ -16,7 +17,7 @@ from retrieval.values import EmbeddingSpace
 def memory_list(*, user: User, search: str = "") -> QuerySet[Memory]:
     """The user's own facts, the latest first; `search`: each word stands in the fact or its question."""
     memories = Memory.objects.filter(user=user)
-    for word in search.replace("\0", " ").split():
+    for word in clean_text(search).split():
         memories = memories.filter(Q(text__icontains=word) | Q(question__icontains=word))
     return memories.order_by("-updated_at", "pk")
 

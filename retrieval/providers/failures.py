@@ -12,6 +12,7 @@ import json
 import httpx
 from ollama import ResponseError
 
+from ragsite.core.text import shortened
 from retrieval.errors import (
     ModelError,
     ModelInterruptedError,
@@ -87,4 +88,4 @@ def not_installed(model: str) -> str:
 def _detail(text: str) -> str:
     """The server's own words, one short line of them."""
     line = (text.strip().splitlines() or [""])[0]
-    return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1] + "…"
+    return shortened(line, MAX_DETAIL_CHARS)

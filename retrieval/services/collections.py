@@ -12,6 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
+from ragsite.core.text import clean_text
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection
@@ -126,10 +127,9 @@ def _new_for_upload(user: User, name: str) -> Collection:
 
 def collection_of_ones_own(*, user: User, name: str) -> Collection:
     """The user's own collection of this name, made private where there is none, whoever else has one of that name."""
-    asked = name.replace("\0", "\ufffd")  # PostgreSQL refuses the character itself
-    found = Collection.objects.filter(owner=user, name=asked).first()
-    if found is not None:
-        return found
+    own = Collection.objects.filter(owner=user, name=clean_text(name, nul="\ufffd")).first()
+    if own is not None:
+        return own
     try:
         return collection_create(owner=user, name=name)
     except ConflictError:  # made by another upload of the same user at this very moment

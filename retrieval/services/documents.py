@@ -17,12 +17,13 @@ from django.utils import timezone
 
 from ragsite.core.errors import StorageFullError, TooLargeError
 from ragsite.core.storage import check_room, is_lack_of_room
+from ragsite.core.text import clean_file_name
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 from retrieval.services.collections import collection_touch
 from retrieval.services.ingest_schedule import OPEN_STATES, job_user
-from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_clean
+from retrieval.services.metadata import DocumentMetadata, metadata_clean
 from retrieval.services.queueing import ingest_queue
 from retrieval.services.quotas import quota_check
 
@@ -55,7 +56,7 @@ def document_create(
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
     TooManyIngestsError.
     """
-    name = file_name_clean(file_name)
+    name = clean_file_name(file_name)
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from ragsite.core.leases import Lease
+from ragsite.core.text import shortened
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 
@@ -111,9 +112,14 @@ def _give_back(claim: Claim, job: IngestJob, reason: str, pause_s: float, **coun
     worked_s = job.worked_s + (now - (job.started_at or now)).total_seconds()
     not_before = now + timedelta(seconds=pause_s)
     claim.lease.release(
-        state=IngestJob.State.WAITING, holder="", not_before=not_before, worked_s=worked_s, error=_cut(reason), **counts
+        state=IngestJob.State.WAITING,
+        holder="",
+        not_before=not_before,
+        worked_s=worked_s,
+        error=_cut(reason),
+        **counts,
     )
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= ERROR_CHARS else text[: ERROR_CHARS - 1] + "…"
+    return shortened(text, ERROR_CHARS)

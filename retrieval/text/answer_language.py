@@ -6,6 +6,7 @@ import threading
 from functools import lru_cache
 from typing import Any, Literal
 
+from ragsite.core.text import encodable
 from retrieval.text.language import chinese_variant, detect_language
 
 Language = Literal["en", "zh-hans", "zh-hant", "other"]
@@ -41,7 +42,7 @@ def in_script_of(text: str, language: Language) -> str:
 
 def converted(text: str, config: str) -> str:
     """By OpenCC: `s2t`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
-    return str(_converter(config).convert(text.encode("utf-8", "replace").decode()))
+    return str(_converter(config).convert(encodable(text)))
 
 
 def _converter(config: str) -> Any:

@@ -12,6 +12,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
+from ragsite.core.text import encodable
+
 SAMPLE_CHARS = 4000  # a language shows itself early
 UNKNOWN = "und"  # ISO 639: no letters to judge by
 
@@ -110,7 +112,7 @@ _loading = threading.Lock()
 
 def _convert(text: str, config: str) -> str:
     """A lone surrogate, which has no UTF-8 form, becomes a question mark."""
-    return str(_converter(config).convert(text.encode("utf-8", "replace").decode()))
+    return str(_converter(config).convert(encodable(text)))
 
 
 def _converter(config: str) -> Any:
