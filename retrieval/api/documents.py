@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.core.api.fields import unknown_fields
+from ragsite.core.api.fields import checked, unknown_fields
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
@@ -61,9 +61,8 @@ class DocumentsApi(GenericAPIView[Document]):
         responses=DocumentSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        query = DocumentListQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        page = self.paginate_queryset(document_list(user=request.user, **query.validated_data))
+        query = checked(DocumentListQuerySerializer, request.query_params)
+        page = self.paginate_queryset(document_list(user=request.user, **query))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(
@@ -107,9 +106,9 @@ class DocumentApi(APIView):
     )
     def patch(self, request: Request, document_id: UUID) -> Response:
         document = _writable(request, document_id)
-        changes = DocumentChangesSerializer(data=request.data, partial=True)
-        changes.is_valid(raise_exception=True)
-        document = document_update(document=document, changes=changes.validated_data)
+        document = document_update(
+            document=document, changes=checked(DocumentChangesSerializer, request.data, partial=True)
+        )
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
     @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
@@ -139,14 +138,13 @@ class DocumentFileApi(APIView):
         responses={(200, *sorted(set(MEDIA_TYPES.values()))): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, document_id: UUID) -> FileResponse:
-        query = DocumentFileQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
+        query = checked(DocumentFileQuerySerializer, request.query_params)
         document = document_get(user=request.user, document_id=document_id)
         try:
             file = document.file.open("rb")
         except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
             raise NotFoundError("The file of this document is gone.") from error
-        inline = query.validated_data["inline"] and document.media_type in INLINE_TYPES
+        inline = query["inline"] and document.media_type in INLINE_TYPES
         response = FileResponse(
             file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
         )

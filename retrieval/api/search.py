@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.user import asking_user
 from retrieval.api.candidate_data import search_data
 from retrieval.api.question_field import QuestionField
@@ -73,9 +73,7 @@ class SearchApi(APIView):
     async def post(self, request: Request) -> Response:
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""
-        values = SearchInputSerializer(data=request.data)
-        values.is_valid(raise_exception=True)
-        asked = values.validated_data
+        asked = checked(SearchInputSerializer, request.data)
         scope = await sync_to_async(scope_for)(user=asking_user(request), names=asked.get("collections", []))
         search = SearchRequest(
             queries=(Query(asked["query"]),),

@@ -18,6 +18,13 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 
+def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> Any:
+    """The validated data of a body or of query parameters. Raises ValidationError."""
+    read = serializer(data=data, partial=partial)
+    read.is_valid(raise_exception=True)
+    return read.validated_data
+
+
 def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
     """The names in `given` that are not in `known`, each with a sentence about it; empty where there are none."""
     said = f"There is no such field. Known are: {', '.join(known)}." if known else "No fields are known here."
