@@ -19,10 +19,9 @@ from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, exce
 from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
 from retrieval.selectors import documents_cut_larger, visible_collections
 from retrieval.services.collections import collection_approve, collection_delete
-from retrieval.services.documents import document_delete, document_update
+from retrieval.services.documents import document_delete, document_reingest, document_update
 from retrieval.services.embedding_space import recorded_size
 from retrieval.services.queueing import collection_reembed_queue, collection_reindex_queue
-from retrieval.services.reingest import document_reingest
 
 
 @admin.register(Collection)

@@ -11,8 +11,7 @@ from rest_framework import serializers
 from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.services.ask import Ask
 from ragsite.core.api.fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
-from retrieval.api.question_field import QuestionField
-from retrieval.api.serializers import ADDRESS
+from retrieval.api.serializers import ADDRESS, QuestionField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions, SearchFilters
 

@@ -14,14 +14,12 @@ from rest_framework.response import Response
 
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.user import asking_user
-from retrieval.api.candidate_data import search_data
-from retrieval.api.question_field import QuestionField
-from retrieval.api.serializers import ADDRESS
+from retrieval.api.serializers import ADDRESS, QuestionField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
-from retrieval.ports import SearchRequest
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for
-from retrieval.values import Query, SearchFilters
+from retrieval.values import Query, ScoredChunk, SearchFilters
 
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
 
@@ -92,3 +90,28 @@ def _filters(values: dict[str, Any]) -> SearchFilters:
         policy_year=values.get("policy_year"),
         tags=tuple(values.get("tags", ())),
     )
+
+
+def search_data(result: SearchResult) -> dict[str, Any]:
+    """`{"candidates", "timings_ms", "relaxed", "degraded", "notes"}`, best first."""
+    return {
+        "candidates": [candidate_data(candidate) for candidate in result.candidates],
+        "timings_ms": dict(result.timings_ms),
+        "relaxed": list(result.relaxed),
+        "degraded": list(result.degraded),
+        "notes": dict(result.notes),
+    }
+
+
+def candidate_data(candidate: ScoredChunk) -> dict[str, Any]:
+    chunk = candidate.chunk
+    return {
+        "document_id": chunk.document_id,
+        "chunk_id": chunk.chunk_id,
+        "title": chunk.title,
+        "page": chunk.page,
+        "heading": chunk.heading,
+        "text": chunk.text,
+        "scores": candidate.scores.as_dict(),
+        "ranks": dict(candidate.ranks),
+    }

@@ -27,8 +27,7 @@ from typing import Any
 
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.chunk_size import ChunkSize
-from retrieval.ingest.chunking import TextChunk
+from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
 from retrieval.ingest.reading import ReadDocument
 from retrieval.ingest.sniff import kind_by_name

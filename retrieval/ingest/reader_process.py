@@ -28,7 +28,7 @@ from typing import IO, Any
 
 from ragsite.runtime.die_with_parent import die_with_parent
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.limits import MIB, ParseLimits
 from retrieval.ingest.reading import ReadDocument, read_document
 from retrieval.text.analysis import analyze, warm_up

@@ -15,20 +15,21 @@ from django.core.files.base import File
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from ragsite.core.errors import StorageFullError, TooLargeError
+from ragsite.core.errors import ConflictError, StorageFullError, TooLargeError
 from ragsite.core.storage import check_room, is_lack_of_room
 from ragsite.core.text import clean_file_name
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 from retrieval.services.collections import collection_touch
-from retrieval.services.ingest_schedule import OPEN_STATES, job_user
+from retrieval.services.ingest_jobs import OPEN_STATES, job_user
 from retrieval.services.metadata import DocumentMetadata, metadata_clean
 from retrieval.services.queueing import ingest_queue
 from retrieval.services.quotas import quota_check
 
 Outcome = Literal["added", "unchanged", "retried"]
 MIB = 1024 * 1024
+FINISHED = (Document.Status.READY, Document.Status.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +189,19 @@ def _digest(upload: File[bytes]) -> str:
         digest.update(piece)
     upload.seek(0)
     return digest.hexdigest()
+
+
+@transaction.atomic
+def document_reingest(*, document: Document) -> Document:
+    """Drop its chunks and queue its ingest from the start. Until that is done the document is not found by searches.
+
+    Raises ConflictError while an ingest of it is under way.
+    """
+    document = Document.objects.select_for_update().get(pk=document.pk)
+    if document.status not in FINISHED:
+        raise ConflictError("This document is being read at the moment; wait until that is done.")
+    document.chunks.all().delete()
+    document.chunk_count, document.page_count = 0, None
+    document.save(update_fields=["chunk_count", "page_count"])
+    collection_touch(collection_id=document.collection_id)
+    return document_retry(document=document)

@@ -7,7 +7,7 @@ import contextlib
 from django.conf import settings
 
 from retrieval.errors import EmbeddingMismatchError, EmbeddingUnavailableError
-from retrieval.ingest.chunk_size import ChunkSize, chunk_size
+from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
 from retrieval.ports import Embedder, Models, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE

@@ -55,14 +55,16 @@ from retrieval.services.index_rows import (
 from retrieval.services.ingest_jobs import (
     DISK_FULL,
     Claim,
-    job_check,
     job_claim,
     job_fail,
     job_finish,
     job_give_back,
     job_wait,
+    others_wait,
+    storage_is_full,
+    turn_claim,
+    turns,
 )
-from retrieval.services.ingest_schedule import others_wait, storage_is_full, turn_claim, turns
 from retrieval.values import EmbeddingSpace
 
 logger = logging.getLogger(__name__)
@@ -219,7 +221,7 @@ async def _parse(run: _Run) -> None:
 @transaction.atomic
 def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chunk]]:
     """The document with its collection as they are now, and its rows. Raises LeaseLostError, Document.DoesNotExist."""
-    job_check(claim=claim)
+    claim.lease.check()
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
     document = documents.get(pk=claim.document_id)
     rows = [
@@ -339,15 +341,15 @@ def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
     """The next batch, with the document's metadata as they are now, and whether it is the last one."""
     size = settings.RAG.ollama.embed_batch_size
     todo = Chunk.objects.filter(document=document_id, indexed=False).select_related("document").order_by("seq")
-    found = list(todo[: size + 1])
-    return found[:size], len(found) <= size
+    chunks = list(todo[: size + 1])
+    return chunks[:size], len(chunks) <= size
 
 
 @transaction.atomic
 def _chunks_flag(run: _Run, chunks: Sequence[Chunk]) -> float:
     """Flag them; with the last one flagged the document is ready. Raises LeaseLostError, Document.DoesNotExist."""
     document = Document.objects.select_for_update().get(pk=run.claim.document_id)
-    job_check(claim=run.claim)
+    run.claim.lease.check()
     # Edited meanwhile: what was just written is stale, so the same chunks stay to be done; without a new title, their
     # vectors are right all the same.
     if chunks and document.title == (used := chunks[0].document).title:

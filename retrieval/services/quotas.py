@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 
 from ragsite.core.errors import QuotaExceededError, TooManyIngestsError
 from retrieval.models import Collection, Document
-from retrieval.services.ingest_schedule import open_jobs_of
+from retrieval.services.ingest_jobs import open_jobs_of
 
 MIB = 1024 * 1024
 RETRY_AFTER_S = 60

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from ragsite.core.errors import AppError
 from ragsite.runtime import milvus_lite
-from retrieval.api.candidate_data import search_data
+from retrieval.api.search import search_data
 from retrieval.engine import close_engine, search_as_answered
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for_all

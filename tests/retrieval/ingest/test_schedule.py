@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from retrieval.models import IngestJob
-from retrieval.services.ingest_schedule import turn_claim, turns
+from retrieval.services.ingest_jobs import turn_claim, turns
 from tests.factories import CollectionFactory, DocumentFactory, IngestJobFactory, UserFactory
 
 pytestmark = pytest.mark.django_db

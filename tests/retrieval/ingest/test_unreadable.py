@@ -10,7 +10,7 @@ import pytest
 from ragsite.core.errors import UnsupportedFileError
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.reader import read_file
 from retrieval.ingest.sniff import refuse_foreign
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
