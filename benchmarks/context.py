@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
-from ragsite.core.rag_settings import CompressSettings, VerifySettings
+from ragsite.core.rag_settings import VerifySettings
 from retrieval.steps.grounding.support import support
 from retrieval.steps.retrieve import order
 from retrieval.steps.retrieve.compress import compress
@@ -79,18 +79,17 @@ def cases_of(labelled: LabelledSet, limit: int) -> Iterator[Case]:
 
 # ------------------------------------------------------------------------------------------------ compression
 def compression(name: str, cases: Sequence[Case], tokens: int) -> dict[str, object]:
-    numbers = CompressSettings()
     asked = kept = before = after = whole = cut = 0
     for case in cases:
         given = case.pool[:PASSAGES]
-        excerpts = [one.candidate for one in compress(case.question, given, numbers)]
+        excerpts = [one.candidate for one in compress(case.question, given)]
         before += sum(estimate_tokens(one.chunk.text) for one in given)
         after += sum(estimate_tokens(one.chunk.text) for one in excerpts)
         if any(one.chunk_id == case.gold.chunk_id for one in given):
             asked += 1
             kept += _holds(excerpts, case)
         whole += _holds(order.fit(case.pool, tokens=tokens), case)
-        fitting = [one.candidate for one in compress(case.question, case.pool, numbers, tokens=tokens)]
+        fitting = [one.candidate for one in compress(case.question, case.pool, tokens=tokens)]
         cut += _holds(order.fit(fitting, tokens=tokens), case)
     return {
         "set": name, "questions": len(cases), "answers kept %": 100 * kept / max(asked, 1),

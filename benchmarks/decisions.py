@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from unittest.mock import patch
@@ -148,7 +148,7 @@ def rows(workflow: str, name: str, mode: str, outcomes: Mapping[str, Sequence[Ou
 
 def measure(examples: Examples, options: argparse.Namespace) -> list[Row]:
     settings = RagSettings()
-    settings = replace(settings, ollama=replace(settings.ollama, offline="1"))
+    settings = settings.replace(ollama=settings.ollama.replace(offline="1"))
     table: list[Row] = []
     for name, found in examples.items():
         if name not in options.sets:

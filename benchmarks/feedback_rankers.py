@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from benchmarks.grader_data import LabelledSet
 from feedback.ranking.boosts import Votes
 from feedback.ranking.snapshot import Snapshot
-from ragsite.core.rag_settings import SearchSettings
+from retrieval.search import hybrid, space_fusion
 from retrieval.search.boosting import ranked_with
 from retrieval.search.fusion import best_first, dense_trust, zscore_sum
 from retrieval.text.analysis import query_terms
 from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, Scores
 
 SPACE = EmbeddingSpace("benchmark", 0)
-SEARCH = SearchSettings()
 WINDOW, TOP = 150, 10
 Vector = NDArray[np.float32]
 Ranker = Callable[["Asked"], list[int]]
@@ -48,11 +47,11 @@ def search(data: LabelledSet, text: str, vector: Vector) -> tuple[Contender, ...
     bm25, cosine = data.bm25.score(query_terms(text)), data.document_vectors @ vector
     text_leg = {str(at): float(bm25[at]) for at in np.argsort(-bm25, kind="stable")[:WINDOW] if bm25[at] > 0}
     dense_leg = {str(at): float(cosine[at]) for at in np.argsort(-cosine, kind="stable")[:WINDOW]}
-    trust = dense_trust(dense_leg, text_leg, least=SEARCH.least_dense_trust)
+    trust = dense_trust(dense_leg, text_leg, least=space_fusion.LEAST_DENSE_TRUST)
     fused = zscore_sum(dense_leg, text_leg, dense_weight=trust)
     return tuple(
         Contender(chunk_id=key, document_id=str(document_id(int(key))), scores=Scores(fused=fused[key]))
-        for key in best_first(fused)[: SEARCH.boost_window]
+        for key in best_first(fused)[: hybrid.BOOST_WINDOW]
     )
 
 

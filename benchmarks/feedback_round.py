@@ -47,6 +47,9 @@ import json, os, resource, sys
 import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 django.setup()
+from retrieval.search.index import connection
+
+connection.TIMEOUT_S = 120.0  # a busy machine
 import pymilvus
 from django.core.management import execute_from_command_line
 from retrieval.text.analysis import analyze
@@ -219,12 +222,15 @@ def set_up(folder: str, database: str) -> None:
     """Django, on an empty site in this folder; child processes see the same."""
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": database,
-        "REDIS_URL": "", "MILVUS_URI": "", "RAG_OFFLINE": "1", "RAG_MILVUS_TIMEOUT_S": "120",
+        "REDIS_URL": "", "MILVUS_URI": "", "RAG_OFFLINE": "1",
     }  # fmt: skip
     import django
     from django.core.management import call_command
 
     django.setup()
+    from retrieval.search.index import connection
+
+    connection.TIMEOUT_S = 120.0  # a busy machine
     call_command("migrate", verbosity=0)
 
 

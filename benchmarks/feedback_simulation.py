@@ -54,16 +54,17 @@ from benchmarks.feedback_users import SHOWN, User, paraphrase
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
 from feedback.ranking import boosts as formulas
+from feedback.ranking import guard as limits
+from feedback.ranking import kernel
 from feedback.ranking.agreement import SameQuestion, to_compare, trust
 from feedback.ranking.boosts import Votes
 from feedback.ranking.guard import Compared, judge, ndcg
 from feedback.ranking.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
-from ragsite.core.rag_settings import FeedbackSettings, OllamaSettings
+from ragsite.core.rag_settings import OllamaSettings
 from retrieval.evaluation.embeddings import EmbeddingCache
 from retrieval.providers.registry import ModelRegistry
 from retrieval.text.analysis import query_terms
 
-FEEDBACK = FeedbackSettings()
 USERS, ATTACKERS = 200, 0.05
 WORDINGS, MEASURED = 4, 2  # of a rated question: those that users ask in, and those kept for measuring
 
@@ -98,20 +99,20 @@ class Ledger:
 # ------------------------------------------------------------------------------------------------ the round
 def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snapshot:
     """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out."""
-    votes = votes.where(formulas.within_the_cap(votes, per_day=FEEDBACK.ratings_per_day))
-    bursts = formulas.find_bursts(votes, least_votes=FEEDBACK.burst_votes, accounts=FEEDBACK.burst_accounts)
+    votes = votes.where(formulas.within_the_cap(votes, per_day=formulas.RATINGS_PER_DAY))
+    bursts = formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS)
     if bursts:
         votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
     same_question = SameQuestion({at: terms_of(one.text) for at, one in enumerate(questions)})
     compared, votes = to_compare(votes), formulas.one_voice(votes, same_question)
     votes = trust(compared.where(np.isin(compared.key, votes.key)), same_question).weigh(votes)
-    votes = formulas.decayed(votes, today=today, half_life_days=FEEDBACK.half_life_days)
+    votes = formulas.decayed(votes, today=today, half_life_days=formulas.HALF_LIFE_DAYS)
     queries = formulas.strongest(
-        formulas.query_tallies(votes), full_votes=FEEDBACK.full_votes, least_effect=FEEDBACK.least_effect,
-        limit=FEEDBACK.max_live_boosts,
+        formulas.query_tallies(votes), full_votes=formulas.FULL_VOTES, least_effect=formulas.LEAST_EFFECT,
+        limit=formulas.MAX_LIVE_BOOSTS,
     )  # fmt: skip
-    priors = formulas.document_tallies(votes, prior=FEEDBACK.document_prior, min_raters=FEEDBACK.min_document_raters)
-    priors = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(FEEDBACK.least_effect / 2))
+    priors = formulas.document_tallies(votes, prior=formulas.DOCUMENT_PRIOR, min_raters=formulas.MIN_DOCUMENT_RATERS)
+    priors = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(formulas.LEAST_EFFECT / 2))
     columns = zip(priors.document, priors.multiplier, priors.raters_up, priors.raters_down, strict=True)
     documents = {
         document_id(int(document)): DocumentPrior(multiplier=float(by), raters_up=int(up), raters_down=int(down))
@@ -121,11 +122,11 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
         queries=queries,
         documents=documents,
         parameters={
-            "full_votes": FEEDBACK.full_votes,
-            "cosine_from": FEEDBACK.cosine_from,
-            "cosine_full": FEEDBACK.cosine_full,
-            "overlap_from": FEEDBACK.overlap_from,
-            "overlap_full": FEEDBACK.overlap_full,
+            "full_votes": formulas.FULL_VOTES,
+            "cosine_from": kernel.COSINE_FROM,
+            "cosine_full": kernel.COSINE_FULL,
+            "overlap_from": kernel.OVERLAP_FROM,
+            "overlap_full": kernel.OVERLAP_FULL,
         },
     )
     rated = RatedQuestions(
@@ -251,8 +252,8 @@ def live_through(
         proposed = ours(snapshot_of(ledger.votes(), ledger.questions, today=rounds))
         report = judge(
             [compared(one, rank, proposed) for one in world.golden],
-            [compared(one, rank, proposed) for one in asked_so_far[-FEEDBACK.recent_questions :]],
-            margin=FEEDBACK.golden_margin, max_churn=FEEDBACK.max_churn,
+            [compared(one, rank, proposed) for one in asked_so_far[-RECENT_QUESTIONS :]],
+            margin=limits.GOLDEN_MARGIN, max_churn=limits.MAX_CHURN,
         )  # fmt: skip
         if report.passed:
             rank = proposed
@@ -309,6 +310,7 @@ def build(name: str, options: argparse.Namespace, seed: int) -> World:
     )
 
 
+RECENT_QUESTIONS = 60  # as many as the guard of a site samples
 SCENES = {"noise 20 %": (0.2, 0.0), "attack": (0.2, ATTACKERS), "noise 40 %": (0.4, 0.0)}
 
 

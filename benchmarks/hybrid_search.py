@@ -17,7 +17,7 @@ import tempfile
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,9 @@ from retrieval.evaluation.embeddings import KnownQueries, ModelsOfRun
 from retrieval.evaluation.memory_store import MemoryChunkStore
 from retrieval.ports import SearchRequest, Vectors
 from retrieval.providers.registry import ModelRegistry
+from retrieval.search import hybrid
 from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex, only_writer
+from retrieval.search.index import MilvusIndex, milvus, only_writer
 from retrieval.text.analysis import query_text, terms_text
 from retrieval.values import CollectionRef, EmbeddingSpace, IndexRow, Query, SearchScope, StoredChunk
 
@@ -113,7 +114,7 @@ async def filled(
     corpus: Corpus, settings: RagSettings, uri: str
 ) -> AsyncIterator[tuple[HybridSearcher, SearchScope, str]]:
     """A searcher over the corpus, its scope, and the Milvus collection's name."""
-    milvus = replace(settings.milvus, uri=uri, prefix=f"benchmark_{uuid.uuid4().hex[:8]}")
+    milvus = settings.milvus.replace(uri=uri, prefix=f"benchmark_{uuid.uuid4().hex[:8]}")
     index = MilvusIndex(milvus, uri=uri, writer_lock=only_writer)
     collection_id, space = str(uuid.uuid4()), MadeVectors.space
     ids = [str(uuid.UUID(int=at)) for at in range(len(corpus.texts))]
@@ -150,11 +151,11 @@ async def measure(size: int, queries: int, settings: RagSettings, uri: str) -> l
     corpus = await asyncio.to_thread(make_corpus, size, max(queries, VARIANTS))
     async with filled(corpus, settings, uri) as (searcher, scope, name):
         client = AsyncMilvusClient(uri=uri)
-        window = TOP_K * settings.search.window_multiplier
+        window = TOP_K * hybrid.WINDOW_MULTIPLIER
         options = {"limit": window, "filter": f'collection_id in ["{scope.ids[0]}"]', "output_fields": ["document_id"]}
 
         async def raw(number: int, variants: int = 1) -> None:
-            ef = {"metric_type": "COSINE", "params": {"ef": max(settings.milvus.hnsw_ef, window)}}
+            ef = {"metric_type": "COSINE", "params": {"ef": max(milvus.HNSW_EF, window)}}
             asked = [(number + at) % len(corpus.queries) for at in range(variants)]
             vectors, texts = (
                 [corpus.query_vectors[at] for at in asked],

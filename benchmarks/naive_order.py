@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import Generate
+from retrieval.steps.judge import judge
 from retrieval.steps.judge.judge import Judge
 from retrieval.steps.query.condense import Condense, condense_without_model
 from retrieval.steps.query.rewrite import Hyde, Rewrite
@@ -57,12 +58,11 @@ class NaiveOrder:
 
     async def _rerank(self, question: str, candidate: ScoredChunk, run: Run, language: Language) -> ScoredChunk:
         """One passage in the prompt that `corrective` gives all of them in."""
-        settings = self.tools.settings.rerank
-        window = best_window(candidate.chunk.text, question, settings.snippet_length)
+        window = best_window(candidate.chunk.text, question, judge.SNIPPET_LENGTH)
         async with run.trace.step("rerank"):
             judged = await self.tools.complete(
                 "fast",
-                settings.prompt,
+                judge.PROMPT,
                 RetrievalJudgement,
                 language=language,
                 passages=quote_passage(1, candidate.chunk, window, language),

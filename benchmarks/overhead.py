@@ -93,7 +93,7 @@ class Call:
 async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object]]:
     from retrieval.engine import get_engine
     from retrieval.search.hybrid import HybridSearcher
-    from retrieval.workflows import make_toolbox
+    from retrieval.workflows import base, make_toolbox
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
     corpus = await asyncio.to_thread(lambda: prose(make_corpus(chunks, questions + WARM_UP)))
@@ -104,17 +104,10 @@ async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object
             index=engine.index, store=engine.store, models=models, settings=engine.settings.search
         )
         tools = replace(make_toolbox(engine), models=models, searcher=searcher)
-        eager = replace(tools.settings, corrective=replace(tools.settings.corrective, clear_score=1.01))
-        runs = {
-            "one search, two rounds": tools,
-            "two searches, three rounds": replace(tools, settings=eager),
-        }
         rows = []
-        for name, these in runs.items():
-            if name.startswith("one"):
-                good = replace(these.settings, corrective=replace(these.settings.corrective, clear_score=0.0))
-                these = replace(these, settings=good)
-            rows.append(await _measure(name, CorrectiveWorkflow(these), corpus.queries, scope))
+        for name, clear_score in {"one search, two rounds": 0.0, "two searches, three rounds": 1.01}.items():
+            base.CLEAR_SCORE = clear_score
+            rows.append(await _measure(name, CorrectiveWorkflow(tools), corpus.queries, scope))
     return rows
 
 

@@ -20,7 +20,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from statistics import median
@@ -54,12 +54,15 @@ def a_site(folder: str, model_server: str) -> Iterator[None]:
     """A fresh site with the sample handbook; Django is set up for it."""
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": "",
-        "OLLAMA_BASE_URL": model_server, "RAG_OFFLINE": "auto", "RAG_MILVUS_TIMEOUT_S": "120",
+        "OLLAMA_BASE_URL": model_server, "RAG_OFFLINE": "auto",
     }  # fmt: skip
     import django
     from django.core.management import call_command
 
     django.setup()
+    from retrieval.search.index import connection
+
+    connection.TIMEOUT_S = 120.0  # a busy machine
     from ragsite.runtime.milvus_lite import ensure_server
     from retrieval.services.samples import SAMPLES_DIR, read_manifest
 
@@ -101,19 +104,19 @@ async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
     """The three of them in turns, question by question."""
     from benchmarks.naive_order import NaiveOrder
     from retrieval.engine import get_engine
-    from retrieval.workflows import make_toolbox
+    from retrieval.workflows import base, make_toolbox
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
     tools = make_toolbox(get_engine())
-    eager = replace(tools.settings, corrective=replace(tools.settings.corrective, clear_score=NOTHING_IS_GOOD))
+    clear_score = base.CLEAR_SCORE
     runs = {
-        "the seed's order, one after the other": NaiveOrder(tools),
-        "corrective, everything on": CorrectiveWorkflow(replace(tools, settings=eager)),
-        "corrective, as it is": CorrectiveWorkflow(tools),
+        "the seed's order, one after the other": (NaiveOrder(tools), clear_score),
+        "corrective, everything on": (CorrectiveWorkflow(tools), NOTHING_IS_GOOD),
+        "corrective, as it is": (CorrectiveWorkflow(tools), clear_score),
     }
     measured: dict[str, list[Measured]] = {name: [] for name in runs}
     for text in ["warm up: how long may books be kept?", *texts]:
-        for name, workflow in runs.items():
+        for name, (workflow, base.CLEAR_SCORE) in runs.items():
             measured[name].append(await measure(workflow, text, with_history=True))
     rows = [_row(name, results[1:]) for name, results in measured.items()]
     return [_with_ratio(row, rows[0]) for row in rows]

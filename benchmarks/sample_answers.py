@@ -54,12 +54,15 @@ def sample_site(folder: str) -> Iterator[None]:
     Path(folder).mkdir(parents=True, exist_ok=True)
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "ragsite.settings", "RAGSITE_DATA_DIR": folder, "DATABASE_URL": "",
-        "RAG_OFFLINE": "1", "RAG_MILVUS_TIMEOUT_S": "120",
+        "RAG_OFFLINE": "1",
     }  # fmt: skip
     import django
     from django.core.management import call_command
 
     django.setup()
+    from retrieval.search.index import connection
+
+    connection.TIMEOUT_S = 120.0  # a busy machine
     from ragsite.runtime.milvus_lite import ensure_server
     from retrieval.services.ingest import document_ingest
     from retrieval.services.samples import samples_load

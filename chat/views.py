@@ -17,7 +17,10 @@ from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.models import Session
 from retrieval.selectors import collection_list
 from retrieval.services.samples import suggested_questions
-from retrieval.workflows import available_workflows, workflow_graph
+from retrieval.workflows import available_workflows, self_corrective, workflow_graph
+
+STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
+RELAXED_PASS_RATE = 0.4  # and for the relaxed one
 
 SUGGESTIONS = 6
 
@@ -49,7 +52,7 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "limits": {
             "message_chars": settings.RAG.limits.message_chars,
             "top_k": settings.RAG.search.max_top_k,
-            "rewrites": numbers.rewrites_limit,
+            "rewrites": self_corrective.REWRITES_LIMIT,
         },
         "suggestions": _suggestions(request),
         "username": request.user.get_username(),
@@ -63,15 +66,15 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
             for row in collection_list(user=request.user)
         ],
         "defaults": {
-            "topK": numbers.top_k,
-            "similarityThreshold": numbers.min_similarity,
+            "topK": self_corrective.TOP_K,
+            "similarityThreshold": self_corrective.MIN_SIMILARITY,
             "maxRewriteAttempts": numbers.max_rewrites,
             "gradePassThreshold": numbers.pass_rate,
         },
         "presets": {
             "standard": numbers.pass_rate,
-            "strict": numbers.strict_pass_rate,
-            "relaxed": numbers.relaxed_pass_rate,
+            "strict": STRICT_PASS_RATE,
+            "relaxed": RELAXED_PASS_RATE,
         },
         "graph": _graph_data(WORKFLOW),
         "node_of_step": NODE_OF_STEP,

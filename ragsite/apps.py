@@ -11,6 +11,10 @@ class RagsiteConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from ragsite.accounts import signing_out  # models are loaded by now, not before
+        from django.conf import settings
 
+        from ragsite.accounts import signing_out  # models are loaded by now, not before
+        from ragsite.retired_settings import apply_retired
+
+        apply_retired(settings.RETIRED)
         signing_out.connect()

@@ -5,11 +5,9 @@ Importing this module opens no connection and writes no file.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import secrets
 import sys
-import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -17,89 +15,36 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
-from ragsite.core.rag_settings import RagSettings, SettingsError
+from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
+from ragsite.retired_settings import retired_values
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
 _DOTENV = {} if TESTING else dotenv_values(BASE_DIR / ".env")  # tests do not see the site's
 ENVIRON: dict[str, str] = {**{key: value for key, value in _DOTENV.items() if value is not None}, **os.environ}
 
-LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-
-
-def _flag(name: str, default: bool) -> bool:
-    text = ENVIRON.get(name, "").strip().lower()
-    if text in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
-        return default if text == "" else text in ("1", "true", "yes", "on")
-    raise SettingsError(f"{name}={text!r} is neither 1 nor 0")
-
-
-def _list(name: str) -> list[str]:
-    return [item.strip() for item in ENVIRON.get(name, "").split(",") if item.strip()]
-
-
-def _port(name: str, default: int) -> int:
-    text = ENVIRON.get(name, "").strip() or str(default)
-    if not text.isdigit() or not 0 < int(text) < 65536:
-        raise SettingsError(f"{name}={text!r} is not a port number")
-    return int(text)
+SITE = SiteSettings.from_env(ENVIRON)
 
 
 def _secret_key(data_dir: Path) -> str:
     """RAGSITE_SECRET_KEY, else the file that `manage.py up` makes at the first run, else one for this process."""
-    if key := ENVIRON.get("RAGSITE_SECRET_KEY"):
-        return key
+    if SITE.secret_key:
+        return SITE.secret_key
     try:
         return (data_dir / "secret_key").read_text().strip() or secrets.token_urlsafe(50)
     except OSError:
         return secrets.token_urlsafe(50)
 
 
-def _proxies(name: str) -> list[str]:
-    """Addresses and networks."""
-    proxies = _list(name)
-    for proxy in proxies:
-        try:
-            ipaddress.ip_network(proxy)
-        except ValueError as error:
-            raise SettingsError(f"{name}: {proxy!r} is neither an address nor a network such as 10.0.0.0/8") from error
-    return proxies
-
-
 def _database(default: str) -> dict[str, Any]:
     """The value may hold a password, so that it is not repeated in the error."""
     try:
-        config = dj_database_url.parse(
-            ENVIRON.get("DATABASE_URL", "").strip() or default, conn_max_age=0, conn_health_checks=True
-        )
+        config = dj_database_url.parse(SITE.database_url or default, conn_max_age=0, conn_health_checks=True)
     except ValueError:
         config = {}
     if str(config.get("ENGINE")).rpartition(".")[2] not in ("postgresql", "sqlite3"):
         raise SettingsError("DATABASE_URL is neither postgresql://user:password@host/name nor sqlite:///path")
     return dict(config)
-
-
-def _redis_url() -> str:
-    text = ENVIRON.get("REDIS_URL", "").strip()
-    if text and not text.startswith(("redis://", "rediss://")):
-        raise SettingsError("REDIS_URL must start with redis:// or rediss://")
-    return text
-
-
-def _log_level() -> str:
-    level = ENVIRON.get("RAGSITE_LOG_LEVEL", "").strip().upper() or "INFO"
-    if level not in LOG_LEVELS:
-        raise SettingsError(f"RAGSITE_LOG_LEVEL={level!r} is not one of {', '.join(LOG_LEVELS)}")
-    return level
-
-
-def _time_zone() -> str:
-    name = ENVIRON.get("TZ", "").strip() or "UTC"
-    try:
-        zoneinfo.ZoneInfo(name)
-    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError) as error:
-        raise SettingsError(f"TZ={name!r} is not a time zone such as Europe/Berlin") from error
-    return name
 
 
 def redis_channel_layer(url: str) -> dict[str, Any]:
@@ -109,24 +54,25 @@ def redis_channel_layer(url: str) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ Ragsite's own
-DATA_DIR = Path(ENVIRON.get("RAGSITE_DATA_DIR") or BASE_DIR / "var").expanduser().resolve()
-HOST = ENVIRON.get("RAGSITE_HOST") or "127.0.0.1"
-PORT = _port("RAGSITE_PORT", 8000)
-ADMIN_PASSWORD = ENVIRON.get("RAGSITE_ADMIN_PASSWORD", "")
-LOAD_SAMPLES = _flag("RAGSITE_SAMPLE_DATA", True)
-METRICS_TOKEN = ENVIRON.get("RAGSITE_METRICS_TOKEN", "")
-SIGNUP_OPEN = _flag("RAGSITE_SIGNUP", True)
-TRUSTED_PROXIES = _proxies("RAGSITE_TRUSTED_PROXIES")  # whose X-Forwarded-For and -Proto are believed
-REDIS_URL = _redis_url()
-RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR))
+DATA_DIR = Path(SITE.data_dir or BASE_DIR / "var").expanduser().resolve()
+HOST = SITE.host
+PORT = SITE.port
+ADMIN_PASSWORD = SITE.admin_password
+LOAD_SAMPLES = SITE.sample_data
+METRICS_TOKEN = SITE.metrics_token
+SIGNUP_OPEN = SITE.signup
+TRUSTED_PROXIES = SITE.trusted_proxies
+REDIS_URL = SITE.redis_url
+RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=SITE.prompts_dir)
+RETIRED = retired_values(ENVIRON)
 
 # ------------------------------------------------------------------------------------------------ Django
-DEBUG = _flag("RAGSITE_DEBUG", False)
+DEBUG = SITE.debug
 SECRET_KEY = _secret_key(DATA_DIR)
-ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *_list("RAGSITE_ALLOWED_HOSTS")]
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *SITE.allowed_hosts]
 if HOST not in ("0.0.0.0", "::"):  # noqa: S104
     ALLOWED_HOSTS.append(HOST)
-CSRF_TRUSTED_ORIGINS = _list("RAGSITE_TRUSTED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = SITE.trusted_origins
 ROOT_URLCONF = "ragsite.urls"
 ASGI_APPLICATION = "ragsite.asgi.application"
 
@@ -223,7 +169,7 @@ LOGOUT_REDIRECT_URL = "/accounts/login/"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("zh-hant", "繁體中文")]
-TIME_ZONE = _time_zone()
+TIME_ZONE = SITE.time_zone
 USE_TZ = True
 
 STATIC_URL = "/static/"
@@ -239,7 +185,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = RAG.ingest.max_files_per_upload + 1  # one over, 
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _flag("RAGSITE_HTTPS", False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE.https
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -258,7 +204,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-if _flag("RAGSITE_HTTPS", False):
+if SITE.https:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 CHANNEL_LAYERS: dict[str, dict[str, Any]]
@@ -329,7 +275,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": _log_level()},
+    "root": {"handlers": ["stderr"], "level": SITE.log_level},
     "loggers": {
         # pymilvus logs a traceback for every failed call, also where the caller handles it
         "pymilvus": {"level": "CRITICAL"},

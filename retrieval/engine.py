@@ -10,7 +10,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -33,10 +33,11 @@ from retrieval.ports import (
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
+from retrieval.search import boosting
 from retrieval.search.boosting import search_with_boosts
 from retrieval.search.hierarchical import HierarchicalSearcher
 from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex, import_client
+from retrieval.search.index import MilvusIndex, import_client, schema
 from retrieval.selectors import DatabaseChunkStore
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
@@ -88,7 +89,7 @@ async def search_as_answered(request: SearchRequest) -> SearchResult:
         searcher=engine.searcher,
         boosts=engine.boosts,
         store=engine.store,
-        timeout_s=engine.settings.corrective.boost_timeout_s,
+        timeout_s=boosting.BOOST_TIMEOUT_S,
     )
 
 
@@ -121,10 +122,10 @@ def _build(rag: RagSettings) -> Engine:
     models = ModelRegistry(rag.ollama)
     index = _index(rag, rag.milvus)
     # What is remembered lies apart from the documents, under a prefix of its own, and has their schema.
-    memory_index = _index(rag, replace(rag.milvus, prefix=f"{rag.milvus.prefix}_memory"))
+    memory_index = _index(rag, rag.milvus.replace(prefix=f"{rag.milvus.prefix}_memory"))
     store = DatabaseChunkStore()
     hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
-    cached = CachedSearcher(HierarchicalSearcher(hybrid, rag.search), rag.search)
+    cached = CachedSearcher(HierarchicalSearcher(hybrid), rag.search)
     reranker = HttpReranker(rag.rerank) if rag.rerank.url else None
     return Engine(
         settings=rag,
@@ -136,7 +137,7 @@ def _build(rag: RagSettings) -> Engine:
         boosts=_make_boosts[0](models, rag) if _make_boosts else None,
         reranker=reranker,
         web=make_web_searcher(rag.web_search),
-        memory=DatabaseMemoryStore(index=memory_index, models=models, settings=rag.memory, rrf_k=rag.search.rrf_k),
+        memory=DatabaseMemoryStore(index=memory_index, models=models),
     )
 
 
@@ -145,6 +146,6 @@ def _index(rag: RagSettings, milvus: MilvusSettings) -> MilvusIndex:
         milvus,
         uri=lambda: milvus.uri or milvus_lite.current_uri(rag.data_dir),
         writer_lock=write_lease,
-        k1=rag.search.bm25_k1,
-        b=rag.search.bm25_b,
+        k1=schema.BM25_K1,
+        b=schema.BM25_B,
     )

@@ -12,7 +12,9 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from ragsite.core.errors import NotFoundError
+from retrieval.memory import services
 from retrieval.selectors import document_get
+from retrieval.services import documents
 from retrieval.services.collections import may_publish
 
 ACCEPTED_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv")
@@ -26,7 +28,7 @@ def documents_page(request: HttpRequest) -> HttpResponse:
         "username": request.user.get_username(),
         "groups": list(request.user.groups.order_by("name").values_list("name", flat=True)),
         "may_publish": may_publish(request.user),
-        "default_collection": settings.RAG.ingest.default_collection,
+        "default_collection": documents.DEFAULT_COLLECTION,
         "accept": list(ACCEPTED_SUFFIXES),
         "limits": {
             "file_bytes": settings.RAG.ingest.max_file_mib * 1024 * 1024,
@@ -55,5 +57,5 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
 @ensure_csrf_cookie
 def memory_page(request: HttpRequest) -> HttpResponse:
     """What earlier answers have left for this user, and the switch."""
-    boot = {"max_per_user": settings.RAG.memory.max_per_user}
+    boot = {"max_per_user": services.MAX_PER_USER}
     return render(request, "memory/memory.html", {"boot": boot, "section": "memory"})

@@ -36,7 +36,7 @@ def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def milvus_settings(milvus_uri: str) -> MilvusSettings:
     """A prefix of its own: no test sees another's collections."""
-    return MilvusSettings(uri=milvus_uri, prefix=f"t{uuid.uuid4().hex[:12]}", timeout_s=20.0, connect_timeout_s=5.0)
+    return MilvusSettings(uri=milvus_uri, prefix=f"t{uuid.uuid4().hex[:12]}")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -432,8 +432,8 @@ def rag_settings(settings: Any) -> RagSettingsChanger:
 
     def change(**sections: Any) -> None:
         for name, fields in sections.items():
-            value = replace(getattr(settings.RAG, name), **fields) if isinstance(fields, dict) else fields
-            settings.RAG = replace(settings.RAG, **{name: value})
+            value = getattr(settings.RAG, name).replace(**fields) if isinstance(fields, dict) else fields
+            settings.RAG = settings.RAG.replace(**{name: value})
 
     return change
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,8 +71,10 @@ def test_another_users_token_answers_like_none(client: Client, user: User) -> No
     assert answers[0].json() == answers[1].json() and ApiToken.objects.exists()
 
 
-def test_over_the_limit_the_token_that_was_used_least_recently_gives_way(user: User, settings: Any) -> None:
-    settings.RAG = replace(settings.RAG, limits=replace(settings.RAG.limits, tokens_per_user=2))
+def test_over_the_limit_the_token_that_was_used_least_recently_gives_way(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragsite.accounts.tokens.TOKENS_PER_USER", 2)
     used, unused = token_create(user=user), token_create(user=user)
     assert works(used)
     token_create(user=user)

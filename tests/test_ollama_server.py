@@ -117,10 +117,10 @@ async def test_stopped_server_is_down_and_comes_back_on_its_port(ollama: OllamaS
 def test_online_points_the_settings_at_the_server_and_single_fields_can_be_changed(
     online: OllamaServer, rag_settings: RagSettingsChanger, settings: Any
 ) -> None:
-    before = settings.RAG.search.rrf_k
+    before = settings.RAG.search.max_top_k
     rag_settings(ollama={"num_ctx": 2048}, search={"top_k": 3})
     assert settings.RAG.ollama.base_url == online.url
-    assert (settings.RAG.ollama.num_ctx, settings.RAG.search.top_k, settings.RAG.search.rrf_k) == (2048, 3, before)
+    assert (settings.RAG.ollama.num_ctx, settings.RAG.search.top_k, settings.RAG.search.max_top_k) == (2048, 3, before)
 
 
 def test_offline_switches_the_models_off(offline: None, settings: Any) -> None:

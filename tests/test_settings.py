@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from ragsite.core.rag_settings import SECTIONS, RagSettings, SettingsError, variable_of
+from ragsite.core.rag_settings import GROUPS, RagSettings, SettingsError, SiteSettings
 from ragsite.core.settings_doc import render
 from ragsite.runtime.channel_layer import LastingRedisChannelLayer
 from ragsite.settings import redis_channel_layer
@@ -30,10 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
         ("RAG_SEARCH_TOP_K", "0"),
         ("RAG_SEARCH_TOP_K", "5.5"),
         ("RAG_SEARCH_FORMULA", "guess"),
-        ("RAG_SEARCH_RRF_K", "0"),
-        ("RAG_REWRITE_VARIANTS", "99"),
         ("RAG_REWRITE_ENABLED", "perhaps"),
-        ("RAG_RERANK_SNIPPET_LENGTH", "1"),
+        ("RAG_RERANK_MAX_CANDIDATES", "99"),
         ("RAG_INGEST_CHUNK_OVERLAP_TOKENS", "100000"),
         ("RAG_CORRECTIVE_WEAK_SCORE", "0.99"),
         ("RAG_LIMIT_MESSAGE_CHARS", "0"),
@@ -46,10 +44,10 @@ def test_a_wrong_value_is_refused_by_its_variable(variable: str, value: str) -> 
 
 
 NUMBERS = [
-    variable_of(field, prefix)
-    for kind, prefix in SECTIONS.values()
-    for field in dataclasses.fields(kind)
-    if type(field.default) in (int, float)
+    variable
+    for group in GROUPS.values()
+    for name, variable in group.variables().items()
+    if type(group.model_fields[name].default) in (int, float)
 ]
 
 
@@ -110,8 +108,49 @@ def test_an_empty_value_means_the_default() -> None:
 
 
 def test_settings_cannot_be_changed_after_start() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(ValidationError, match="frozen"):
         RagSettings().search.top_k = 9  # type: ignore[misc]
+
+
+def test_a_changed_copy_is_checked_too() -> None:
+    assert RagSettings().search.replace(top_k=9).top_k == 9
+    with pytest.raises(ValidationError, match="max_top_k"):
+        RagSettings().search.replace(top_k=99)
+    with pytest.raises(ValidationError, match="many"):
+        RagSettings().search.replace(many=1)
+
+
+def test_settings_that_code_makes_do_not_see_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAG_SEARCH_TOP_K", "9")
+    assert RagSettings().search.top_k == 5
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("RAG_NUM_CTX", "many", "RAG_NUM_CTX='many' is not a whole number"),
+        ("RAG_NUM_CTX", "10", "RAG_NUM_CTX='10' must be at least 1024"),
+        ("RAG_OFFLINE", "maybe", "RAG_OFFLINE='maybe' is not 'auto', '0' or '1'"),
+        ("RAG_REWRITE_ENABLED", "perhaps", "RAG_REWRITE_ENABLED='perhaps' is neither 1 nor 0"),
+        ("RAG_SEARCH_TOP_K", "60", "RAG_SEARCH_TOP_K must be at most RAG_SEARCH_MAX_TOP_K, 50"),
+        ("RAG_OLLAMA_FIRST_TOKEN_TIMEOUT_S", "nan", "RAG_OLLAMA_FIRST_TOKEN_TIMEOUT_S='nan' is not a number"),
+        ("MILVUS_URI", "me:pw", "MILVUS_URI must be an address that starts with http:// or https://"),
+    ],
+)
+def test_the_error_says_what_is_wrong_and_shows_no_password(variable: str, value: str, sentence: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        RagSettings.from_env({variable: value})
+    assert str(caught.value) == sentence
+
+
+def test_lists_of_the_site_are_written_with_commas() -> None:
+    site = SiteSettings.from_env({"RAGSITE_ALLOWED_HOSTS": "a.org, b.org,", "RAGSITE_LOG_LEVEL": "debug"})
+    assert (site.allowed_hosts, site.log_level) == (["a.org", "b.org"], "DEBUG")
+
+
+def test_a_wrong_network_is_named() -> None:
+    with pytest.raises(SettingsError, match="holds 'x', which is neither"):
+        SiteSettings.from_env({"RAGSITE_TRUSTED_PROXIES": "10.0.0.0/8, x"})
 
 
 def test_the_page_of_settings_is_what_the_code_says() -> None:

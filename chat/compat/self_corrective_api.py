@@ -23,6 +23,7 @@ from ragsite.core.errors import InvalidInputError
 from retrieval.api.serializers import QuestionField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
+from retrieval.workflows import self_corrective
 
 
 class ShareField(NumberField):
@@ -80,7 +81,7 @@ class SelfCorrectiveSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         min_value=0,
-        max_value=settings.RAG.self_corrective.rewrites_limit,
+        max_value=self_corrective.REWRITES_LIMIT,
         help_text="3 by default.",
     )
     gradePassThreshold = ShareField(
@@ -97,9 +98,8 @@ class SelfCorrectiveSerializer(StrictSerializer):
         where = data.get("milvusConfig") or {}
         refuse_address((where.get("address") or "").strip())
         rewrites = data.get("maxRewriteAttempts")
-        limit = settings.RAG.self_corrective.rewrites_limit
-        if rewrites is not None and rewrites > limit:
-            raise InvalidInputError(fields={"maxRewriteAttempts": [f"From 0 to {limit}."]})
+        if rewrites is not None and rewrites > self_corrective.REWRITES_LIMIT:
+            raise InvalidInputError(fields={"maxRewriteAttempts": [f"From 0 to {self_corrective.REWRITES_LIMIT}."]})
         if (top_k := data.get("topK")) is not None and top_k > settings.RAG.search.max_top_k:
             raise InvalidInputError(fields={"topK": [f"From 1 to {settings.RAG.search.max_top_k}."]})
         name = (where.get("collectionName") or "").strip()

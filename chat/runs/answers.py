@@ -10,7 +10,6 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -22,6 +21,8 @@ from ragsite.core.text import clean_json, clean_text
 from retrieval import values
 from retrieval.trace import StepRecord
 
+STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
+
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
 LOST_AFTER = 3  # times `stale_after_s`: then nobody waits any longer for a run to come back
@@ -29,8 +30,7 @@ LOST_AFTER = 3  # times `stale_after_s`: then nobody waits any longer for a run 
 
 def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **of: Any) -> Lease:
     """The right of a run to write an answer; `of` narrows it by fields of Message. Without `run_id`: of a new run."""
-    seconds = settings.RAG.limits.stale_after_s
-    return Lease(Message.objects.filter(**of), message_id, seconds=seconds, token=run_id)
+    return Lease(Message.objects.filter(**of), message_id, seconds=STALE_AFTER_S, token=run_id)
 
 
 def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
@@ -115,7 +115,7 @@ def answer_has_ended(message_id: uuid.UUID) -> bool:
     status, run_id, expires_at = row
     if run_id is None or expires_at is None:
         return bool(status != STREAMING)
-    return bool(expires_at < timezone.now() - (LOST_AFTER - 1) * timedelta(seconds=settings.RAG.limits.stale_after_s))
+    return bool(expires_at < timezone.now() - (LOST_AFTER - 1) * timedelta(seconds=STALE_AFTER_S))
 
 
 def _silent_run() -> Q:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 Event = dict[str, Any]
 FINAL_TYPES = frozenset({"done", "error"})
+EVENT_LOG_TTL_S = 900  # how long a finished answer's events can be replayed
+HEARTBEAT_S = 15.0  # a silent stream sends a comment at least this often
 
 
 class EventLogGoneError(Exception):

@@ -16,9 +16,12 @@ from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
+from chat.runs import event_log
 from chat.runs.event_log import FINAL_TYPES, Event, EventLog, EventLogGoneError
 from chat.runs.redis_events import RedisEventLog
-from ragsite.core.rag_settings import LimitSettings
+
+EVENT_LOG_ANSWERS = 500  # finished answers whose events one process keeps
+EVENT_LOG_MIB = 64  # memory that these may take together
 
 MIB = 1024 * 1024
 
@@ -34,12 +37,11 @@ class _Record:
 class MemoryEventLog:
     """The log of one process.
 
-    Of finished answers it keeps `event_log_answers` and `event_log_mib` at most, for `event_log_ttl_s`; readers of the
+    Of finished answers it keeps EVENT_LOG_ANSWERS and EVENT_LOG_MIB at most, for EVENT_LOG_TTL_S; readers of the
     others are served from the database.
     """
 
-    def __init__(self, limits: LimitSettings) -> None:
-        self._limits = limits
+    def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
 
     async def append(self, message_id: str, event: Event) -> None:
@@ -79,12 +81,12 @@ class MemoryEventLog:
 
     def _forget_old(self) -> None:
         """Drop expired logs, and the oldest finished ones over a limit. Records stand in the order of their start."""
-        expired_before = time.monotonic() - self._limits.event_log_ttl_s
+        expired_before = time.monotonic() - event_log.EVENT_LOG_TTL_S
         finished = [(key, record) for key, record in self._records.items() if record.finished_at is not None]
-        surplus = len(finished) - self._limits.event_log_answers
+        surplus = len(finished) - EVENT_LOG_ANSWERS
         held = sum(record.bytes for _, record in finished)
         for number, (key, record) in enumerate(finished):
-            over = number < surplus or held > self._limits.event_log_mib * MIB
+            over = number < surplus or held > EVENT_LOG_MIB * MIB
             if over or (record.finished_at or 0.0) < expired_before:
                 del self._records[key]
                 held -= record.bytes
@@ -109,8 +111,7 @@ def get_event_log() -> EventLog:
     """The running loop's log: Redis where REDIS_URL is set, else this process's memory."""
     loop = asyncio.get_running_loop()
     if loop not in _logs:
-        limits = settings.RAG.limits
-        _logs[loop] = RedisEventLog(settings.REDIS_URL, limits) if settings.REDIS_URL else MemoryEventLog(limits)
+        _logs[loop] = RedisEventLog(settings.REDIS_URL) if settings.REDIS_URL else MemoryEventLog()
     return _logs[loop]
 
 

@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat import selectors
 from chat.messages.data import message_data
 from chat.models import Message
+from chat.runs import answers, event_log
 from chat.runs.answers import answer_has_ended, answers_mark_interrupted
 from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError
 from chat.runs.events import get_event_log
@@ -31,12 +31,11 @@ POLL_S = 1.0
 
 
 async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | None]:
-    """Events with seq > after up to the final one; None at least every `heartbeat_s` in which nothing happened.
+    """Events with seq > after up to the final one; None at least every HEARTBEAT_S in which nothing happened.
 
     The caller has checked that the reader may see the message.
     """
-    limits = settings.RAG.limits
-    idle_s = min(limits.heartbeat_s, limits.stale_after_s)
+    idle_s = min(event_log.HEARTBEAT_S, answers.STALE_AFTER_S)
     seen, quiet_since = after, time.monotonic()
     while True:
         try:
@@ -59,10 +58,10 @@ async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | N
             for event in events:
                 yield event
             return
-        if time.monotonic() - quiet_since >= limits.heartbeat_s:
+        if time.monotonic() - quiet_since >= event_log.HEARTBEAT_S:
             quiet_since = time.monotonic()
             yield None
-        await asyncio.sleep(min(POLL_S, limits.heartbeat_s))
+        await asyncio.sleep(min(POLL_S, event_log.HEARTBEAT_S))
 
 
 async def final_event(message_id: UUID) -> Event:

@@ -17,8 +17,8 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from chat.runs import event_log
 from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError
-from ragsite.core.rag_settings import LimitSettings
 from ragsite.core.redis_connection import lasting_connection
 
 logger = logging.getLogger(__name__)
@@ -60,15 +60,15 @@ class _Journal:
 
 
 class RedisEventLog:
-    """Shared by all processes of a site. A stream lives `event_log_ttl_s` beyond its last event.
+    """Shared by all processes of a site. A stream lives EVENT_LOG_TTL_S beyond its last event.
 
     When Redis is away, a run goes on without its log: its readers are served from the database in the end.
     """
 
-    def __init__(self, url: str, limits: LimitSettings) -> None:
-        self._ttl_s = limits.event_log_ttl_s
+    def __init__(self, url: str) -> None:
+        self._ttl_s = event_log.EVENT_LOG_TTL_S
         # Readers block on their connection for up to a heartbeat.
-        longest_s = limits.heartbeat_s + CALL_TIMEOUT_S
+        longest_s = event_log.HEARTBEAT_S + CALL_TIMEOUT_S
         self._reader: Redis = Redis.from_url(url, socket_timeout=longest_s, **lasting_connection())
         self._writer: Redis = Redis.from_url(url, socket_timeout=CALL_TIMEOUT_S, **lasting_connection())
         self._append = self._writer.register_script(APPEND)

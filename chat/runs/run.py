@@ -36,6 +36,8 @@ from retrieval.memory.services import answer_memories_forget
 from retrieval.trace import Trace
 from retrieval.values import Answer, Question, Source
 
+SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
+
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
@@ -243,7 +245,7 @@ class Run:
         """Text and sign of life; the final write waits for this one, so it can't be overwritten."""
         task, failing = self.assignment, False
         while True:
-            await asyncio.sleep(settings.RAG.limits.save_every_s)
+            await asyncio.sleep(SAVE_EVERY_S)
             try:
                 saved = await database_call(
                     answer_save_partial, message_id=task.message_id, run_id=task.run_id, text=self.events.text

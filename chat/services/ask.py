@@ -33,6 +33,7 @@ from chat.runs.run import Assignment, detach, run_start
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from retrieval.selectors import collection_addresses, scope_for
+from retrieval.text import quoting
 from retrieval.values import AnswerOptions, Question, SearchFilters, SearchScope
 
 logger = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ def _prepare(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment
         question=Question(
             text=asked.text,
             scope=scope,
-            history=selectors.history_before(asked, limit=settings.RAG.corrective.history_messages),
+            history=selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
             filters=ask.filters,
             options=ask.options,
             open_clarification=selectors.open_clarification_before(asked),

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -17,6 +16,7 @@ from django.utils.safestring import SafeString
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
+from feedback.curation import golden_files
 from feedback.curation.downloads import golden_file
 from feedback.curation.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
 from feedback.curation.golden_files import golden_import
@@ -122,7 +122,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
         require(request, ADD)
 
         def act(given: dict[str, Any]) -> str:
-            content = given["file"].read(settings.RAG.feedback.golden_import_bytes + 1)
+            content = given["file"].read(golden_files.GOLDEN_IMPORT_BYTES + 1)
             imported = golden_import(content=content, by=staff_of(request))
             return f"Questions added: {imported.added}; written anew: {imported.updated}."
 

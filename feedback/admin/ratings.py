@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
@@ -17,6 +16,7 @@ from django.utils.safestring import SafeString
 
 from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import Tool, ToolsAdmin, require
+from feedback.curation import gap_selectors
 from feedback.curation.downloads import gaps_file
 from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.models import Rating
@@ -96,7 +96,7 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
             "title": "Knowledge gaps",
             "form": form,
             "gaps": page,
-            "days": form.chosen().get("days", settings.RAG.feedback.gap_days) if form.is_valid() else None,
+            "days": form.chosen().get("days", gap_selectors.GAP_DAYS) if form.is_valid() else None,
             "filters": urlencode(form.chosen()) if form.is_valid() else "",
         }
         return TemplateResponse(request, "admin/feedback/gaps.html", context)

@@ -8,11 +8,11 @@ from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from feedback.models import Burst, Evidence, ManualBoost, RatedPassage, RatedQuestion, Revision, RevisionEvent
+from feedback.ranking import boosts
 from feedback.rounds.evidence import day_of
 from feedback.rounds.live import LiveBoost, live_boosts
 from retrieval.models import Chunk, Document
@@ -128,7 +128,7 @@ class Vote:
 
 
 def votes_shown(rows: Iterable[Evidence]) -> list[Vote]:
-    today, half_life = day_of(timezone.now()), settings.RAG.feedback.half_life_days
+    today, half_life = day_of(timezone.now()), boosts.HALF_LIFE_DAYS
     return [
         Vote(evidence=row, fading=0.5 ** (max(0, today - row.day) / half_life), left_out=_left_out(row)) for row in rows
     ]

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -23,6 +22,11 @@ from feedback.rounds.rated_texts import signature
 from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms
+
+GAP_DAYS = 90  # knowledge gaps are made of questions of the last days
+GAP_QUESTIONS = 5000  # the newest are looked at, not more
+GAP_OVERLAP = 0.45  # questions that share this much of their terms, weighted by rarity, are one gap …
+GAP_COSINE = 0.8  # … or whose embeddings are this near, where both have one
 
 BAD_SCORE = 2  # and below
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
@@ -44,10 +48,9 @@ def knowledge_gaps(*, collection: str | None = None, days: int | None = None) ->
     collection: a name of the site's, `owner/name` of others, `ANY_COLLECTION` for questions that named none, None: all.
     days: `gap_days` by default. An answer that was written anew does not count, nor do bad ratings for style alone.
     """
-    numbers = settings.RAG.feedback
-    since = timezone.now() - timedelta(days=days or numbers.gap_days)
-    asked = [one for one in _unanswered(since, numbers.gap_questions) if collection in (None, one.collection)]
-    return find_gaps(asked, overlap=numbers.gap_overlap, cosine=numbers.gap_cosine)
+    since = timezone.now() - timedelta(days=days or GAP_DAYS)
+    asked = [one for one in _unanswered(since, GAP_QUESTIONS) if collection in (None, one.collection)]
+    return find_gaps(asked, overlap=GAP_OVERLAP, cosine=GAP_COSINE)
 
 
 def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:

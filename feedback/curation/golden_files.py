@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -29,6 +28,9 @@ from ragsite.core.errors import InvalidInputError, TooLargeError
 from ragsite.core.text import clean_text
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
+
+GOLDEN_IMPORT_BYTES = 5_000_000  # of a file of golden questions
+GOLDEN_IMPORT_LINES = 10_000  # …
 
 SHOWN_ERRORS = 50
 IN_BATCH = 2000
@@ -112,17 +114,16 @@ def golden_import(*, content: bytes, by: User) -> Imported:
 
 
 def _read(content: bytes) -> _Reading:
-    limits = settings.RAG.feedback
-    if len(content) > limits.golden_import_bytes:
-        raise TooLargeError(f"A file may have {limits.golden_import_bytes // 1000} kB; import it in parts.")
+    if len(content) > GOLDEN_IMPORT_BYTES:
+        raise TooLargeError(f"A file may have {GOLDEN_IMPORT_BYTES // 1000} kB; import it in parts.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise InvalidInputError("The file is not UTF-8.", fields={f"line {line}": ["This is not UTF-8."]}) from error
     lines = text.split("\n")
-    if len(lines) > limits.golden_import_lines + 1:
-        raise TooLargeError(f"A file may have {limits.golden_import_lines} lines; import it in parts.")
+    if len(lines) > GOLDEN_IMPORT_LINES + 1:
+        raise TooLargeError(f"A file may have {GOLDEN_IMPORT_LINES} lines; import it in parts.")
     reading = _Reading()
     for number, written in enumerate(lines, start=1):
         if written.strip():

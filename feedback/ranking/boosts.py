@@ -20,6 +20,17 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+HALF_LIFE_DAYS = 180.0  # after so many days a vote counts half
+FULL_VOTES = 3.0  # votes of one mind from which a query-scoped boost is at its bound: more is more doubt
+BURST_VOTES = 15  # on one document on one day …
+BURST_ACCOUNTS = 3  # … from at most so many accounts are left out until a person decides
+DOCUMENT_PRIOR = 30.0  # votes at the site's mean that a document's own boost starts with
+MIN_DOCUMENT_RATERS = 3  # distinct people before a document is lifted or lowered whatever is asked
+MAX_LIVE_BOOSTS = 20_000  # query-scoped ones in a revision; the strongest stay
+LEAST_EFFECT = 0.03  # a boost within 1 ± this is left out; a smaller change of one makes no new revision
+RATINGS_PER_DAY = 50  # rated questions of one user on one day that count
+
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Number = TypeVar("Number", np.float64, np.int64)

@@ -9,6 +9,9 @@ from typing import Any
 import ir_measures
 from ir_measures import nDCG
 
+GOLDEN_MARGIN = 0.005  # nDCG@10 on the golden questions may drop by this much, not more
+MAX_CHURN = 0.5  # mean share of the 10 top results that may change; 0.47 where each of them was rated
+
 TOP = 10
 SHOWN = 20  # questions that got worse, in the report
 NOTICEABLE = 0.001  # of nDCG

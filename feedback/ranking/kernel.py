@@ -14,6 +14,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+COSINE_FROM = 0.75  # a new question nearer than this to a rated one begins to feel its boost …
+COSINE_FULL = 0.9  # … and from here on, in full
+OVERLAP_FROM = 0.4  # the same for the share of terms that both questions hold, weighted by rarity
+OVERLAP_FULL = 0.8  # …
+
+
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 LEAST_TO_CALIBRATE = 50  # questions with a vector

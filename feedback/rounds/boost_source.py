@@ -30,6 +30,8 @@ from retrieval.ports import Models
 from retrieval.text.analysis import query_terms
 from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
 
+REFRESH_S = 2.0  # a process looks so often whether another revision is live
+
 PATIENCE_S = 0.5  # with the database, when it is looked whether another revision is live
 UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
 Result = TypeVar("Result")
@@ -56,7 +58,7 @@ class LiveBoosts:
         if self._refreshing and self._refreshing.done():
             self._refreshing = None
         now = time.monotonic()
-        due = now - self._checked >= self._settings.refresh_s
+        due = now - self._checked >= REFRESH_S
         if (due or self._snapshot is None) and self._refreshing is None:
             # Nothing of the request that happens to start it: it may end before this does.
             self._refreshing = asyncio.create_task(self._refresh(), context=contextvars.Context())

@@ -7,12 +7,12 @@ from datetime import date, timedelta
 from uuid import UUID
 
 import numpy as np
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from feedback.models import Burst, Evidence, RevisionEvent
+from feedback.ranking import boosts
 from feedback.ranking.boosts import find_bursts
 from feedback.rounds.proposals import Ballot
 from ragsite.core.errors import ConflictError
@@ -25,9 +25,8 @@ def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
 
     Votes that belong to a burst that a person has decided on are not judged again.
     """
-    numbers = settings.RAG.feedback
     open_votes = ballot.votes.where(~ballot.judged)
-    found = find_bursts(open_votes, least_votes=numbers.burst_votes, accounts=numbers.burst_accounts)
+    found = find_bursts(open_votes, least_votes=boosts.BURST_VOTES, accounts=boosts.BURST_ACCOUNTS)
     known = set(ballot.votes.key[ballot.left_out].tolist())
     grown = 0
     for one in found:

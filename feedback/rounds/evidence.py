@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
@@ -25,6 +24,10 @@ from feedback.models import Evidence, Rating
 from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
 from feedback.rounds.rated_texts import PassageReader, QuestionReader, Shown
+
+NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
+NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
+STAFF_WEIGHT = 1.5  # of a staff member's vote
 
 BATCH = 1000  # rated answers in a transaction
 ATTEMPTS = 3  # at a batch in whose midst documents or accounts go
@@ -289,9 +292,8 @@ class _VoterWeights:
         self._users.update((key, (joined, staff)) for key, joined, staff in rows)
 
     def weight(self, user: int, rated_at: datetime) -> float:
-        numbers = settings.RAG.feedback
         joined, staff = self._users[user]
         if staff:
-            return numbers.staff_weight
-        is_new = rated_at - joined < timedelta(days=numbers.new_account_days)
-        return numbers.new_account_weight if is_new else 1.0
+            return STAFF_WEIGHT
+        is_new = rated_at - joined < timedelta(days=NEW_ACCOUNT_DAYS)
+        return NEW_ACCOUNT_WEIGHT if is_new else 1.0

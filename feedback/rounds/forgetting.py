@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.conf import settings
 from django.db.models import Exists, OuterRef
 
 from feedback.models import Evidence, FeedbackState, RatedQuestion, Revision
+
+KEEP_REVISIONS = 60  # older ones that are not live are forgotten
 
 
 def questions_of(*, user_id: int) -> list[int]:
@@ -24,7 +25,7 @@ def questions_forget(question_ids: Sequence[int]) -> int:
 
 def revisions_forget() -> int:
     """Delete revisions beyond the newest `keep_revisions`, never the live one. Returns how many."""
-    kept = list(Revision.objects.values_list("pk", flat=True)[: settings.RAG.feedback.keep_revisions])
+    kept = list(Revision.objects.values_list("pk", flat=True)[:KEEP_REVISIONS])
     old = Revision.objects.exclude(pk__in=kept).exclude(status=Revision.Status.LIVE)
     old = old.exclude(pk__in=FeedbackState.objects.exclude(live=None).values("live"))
     return old.delete()[1].get("feedback.Revision", 0)

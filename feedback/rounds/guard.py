@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from chat.models import Message
 from feedback.models import GoldenQuestion
+from feedback.ranking import guard as limits
 from feedback.ranking.guard import TOP, Compared, GuardReport, judge
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.engine_work import with_engine
@@ -34,6 +35,10 @@ from retrieval.search.boosting import NO_BOOST, Ranked, ranked_with
 from retrieval.selectors import collection_ref, scope_as_asked, scope_for
 from retrieval.text.analysis import query_terms
 from retrieval.values import Contender, EmbeddingSpace, Query, ScoredChunk, SearchScope
+
+GOLDEN_QUESTIONS = 300  # measured at most; more are sampled
+RECENT_QUESTIONS = 60  # sampled to see how much changes
+RECENT_DAYS = 30  # how far back they are taken from
 
 AT_ONCE = 4  # searches
 SEED = 5  # the same sample for the same questions
@@ -54,10 +59,9 @@ class Asked:
 
 def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], None] = lambda: None) -> GuardReport:
     """What could not be measured is a reason to hold: nobody knows then whether it is worse."""
-    numbers = settings.RAG.feedback
-    golden, recent = golden_questions(numbers.golden_questions), recent_questions(numbers.recent_questions)
+    golden, recent = golden_questions(GOLDEN_QUESTIONS), recent_questions(RECENT_QUESTIONS)
     if not golden and not recent:
-        return judge([], [], margin=numbers.golden_margin, max_churn=numbers.max_churn)
+        return judge([], [], margin=limits.GOLDEN_MARGIN, max_churn=limits.MAX_CHURN)
     priors_changed = any(change.passage is None for change in proposal.changes)
     changed = None if priors_changed else snapshot_make(_changed_rows(proposal, live))
     asked = (*golden, *recent)
@@ -71,8 +75,8 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
     return judge(
         [one for one in results if one.relevant],
         [one for one in results if not one.relevant],
-        margin=numbers.golden_margin,
-        max_churn=numbers.max_churn,
+        margin=limits.GOLDEN_MARGIN,
+        max_churn=limits.MAX_CHURN,
     )
 
 
@@ -197,7 +201,7 @@ def golden_questions(limit: int) -> list[Asked]:
 
 def recent_questions(limit: int) -> list[Asked]:
     """What users asked lately, each wording once, in the collections that its answer was looked for in."""
-    since = timezone.now() - timedelta(days=settings.RAG.feedback.recent_days)
+    since = timezone.now() - timedelta(days=RECENT_DAYS)
     rows = Message.objects.filter(role=Message.Role.ASSISTANT, decision=Message.Decision.ANSWER, created_at__gte=since)
     newest = rows.exclude(reply_to=None).order_by("-created_at").values_list("pk", "reply_to__text")[: limit * 20]
     distinct = {" ".join(text.casefold().split()): key for key, text in newest if text.strip()}

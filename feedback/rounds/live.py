@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
-from django.conf import settings
 from django.db.models import F, Q
 from django.utils import timezone
 from numpy.typing import NDArray
 
 from feedback.models import FeedbackState, ManualBoost, QuestionVector, RatedPassage, RatedQuestion, Revision
+from feedback.ranking import boosts, kernel
 from feedback.ranking.snapshot import Content, ManualRule, RatedQuestions, Snapshot
 from retrieval.values import EmbeddingSpace
 
@@ -38,13 +38,12 @@ def version_bump() -> None:
 
 def parameters() -> dict[str, float]:
     """What a revision made now is read with."""
-    numbers = settings.RAG.feedback
     return {
-        "full_votes": numbers.full_votes,
-        "cosine_from": numbers.cosine_from,
-        "cosine_full": numbers.cosine_full,
-        "overlap_from": numbers.overlap_from,
-        "overlap_full": numbers.overlap_full,
+        "full_votes": boosts.FULL_VOTES,
+        "cosine_from": kernel.COSINE_FROM,
+        "cosine_full": kernel.COSINE_FULL,
+        "overlap_from": kernel.OVERLAP_FROM,
+        "overlap_full": kernel.OVERLAP_FULL,
     }
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.conf import settings
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -156,22 +155,21 @@ def _documents_load() -> Documents:
 
 def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     """All counted evidence → boosts → their difference from the live ones."""
-    numbers = settings.RAG.feedback
     documents, votes = ballot.documents, ballot.counted
-    votes = votes.where(boosts.within_the_cap(votes, per_day=numbers.ratings_per_day))
+    votes = votes.where(boosts.within_the_cap(votes, per_day=boosts.RATINGS_PER_DAY))
     compared = to_compare(votes)
     same_question = _same_question(votes, compared)
     votes = boosts.one_voice(votes, same_question)
     votes = trust(compared.where(np.isin(compared.key, votes.key)), same_question).weigh(votes)
-    votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=numbers.half_life_days)
+    votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=boosts.HALF_LIFE_DAYS)
     queries = boosts.strongest(
         boosts.query_tallies(votes),
-        full_votes=numbers.full_votes,
-        least_effect=numbers.least_effect,
-        limit=numbers.max_live_boosts,
+        full_votes=boosts.FULL_VOTES,
+        least_effect=boosts.LEAST_EFFECT,
+        limit=boosts.MAX_LIVE_BOOSTS,
     )
-    priors = boosts.document_tallies(votes, prior=numbers.document_prior, min_raters=numbers.min_document_raters)
-    kept = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(numbers.least_effect / 2))
+    priors = boosts.document_tallies(votes, prior=boosts.DOCUMENT_PRIOR, min_raters=boosts.MIN_DOCUMENT_RATERS)
+    kept = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(boosts.LEAST_EFFECT / 2))
     content = Content(
         queries=queries,
         documents={
@@ -207,7 +205,7 @@ def _same_question(votes: Votes, compared: Votes) -> SameQuestion:
 # ------------------------------------------------------------------------------------------------ differences
 def changes_between(live: Content, new: Content, documents: Documents) -> list[Change]:
     """Boosts that came, went, or moved by at least the least effect."""
-    least = settings.RAG.feedback.least_effect
+    least = boosts.LEAST_EFFECT
     before, after = _query_boosts(live), _query_boosts(new)
     known = set(documents.passage.tolist())
     changes = []

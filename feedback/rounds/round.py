@@ -40,6 +40,8 @@ from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
+LEASE_S = 120.0  # a round that has not reported for this long is taken over
+
 LEASE = "feedback round"
 Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
 logger = logging.getLogger(__name__)
@@ -257,7 +259,7 @@ def rare_collections() -> Iterator[None]:
 @contextmanager
 def _lease() -> Iterator[Lease | None]:
     """None where another round holds it. Raises RoundLostError out of a body whose lease is another round's by now."""
-    lease = space_lease(LEASE, seconds=settings.RAG.feedback.lease_s)
+    lease = space_lease(LEASE, seconds=LEASE_S)
     if not lease_take(lease):
         yield None
         return

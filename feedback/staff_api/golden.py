@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import IO, Any
 from uuid import UUID
 
-from django.conf import settings
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -15,6 +14,7 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from feedback.curation import golden_files
 from feedback.curation.downloads import JSONL, golden_file
 from feedback.curation.golden import Relevant, collection_find, golden_delete, golden_save
 from feedback.curation.golden_files import golden_import
@@ -178,7 +178,7 @@ class LinesParser(BaseParser):
     def parse(  # type: ignore[override]  # DRF takes any data
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> bytes:
-        return stream.read(settings.RAG.feedback.golden_import_bytes + 1)
+        return stream.read(golden_files.GOLDEN_IMPORT_BYTES + 1)
 
 
 class GoldenImportApi(StaffView):
@@ -204,7 +204,7 @@ def _content(request: Request) -> bytes:
     file = request.FILES.get("file")
     if file is None:
         raise InvalidInputError(fields={"file": ["Send a file."]})
-    return bytes(file.read(settings.RAG.feedback.golden_import_bytes + 1))
+    return bytes(file.read(golden_files.GOLDEN_IMPORT_BYTES + 1))
 
 
 class GoldenExportApi(StaffView):

@@ -33,6 +33,10 @@ from django.utils.crypto import salted_hmac
 from ragsite.core.errors import RateLimitedError
 from ragsite.models import AttemptCounter, KnownOrigin
 
+LOGIN_FAILURES_PER_ADDRESS = 30  # wrong passwords per address, over all usernames, within the window
+LOGIN_FAILURES_PER_ACCOUNT = 20  # wrong passwords per username, over all unknown addresses, within the window
+LOGIN_WINDOW_S = 300  # over which failed logins are counted
+
 DEVICE_COOKIE = "ragsite_device"
 DEVICE_ID = re.compile(r"[A-Za-z0-9_-]{32}")
 ORIGIN_KEPT = timedelta(days=180)  # since the last sign-in from there
@@ -101,7 +105,7 @@ def sign_up_count(request: HttpRequest) -> None:
 
 
 def _limits(request: HttpRequest, username: str) -> tuple[Limit, ...]:
-    limits, window_s = settings.RAG.limits, settings.RAG.limits.login_window_s
+    limits, window_s = settings.RAG.limits, LOGIN_WINDOW_S
     name = unicodedata.normalize("NFKC", username).casefold()
     address = _address(request)
     from_address, from_device = _origin("address", address), _device_origin(request)
@@ -114,11 +118,11 @@ def _limits(request: HttpRequest, username: str) -> tuple[Limit, ...]:
         return (Limit(_key("place", name, from_device), limits.login_failures, window_s),)
     here = (
         Limit(_key("place", name, from_address), limits.login_failures, window_s),
-        Limit(_key("address", address), limits.login_failures_per_address, window_s),
+        Limit(_key("address", address), LOGIN_FAILURES_PER_ADDRESS, window_s),
     )
     if from_address in known:
         return here
-    return (*here, Limit(_key("account", name), limits.login_failures_per_account, window_s))
+    return (*here, Limit(_key("account", name), LOGIN_FAILURES_PER_ACCOUNT, window_s))
 
 
 def _count(request: HttpRequest, limits: tuple[Limit, ...], error: type[RateLimitedError]) -> float:

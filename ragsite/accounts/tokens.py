@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
@@ -14,6 +13,8 @@ from django.db.models.functions import Coalesce
 from ragsite.accounts.auth import token_hash
 from ragsite.core.errors import NotFoundError
 from ragsite.models import ApiToken
+
+TOKENS_PER_USER = 50  # API tokens; above, the one that was used least recently gives way
 
 KEY_BYTES = 20
 PREFIX_CHARS = 8
@@ -28,8 +29,7 @@ class TokenNotFoundError(NotFoundError):
 def token_create(*, user: User, name: str = "") -> str:
     """The key, which is told this once. Over the limit of tokens, the one that was used least recently gives way."""
     User.objects.select_for_update().get(pk=user.pk)  # one at a time, so that the limit holds
-    kept = settings.RAG.limits.tokens_per_user - 1
-    least_recent = token_list(user=user).order_by(Coalesce("last_used_at", "created_at").desc())[kept:]
+    least_recent = token_list(user=user).order_by(Coalesce("last_used_at", "created_at").desc())[TOKENS_PER_USER - 1 :]
     ApiToken.objects.filter(pk__in=[token.pk for token in least_recent]).delete()
     key = secrets.token_hex(KEY_BYTES)
     ApiToken.objects.create(user=user, name=name, prefix=key[:PREFIX_CHARS], key_hash=token_hash(key))

@@ -36,6 +36,7 @@ from retrieval.api.serializers import (
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
+from retrieval.services import documents
 from retrieval.services.collections import (
     collection_for_upload,
     collection_of_ones_own,
@@ -45,6 +46,7 @@ from retrieval.services.documents import document_create, document_delete, docum
 from retrieval.services.metadata import DocumentMetadata, metadata_from
 from retrieval.services.quotas import usage_of
 
+PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
 INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
 
 
@@ -98,7 +100,7 @@ class RagUploadApi(APIView):
         it is. Nobody else's questions find them."""
         _refuse_unknown_fields(request, RagUploadSerializer)
         files = _uploaded_files(request)
-        collection = collection_of_ones_own(user=asking_user(request), name=settings.RAG.ingest.personal_collection)
+        collection = collection_of_ones_own(user=asking_user(request), name=PERSONAL_COLLECTION)
         return _stored(request, files, collection, DocumentMetadata())
 
 
@@ -188,7 +190,7 @@ def _collection_named_in(request: Request) -> Collection:
     user, name = asking_user(request), request.POST.get("collection", "").strip()
     if name:
         return collection_for_upload(user=user, name=name)
-    return collection_of_ones_own(user=user, name=settings.RAG.ingest.default_collection)
+    return collection_of_ones_own(user=user, name=documents.DEFAULT_COLLECTION)
 
 
 def _form_values(data: QueryDict) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from django.conf import settings
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.generics import GenericAPIView
@@ -15,6 +14,7 @@ from rest_framework.views import APIView
 
 from ragsite.core.api.fields import FlagField, QuerySerializer, StrictSerializer, checked
 from ragsite.core.api.user import asking_user
+from retrieval.memory import services
 from retrieval.memory.selectors import memory_enabled, memory_get, memory_list
 from retrieval.memory.services import memories_forget, memory_switch
 from retrieval.models import Memory
@@ -105,5 +105,5 @@ def _settings(request: Request) -> dict[str, object]:
     return {
         "enabled": memory_enabled(user_id=user.pk),
         "count": memory_list(user=user).count(),
-        "limit": settings.RAG.memory.max_per_user,
+        "limit": services.MAX_PER_USER,
     }

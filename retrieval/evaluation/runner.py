@@ -20,7 +20,7 @@ from retrieval.ports import BoostSource
 from retrieval.providers.registry import ModelRegistry
 from retrieval.search.hierarchical import HierarchicalSearcher
 from retrieval.search.hybrid import HybridSearcher
-from retrieval.search.index import MilvusIndex, only_writer
+from retrieval.search.index import MilvusIndex, only_writer, schema
 from retrieval.trace import Trace
 from retrieval.values import Question
 from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow, make_toolbox
@@ -66,11 +66,11 @@ async def evaluate(
     """uri: where Milvus listens. Raises EmbeddingUnavailableError, IndexUnavailableError, UnavailableError."""
     models = ModelRegistry(settings.ollama)
     index = MilvusIndex(
-        replace(settings.milvus, uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"),
+        settings.milvus.replace(uri=uri, prefix=f"{settings.milvus.prefix}_evaluate_{uuid4().hex[:12]}"),
         uri=uri,
         writer_lock=only_writer,
-        k1=settings.search.bm25_k1,
-        b=settings.search.bm25_b,
+        k1=schema.BM25_K1,
+        b=schema.BM25_B,
     )
     try:
         async with throw_away_collection(
@@ -102,7 +102,7 @@ def _engine(collection: ThrowAwayCollection, settings: RagSettings, boosts: Boos
         models=collection.models,
         index=collection.index,
         store=collection.store,
-        searcher=HierarchicalSearcher(hybrid, settings.search),
+        searcher=HierarchicalSearcher(hybrid),
         boosts=boosts,
     )
 

@@ -1,9 +1,9 @@
 """Which encoding a text file is in.
 
 Order: byte-order mark, UTF-8, a declared encoding, then the best-looking of the East Asian and Western candidates, then
-charset-normalizer for everything else. General detectors are unsure of short Chinese and Japanese texts, so candidates
-are judged by how common their characters are: each East Asian standard keeps its common characters in a block of
-its own, and a wrong guess lands outside of it.
+chardet for everything else. General detectors are unsure of short Chinese and Japanese texts and of files with a broken
+byte, so candidates are judged by how common their characters are: each East Asian standard keeps its common characters
+in a block of its own, and a wrong guess lands outside of it. Measured by `benchmarks.encodings` (docs/evaluation.md).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import charset_normalizer
+import chardet
 
 SAMPLE_BYTES = 65_536
 MAX_BROKEN_SHARE = 0.02  # of the non-ASCII characters; real files have a few broken bytes
 GOOD_SCORE = 0.6
+MIN_CONFIDENCE = 0.02  # of chardet; below it the name that it gives is a throw of dice
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -207,5 +208,6 @@ JUDGES: dict[str, Callable[[str, str], float]] = {
 
 
 def _general_guess(sample: bytes) -> str:
-    found = charset_normalizer.from_bytes(sample[: SAMPLE_BYTES // 2]).best()
-    return _known(found.encoding) if found else ""
+    """Empty where the detector has no idea: it names something even then, with a confidence near zero."""
+    guess = chardet.detect(sample)
+    return _known(guess["encoding"] or "") if guess["confidence"] >= MIN_CONFIDENCE else ""

@@ -25,12 +25,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
 from retrieval.ingest.reading import ReadDocument
 from retrieval.ingest.sniff import kind_by_name
+
+SUMMARY_TOKENS = 160  # of a document's summary, by which hierarchical search finds it
+MAX_PAGES = 5000  # of one document
+MAX_CHUNKS = 50_000  # of one document
+PARSE_TIMEOUT_S = 300.0  # reading one file, chunks and summary included
+PARSE_MEMORY_MIB = 2048  # address space of the process that reads a file
+PARSE_OUTPUT_MIB = 256  # what reading one file may give
+MAX_UNPACKED_MIB = 400  # what an Office file may unpack to
+MAX_TEXT_CHARS = 40_000_000  # of one document
+MAX_CELLS = 5_000_000  # of one workbook, empty ones between filled ones included
 
 PROJECT_DIR = Path(__file__).resolve().parents[2]
 MODULE = "retrieval.ingest.reader_process"
@@ -47,16 +56,16 @@ class ReaderGoneError(Exception):
     """The reader process has died; the file may be read by another."""
 
 
-def parse_limits(settings: IngestSettings) -> ParseLimits:
+def parse_limits() -> ParseLimits:
     return ParseLimits(
-        max_pages=settings.max_pages,
-        max_unpacked_mib=settings.max_unpacked_mib,
-        max_text_chars=settings.max_text_chars,
-        max_cells=settings.max_cells,
+        max_pages=MAX_PAGES,
+        max_unpacked_mib=MAX_UNPACKED_MIB,
+        max_text_chars=MAX_TEXT_CHARS,
+        max_cells=MAX_CELLS,
     )
 
 
-async def read_file(path: Path, *, file_name: str, size: ChunkSize, settings: IngestSettings) -> ReadDocument:
+async def read_file(path: Path, *, file_name: str, size: ChunkSize) -> ReadDocument:
     """Parse, cut and summarise a file in a process of its own.
 
     Raises DocumentUnreadableError, UnsupportedFileError, FileNotFoundError, ReaderGoneError.
@@ -67,25 +76,25 @@ async def read_file(path: Path, *, file_name: str, size: ChunkSize, settings: In
     request = {
         "path": str(path),
         "kind": kind,
-        "limits": asdict(parse_limits(settings)),
+        "limits": asdict(parse_limits()),
         "size": asdict(size),
-        "max_chunks": settings.max_chunks,
-        "summary_tokens": settings.summary_tokens,
-        "bounds": {"memory_mib": settings.parse_memory_mib, "cpu_s": math.ceil(settings.parse_timeout_s) + 1},
+        "max_chunks": MAX_CHUNKS,
+        "summary_tokens": SUMMARY_TOKENS,
+        "bounds": {"memory_mib": PARSE_MEMORY_MIB, "cpu_s": math.ceil(PARSE_TIMEOUT_S) + 1},
     }
     try:
-        answer = await _read(request, settings)
+        answer = await _read(request)
     except ReaderGoneError:  # it may have died while it had nothing to do
-        answer = await _read(request, settings)
+        answer = await _read(request)
     return await asyncio.to_thread(_document, answer)
 
 
-async def _read(request: Mapping[str, Any], settings: IngestSettings) -> bytes:
+async def _read(request: Mapping[str, Any]) -> bytes:
     """Raises DocumentUnreadableError, ReaderGoneError."""
     reader = await _idle_reader()
     try:
         answer = await asyncio.to_thread(
-            reader.read, request, timeout_s=settings.parse_timeout_s, max_bytes=settings.parse_output_mib * MIB
+            reader.read, request, timeout_s=PARSE_TIMEOUT_S, max_bytes=PARSE_OUTPUT_MIB * MIB
         )
     except DocumentUnreadableError:
         _idle.append(reader)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, Model, OuterRef, QuerySet, Subquery
@@ -24,8 +23,12 @@ from ragsite.core.text import clean_line, clean_text
 from retrieval.memory.selectors import memory_enabled, spaces_of
 from retrieval.models import Memory, MemoryOrigin, MemoryPreference
 from retrieval.services.queueing import memory_consolidate_queue, memory_unindex_queue, memory_unindex_user_queue
+from retrieval.steps import memory as memory_step
 from retrieval.text.analysis import analyze
 from retrieval.values import EmbeddingSpace, Exchange
+
+MAX_PER_USER = 200  # facts; beyond it, the one that was of no use for longest is forgotten
+NEAR_DUPLICATE_TERMS = 0.8  # the same as the share of their words that both hold
 
 QUESTION_CHARS = 500
 DRAFT_CHARS = 4000
@@ -40,7 +43,7 @@ def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "up
     if not memory_enabled(user_id=user_id):
         return "off"
     question = clean_line(exchange.question)[:QUESTION_CHARS]
-    text = clean_line(exchange.fact)[: settings.RAG.memory.max_chars]
+    text = clean_line(exchange.fact)[: memory_step.MAX_CHARS]
     values = {"question": question, "text": text, "terms": terms_of(question, text)}
     values["draft"] = clean_text(exchange.answer)[:DRAFT_CHARS]
     try:
@@ -70,14 +73,14 @@ def same_fact(*, user_id: int, question: str, text: str, terms: str) -> Memory |
         held = set(memory.terms.split())
         shared = len(words & held) / (len(words | held) or 1)
         same_numbers = numbers == numbers_of(memory.question, memory.text)
-        if same_numbers and shared >= settings.RAG.memory.near_duplicate_terms:
+        if same_numbers and shared >= NEAR_DUPLICATE_TERMS:
             return memory
     return None
 
 
 def memory_rewrite(*, memory: Memory, text: str) -> bool:
     """Put a condensed fact in place of the draft's. False: the row was deleted or written anew meanwhile."""
-    text = clean_line(text)[: settings.RAG.memory.max_chars]
+    text = clean_line(text)[: memory_step.MAX_CHARS]
     values = {"text": text, "terms": terms_of(memory.question, text), "draft": ""}
     return bool(_unchanged(memory).update(**values))
 
@@ -169,7 +172,7 @@ def _forget_surplus(user_id: int) -> None:
     useful_at = Greatest(Coalesce("last_used_at", "updated_at"), "updated_at")
     by_use = Memory.objects.filter(user=user_id).annotate(useful_at=useful_at)
     ranked = by_use.order_by("-useful_at", "-use_count", "-created_at").values_list("pk", flat=True)
-    if surplus := list(ranked[settings.RAG.memory.max_per_user :]):
+    if surplus := list(ranked[MAX_PER_USER:]):
         memories_forget(user_id=user_id, memory_ids=surplus)
 
 

@@ -16,15 +16,19 @@ from django.db import Error as DatabaseError
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
-from ragsite.core.rag_settings import MemorySettings
 from retrieval.answerability.term_coverage import coverage, term_weights
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember
 from retrieval.models import Memory
 from retrieval.ports import ChunkIndex, Models
+from retrieval.search import fusion
 from retrieval.search.fusion import rrf_scores
+from retrieval.steps import memory as memory_step
 from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact, SearchFilters
+
+MIN_SIMILARITY = 0.5  # cosine, from which a fact is near enough to the question
+MIN_COVERAGE = 0.5  # or the share of the question's words that it holds, rare ones counting more
 
 WINDOW = 3  # times as many hits are looked at as are wanted
 
@@ -46,11 +50,9 @@ def user_key(user_id: int) -> str:
 class DatabaseMemoryStore:
     """`retrieval.ports.MemoryStore`."""
 
-    def __init__(self, *, index: ChunkIndex, models: Models, settings: MemorySettings, rrf_k: int = 60) -> None:
+    def __init__(self, *, index: ChunkIndex, models: Models) -> None:
         self._index = index
         self._models = models
-        self._settings = settings
-        self._rrf_k = rrf_k
 
     async def recall(self, user_id: str, query: str, *, limit: int) -> Recall:
         """Facts near enough by cosine or by words, joined by rank; they count as used. Raises UnavailableError."""
@@ -59,9 +61,9 @@ class DatabaseMemoryStore:
             enabled, rows = await database_call(_read, owner)
             if not enabled or not rows or limit <= 0:
                 return Recall(enabled=enabled)
-            words = asyncio.to_thread(_by_words, query, rows, self._settings.min_coverage)
+            words = asyncio.to_thread(_by_words, query, rows, MIN_COVERAGE)
             by_words, (by_meaning, degraded) = await asyncio.gather(words, self._by_meaning(owner, query, rows, limit))
-            scores = rrf_scores([by_meaning, by_words], k=self._rrf_k)
+            scores = rrf_scores([by_meaning, by_words], k=fusion.RRF_K)
             best = sorted(scores, key=lambda fact_id: -scores[fact_id])[:limit]
             if best:
                 await database_call(memories_used, user_id=owner, memory_ids=best)
@@ -85,18 +87,18 @@ class DatabaseMemoryStore:
         found: dict[str, float] = {}
         own = {row.id for row in rows}
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
+            async with asyncio.timeout(memory_step.TIMEOUT_S):
                 for space in {row.space for row in rows if row.space}:
                     vector = await (await self._models.embedder(space)).embed_query(query)
                     [hits] = await self._index.search_dense(
                         space, vector[None, :], collection_ids=[user_key(owner)], filters=SearchFilters(),
                         limit=limit * WINDOW,
                     )  # fmt: skip
-                    found |= {hit.chunk_id: hit.score for hit in hits if hit.score >= self._settings.min_similarity}
+                    found |= {hit.chunk_id: hit.score for hit in hits if hit.score >= MIN_SIMILARITY}
         except (EmbeddingUnavailableError, IndexUnavailableError) as error:
             return [], f"looked for words alone: {error.message}"
         except TimeoutError:
-            return [], f"looked for words alone: no vectors within {self._settings.timeout_s:g} s"
+            return [], f"looked for words alone: no vectors within {memory_step.TIMEOUT_S:g} s"
         return [one for one in sorted(found, key=lambda one: -found[one]) if one in own], ""
 
 

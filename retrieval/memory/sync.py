@@ -46,6 +46,8 @@ from retrieval.text.answer_language import answer_language
 from retrieval.values import EmbeddingSpace, IndexRow, SearchFilters
 from retrieval.workflows import make_toolbox
 
+NEAR_DUPLICATE = 0.95  # cosine of two facts, from which the newer one takes the older one's place
+
 logger = logging.getLogger(__name__)
 MAINTENANCE = "memory maintenance"  # the lease of whoever repairs the memory's index
 MAINTENANCE_WAIT_S = 30.0
@@ -144,7 +146,7 @@ async def _merge_near_duplicates(engine: Engine, space: EmbeddingSpace, memory: 
     [hits] = await _index(engine).search_dense(
         space, vectors, collection_ids=[user_key(memory.user_id)], filters=SearchFilters(), limit=NEIGHBOURS
     )
-    near = [hit.chunk_id for hit in hits if hit.score >= engine.settings.memory.near_duplicate]
+    near = [hit.chunk_id for hit in hits if hit.score >= NEAR_DUPLICATE]
     others = Memory.objects.filter(user=memory.user_id, pk__in=near, updated_at__lt=memory.updated_at)
     async for older in others.exclude(pk=memory.pk):
         if numbers_of(older.question, older.text) == numbers_of(memory.question, memory.text):

@@ -14,7 +14,11 @@ from typing import Any
 
 import httpx
 
+from retrieval.providers import server
 from retrieval.providers.server import OllamaServer
+
+DISCOVERY_TTL_S = 15.0  # how long the list of models is believed
+DISCOVERY_BELIEVED_S = 300.0  # how long a server that is silent goes on being taken for one that serves
 
 FRESHER_WAIT_S = 0.25  # that a caller gives a better list than the one that is there
 RETRY_WAIT_S = 2.0  # that a caller waits for a server which has been silent so far
@@ -93,16 +97,15 @@ class Discovery:
 
         wait_s: at most, for the first list; else as long as a server that was not heard yet may take.
         """
-        settings = self._server.settings
-        wanted_since = self._clock() - (0.0 if refresh else settings.discovery_ttl_s)
+        wanted_since = self._clock() - (0.0 if refresh else DISCOVERY_TTL_S)
         if self._latest is None or self._asked_at < wanted_since:
             latest = self._latest
             if refresh or (latest is None and wait_s is None):
-                limit_s = settings.discovery_timeout_s + settings.connect_timeout_s
+                limit_s = server.DISCOVERY_TIMEOUT_S + server.CONNECT_TIMEOUT_S
             elif latest is None:
                 limit_s = wait_s or 0.0
             else:
-                limit_s = FRESHER_WAIT_S if latest.reachable and settings.discovery_ttl_s else RETRY_WAIT_S
+                limit_s = FRESHER_WAIT_S if latest.reachable and DISCOVERY_TTL_S else RETRY_WAIT_S
             # Not awaited itself: a caller that gives up must not break off what others wait for.
             await asyncio.wait({self._refreshing()}, timeout=limit_s)
         return self._believed()
@@ -142,7 +145,7 @@ class Discovery:
     def _heard_lately(self, latest: Snapshot) -> bool:
         """A list, or any call of a model that went well, is a sign of life."""
         heard_at = max(latest.listed_at, *self._server.served_at())
-        return self._clock() < heard_at + self._server.settings.discovery_believed_s
+        return self._clock() < heard_at + DISCOVERY_BELIEVED_S
 
     def _believed(self) -> Snapshot:
         """What is known, with a word about it where that is older than it should be."""
@@ -184,7 +187,7 @@ class Discovery:
 
     @property
     def _limit_s(self) -> float:
-        return self._server.settings.discovery_timeout_s
+        return server.DISCOVERY_TIMEOUT_S
 
     async def _with_capabilities(self, models: list[InstalledModel]) -> tuple[InstalledModel, ...]:
         """Older servers do not list them: each model is shown, once."""

@@ -39,6 +39,11 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
 from retrieval.values import EmbeddingSpace
 
+BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
+STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer
+TEMPERATURE = 0.1  # of answers; judgements run at 0
+BUSY_RETRY_S = 0.3  # wait before the one new attempt after "server busy"
+
 PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
 GO_DURATION = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(h|ms|m|s)")
 FENCE = "```"
@@ -76,7 +81,7 @@ class OllamaChatModel:
             base_url=settings.base_url,
             reasoning=False if thinking else None,
             keep_alive=keep_alive(settings.keep_alive),
-            client_kwargs=server.client_kwargs(settings.first_token_timeout_s + settings.between_tokens_timeout_s),
+            client_kwargs=server.client_kwargs(settings.first_token_timeout_s + BETWEEN_TOKENS_TIMEOUT_S),
             async_client_kwargs={"transport": server.transport},
         )
 
@@ -217,14 +222,14 @@ class OllamaChatModel:
                     if retried or progress.chunks or not is_busy(error):
                         raise self._explained(error, progress) from error
             retried = True
-            await asyncio.sleep(self._settings.busy_retry_s)
+            await asyncio.sleep(BUSY_RETRY_S)
 
     def _open(self, messages: list[BaseMessage], schema: dict[str, Any] | None) -> AsyncGenerator[AIMessageChunk, None]:
         settings = self._settings
         options = {
             "num_ctx": settings.num_ctx,
             "num_predict": settings.max_answer_tokens,
-            "temperature": settings.temperature if schema is None else 0.0,
+            "temperature": TEMPERATURE if schema is None else 0.0,
         }
         chunks: Any = self._llm.astream(messages, options=options, format=schema)
         return chunks
@@ -232,14 +237,14 @@ class OllamaChatModel:
     def _limit_s(self, progress: _Progress) -> float:
         """Seconds that the next chunk may take: model load, queue and prefill come before the first."""
         settings = self._settings
-        limit_s = settings.between_tokens_timeout_s if progress.chunks else settings.first_token_timeout_s
-        return max(0.0, min(limit_s, progress.began + settings.stream_timeout_s - time.monotonic()))
+        limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else settings.first_token_timeout_s
+        return max(0.0, min(limit_s, progress.began + STREAM_TIMEOUT_S - time.monotonic()))
 
     def _explained(self, error: Exception, progress: _Progress) -> ModelError:
         settings = self._settings
-        limit_s = settings.between_tokens_timeout_s if progress.chunks else settings.first_token_timeout_s
-        if time.monotonic() - progress.began >= settings.stream_timeout_s:
-            limit_s = settings.stream_timeout_s
+        limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else settings.first_token_timeout_s
+        if time.monotonic() - progress.began >= STREAM_TIMEOUT_S:
+            limit_s = STREAM_TIMEOUT_S
         return explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
 
     def _require_fit(self, name: str, tokens: int) -> None:
@@ -332,7 +337,7 @@ class OllamaEmbedder:
         except FAILURES as error:
             if retried or not is_busy(error):
                 raise explain(error, model=self._space.model, server=self._server.address, limit_s=limit_s) from error
-        await asyncio.sleep(self._settings.busy_retry_s)
+        await asyncio.sleep(BUSY_RETRY_S)
         return await self._post(texts, limit_s, retried=True)
 
 

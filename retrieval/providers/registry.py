@@ -17,6 +17,7 @@ from typing import Literal
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
 from retrieval.ports import ChatModel, Embedder, ModelStatus
+from retrieval.providers import server
 from retrieval.providers.breaker import ModelMissingError
 from retrieval.providers.discovery import (
     FRESHER_WAIT_S,
@@ -125,7 +126,7 @@ class ModelRegistry:
             return None
         if model is None:
             return None
-        return (await self._discovery.details(model, wait_s=self._settings.discovery_timeout_s)).context_length
+        return (await self._discovery.details(model, wait_s=server.DISCOVERY_TIMEOUT_S)).context_length
 
     async def close(self) -> None:
         self._chat_models.clear()

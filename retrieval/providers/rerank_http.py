@@ -23,6 +23,8 @@ from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, Mo
 from retrieval.providers.breaker import CircuitBreaker, Gate
 from retrieval.providers.tls import tls_context
 
+TIMEOUT_S = 10.0  # one call of that server
+
 MAX_ANSWER_BYTES = 1_000_000
 MAX_TEXT_CHARS = 4_000  # cross-encoders read 512 tokens, the larger ones a few thousand
 AT_ONCE = 4
@@ -47,7 +49,7 @@ class HttpReranker:
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """P(relevant), 0..1, in the texts' order; what the server leaves out gets 0. Raises ModelError."""
-        limit_s = self._settings.timeout_s
+        limit_s = TIMEOUT_S
         async with self._gate.enter(wait_s=limit_s, patience_s=limit_s):
             try:
                 async with asyncio.timeout(limit_s):
@@ -59,7 +61,7 @@ class HttpReranker:
 
     async def _scores(self, query: str, texts: list[str]) -> list[float]:
         problem: ModelError = ModelOutputError("the reranker knows neither form of the call")
-        limit_s, tls = self._settings.timeout_s, await tls_context()
+        limit_s, tls = TIMEOUT_S, await tls_context()
         async with httpx.AsyncClient(timeout=limit_s, trust_env=False, verify=tls) as client:
             for shape in list(self._shapes):
                 status, body = await self._post(client, self._body(shape, query, texts))

@@ -10,6 +10,11 @@ import httpx
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.providers.breaker import CircuitBreaker, Gate
 
+CONNECT_TIMEOUT_S = 3.0  # until the connection stands
+DISCOVERY_TIMEOUT_S = 10.0  # asking for the list of models; questions wait for the first one only
+BREAKER_FAILURES = 3  # consecutive failures that open the circuit
+BREAKER_RESET_S = 20.0  # after which one probe is let through
+
 
 class OllamaServer:
     """All clients share its transport, and so it closes them all.
@@ -29,14 +34,14 @@ class OllamaServer:
         self.http = httpx.AsyncClient(
             base_url=settings.base_url,
             transport=self.transport,
-            timeout=httpx.Timeout(settings.discovery_timeout_s, connect=settings.connect_timeout_s),
+            timeout=httpx.Timeout(DISCOVERY_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             verify=self.ssl_context,
         )
         self.chat_gate, self.embed_gate = self._gate(), self._gate()
 
     def client_kwargs(self, read_timeout_s: float) -> dict[str, Any]:
         """For langchain-ollama's clients. The read timeout is the second line: the calls themselves watch the time."""
-        timeout = httpx.Timeout(read_timeout_s, connect=self.settings.connect_timeout_s)
+        timeout = httpx.Timeout(read_timeout_s, connect=CONNECT_TIMEOUT_S)
         return {"timeout": timeout, "verify": self.ssl_context}
 
     def served_at(self) -> tuple[float, float]:
@@ -48,7 +53,7 @@ class OllamaServer:
         await self.transport.aclose()
 
     def _gate(self) -> Gate:
-        breaker = CircuitBreaker(failures=self.settings.breaker_failures, reset_s=self.settings.breaker_reset_s)
+        breaker = CircuitBreaker(failures=BREAKER_FAILURES, reset_s=BREAKER_RESET_S)
         return Gate(limit=self.settings.max_concurrency, breaker=breaker)
 
 

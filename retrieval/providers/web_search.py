@@ -25,6 +25,12 @@ from retrieval.providers.breaker import CircuitBreaker, Gate
 from retrieval.providers.tls import tls_context
 from retrieval.providers.web_results import google_results, searxng_results
 
+GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"  # with google: another address of the same API
+SNIPPET_CHARS = 600  # of one result's text
+MAX_ANSWER_KIB = 1024  # of the search engine; a longer one is refused
+TIMEOUT_S = 8.0  # one search
+SAFE_SEARCH = True  # leave out explicit results
+
 AT_ONCE = 4
 MAX_QUERY_CHARS = 300  # Google takes 2,048 characters of address; no search needs that many words
 GOOGLE_MOST = 10  # results that one call may ask for
@@ -79,7 +85,7 @@ class SearchEngine:
 
     async def _ask(self, query: str, limit: int) -> Mapping[str, Any]:
         """The answer's JSON object. Raises the ModelErrors that the gate keeps its books by."""
-        limit_s = self._settings.timeout_s
+        limit_s = TIMEOUT_S
         async with self._gate.enter(wait_s=limit_s, patience_s=limit_s):
             try:
                 async with asyncio.timeout(limit_s):
@@ -94,14 +100,14 @@ class SearchEngine:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}  # nothing that unpacks to more
         url = self._url.copy_merge_params(parameters)
         async with (
-            httpx.AsyncClient(timeout=self._settings.timeout_s, trust_env=False, verify=await tls_context()) as client,
+            httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, verify=await tls_context()) as client,
             client.stream("GET", url, headers=headers, follow_redirects=False) as response,
         ):
             self._check(response)
             received = bytearray()
             async for piece in response.aiter_raw():
                 received += piece
-                if len(received) > self._settings.max_answer_kib * 1024:
+                if len(received) > MAX_ANSWER_KIB * 1024:
                     raise ModelOutputError(f"the answer of {self.label} is too large")
             return bytes(received)
 
@@ -133,7 +139,7 @@ class SearxngSearcher(SearchEngine):
         super().__init__(settings, url if path.endswith("/search") else url.copy_with(path=f"{path}/search"), **breaker)
 
     def _parameters(self, query: str, limit: int) -> dict[str, str]:
-        return {"q": query, "format": "json", "safesearch": "1" if self._settings.safe_search else "0"}
+        return {"q": query, "format": "json", "safesearch": "1" if SAFE_SEARCH else "0"}
 
     def _results(self, answer: Mapping[str, Any], limit: int) -> tuple[WebResult, ...]:
         entries = answer.get("results")
@@ -141,7 +147,7 @@ class SearxngSearcher(SearchEngine):
             raise WebSearchError("SearXNG sent something that could not be read")
         if not entries and (engines := unresponsive(answer.get("unresponsive_engines"))):
             raise WebSearchError(f"the engines behind SearXNG did not answer: {engines}")
-        return searxng_results(entries, limit=limit, snippet_chars=self._settings.snippet_chars)
+        return searxng_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
 
     def _hint(self, status: int) -> str:
         return ": allow the json format in its settings.yml" if status == httpx.codes.FORBIDDEN else ""
@@ -153,7 +159,7 @@ class GoogleSearcher(SearchEngine):
     label = "Google search"
 
     def __init__(self, settings: WebSearchSettings, **breaker: Any) -> None:
-        super().__init__(settings, httpx.URL(settings.google_url), **breaker)
+        super().__init__(settings, httpx.URL(GOOGLE_URL), **breaker)
 
     def _parameters(self, query: str, limit: int) -> dict[str, str]:
         return {
@@ -161,14 +167,14 @@ class GoogleSearcher(SearchEngine):
             "cx": self._settings.google_cse_id,
             "q": query,
             "num": str(min(limit, GOOGLE_MOST)),
-            "safe": "active" if self._settings.safe_search else "off",
+            "safe": "active" if SAFE_SEARCH else "off",
         }
 
     def _results(self, answer: Mapping[str, Any], limit: int) -> tuple[WebResult, ...]:
         entries = answer.get("items", [])  # left out where nothing was found
         if not isinstance(entries, list) or "error" in answer:
             raise WebSearchError("Google search sent something that could not be read")
-        return google_results(entries, limit=limit, snippet_chars=self._settings.snippet_chars)
+        return google_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
 
     def _hint(self, status: int) -> str:
         return ": check GOOGLE_API_KEY and GOOGLE_CSE_ID" if status in (400, 401, 403) else ""

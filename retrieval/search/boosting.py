@@ -17,6 +17,8 @@ from ragsite.core.errors import AppError
 from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, Searcher, SearchRequest, SearchResult
 from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope
 
+BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
+
 WORST = 0.26  # the share of the worst of a hundred that were found; the best has 1
 NO_BOOST = Boost()
 Found = Sequence[ScoredChunk | Contender]

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+RRF_K = 60  # rank fusion: 1 / (k + rank)
+
+
 Leg = Mapping[str, float]
 
 BEST = 10  # of BM25's list …

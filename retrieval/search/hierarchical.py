@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ragsite.core.rag_settings import SearchSettings
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.hybrid import DocumentRanking, HybridSearcher
+
+HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
 
 NO_DOCUMENT = "no document's summary fits the question: all chunks were searched"
 
@@ -22,9 +23,8 @@ NO_DOCUMENT = "no document's summary fits the question: all chunks were searched
 class HierarchicalSearcher:
     """`retrieval.ports.Searcher` that serves both strategies of a request; plain ones go straight on."""
 
-    def __init__(self, chunks: HybridSearcher, settings: SearchSettings) -> None:
+    def __init__(self, chunks: HybridSearcher) -> None:
         self._chunks = chunks
-        self._settings = settings
 
     async def search(self, request: SearchRequest) -> SearchResult:
         """As `HybridSearcher.search`; `notes["documents"]` names the documents that were looked into.
@@ -34,7 +34,7 @@ class HierarchicalSearcher:
         if request.strategy != "hierarchical":
             return await self._chunks.search(request)
         documents = await self._chunks.find_documents(request)
-        chosen = documents.document_ids[: self._settings.hierarchical_documents]
+        chosen = documents.document_ids[:HIERARCHICAL_DOCUMENTS]
         inside = replace(request, document_ids=chosen, filters=documents.filters)
         found = await self._chunks.search(inside if chosen else request)
         return _told(found, documents, chosen)

@@ -19,6 +19,7 @@ from typing import TypedDict
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
+from retrieval.search import fusion, space_fusion
 from retrieval.search.fusion import best_first, rrf_scores
 from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants, relaxed_filters
 from retrieval.search.space_fusion import SpaceFusion, SpaceResult, dense_limit
@@ -32,6 +33,12 @@ from retrieval.values import (
     SearchScope,
     StoredChunk,
 )
+
+WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
+SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
+BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
+MIN_FILTERED_CANDIDATES = 3  # a filter that leaves fewer is relaxed
+SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
 _SPACE = re.compile(r"\s+")
 
@@ -145,7 +152,7 @@ class HybridSearcher:
         """The documents whose summary or first chunk fits best, best first. Raises as `search`."""
         begun = time.perf_counter()
         looked = await self._look(request, "documents")
-        ranking, _ = _merge(looked.spaces, self._settings.rrf_k)
+        ranking, _ = _merge(looked.spaces, fusion.RRF_K)
         document_of = {row: document for space in looked.spaces for row, document in space.document_of.items()}
         looked.timings.add("documents", begun)
         return DocumentRanking(
@@ -162,7 +169,7 @@ class HybridSearcher:
         timings.add("analyse", begun)
         looked = _Looked(variants, request.filters, timings)
         looked.spaces = await self._search_spaces(request, looked, level)
-        while looked.filters and looked.found < self._settings.min_filtered_candidates:
+        while looked.filters and looked.found < MIN_FILTERED_CANDIDATES:
             looked.filters, name = relaxed_filters(looked.filters)
             looked.relaxed.append(name)
             looked.spaces = await self._search_spaces(request, looked, level)
@@ -179,8 +186,8 @@ class HybridSearcher:
         return min(max(request.top_k, 1), self._settings.max_top_k)
 
     def _window(self, variant: Variant, top_k: int) -> int:
-        short = len(variant.terms) <= self._settings.short_query_terms
-        return top_k * (self._settings.short_window_multiplier if short else self._settings.window_multiplier)
+        short = len(variant.terms) <= space_fusion.SHORT_QUERY_TERMS
+        return top_k * (SHORT_WINDOW_MULTIPLIER if short else WINDOW_MULTIPLIER)
 
     # -------------------------------------------------------------------------------------------- one space
     async def _search_spaces(self, request: SearchRequest, looked: _Looked, level: Level) -> list[SpaceResult]:
@@ -235,11 +242,11 @@ class HybridSearcher:
     async def _embed(self, ask: _Ask) -> Vectors:
         """Raises EmbeddingUnavailableError."""
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
+            async with asyncio.timeout(SEARCH_TIMEOUT_S):
                 embedder = await self._models.embedder(ask.space)
                 return await embedder.embed_queries([variant.query.text for variant in ask.variants])
         except TimeoutError as error:
-            reason = f"the query was not embedded within {self._settings.timeout_s:g} s"
+            reason = f"the query was not embedded within {SEARCH_TIMEOUT_S:g} s"
             raise EmbeddingUnavailableError(reason) from error
 
     async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:
@@ -258,7 +265,7 @@ class HybridSearcher:
     ) -> list[ScoredChunk]:
         """The best `top_k` that still exist, each text once. Texts are read for these alone."""
         begun = time.perf_counter()
-        ranking, fused = _merge(results, self._settings.rrf_k)
+        ranking, fused = _merge(results, fusion.RRF_K)
         candidates: list[ScoredChunk] = []
         seen: set[str] = set()
         batch = top_k + max(5, top_k // 2)
@@ -281,9 +288,9 @@ class HybridSearcher:
         """What follows the last candidate, down to the place from which ratings may lift."""
         if not candidates:
             return ()
-        ranking, fused = _merge(results, self._settings.rrf_k)
+        ranking, fused = _merge(results, fusion.RRF_K)
         begin = ranking.index(candidates[-1].chunk_id) + 1
-        return tuple(_contender(row, fused[row], results) for row in ranking[begin : self._settings.boost_window])
+        return tuple(_contender(row, fused[row], results) for row in ranking[begin:BOOST_WINDOW])
 
 
 # ------------------------------------------------------------------------------------------------ results

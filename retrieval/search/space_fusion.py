@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.ports import ChunkStore, LegHit
+from retrieval.search import fusion
 from retrieval.search.fusion import best_first, dense_trust, mean_leg, rrf_scores, seed_sum, zscore_sum
 from retrieval.search.queries import Variant, VariantGroup, term_shares
 from retrieval.values import SearchScope
+
+SHORT_QUERY_TERMS = 3  # a query of at most so many terms is short
+SEED_DENSE_WEIGHT = 0.2  # formula "seed": 0.2·dense + 1.0·BM25
+SEED_BM25_WEIGHT = 1.0  # formula "seed"
+ZSCORE_BM25_WEIGHT = 1.0  # formula "zscore"
+LEAST_DENSE_TRUST = 0.15  # formula "zscore": share of its weight that a dense leg at odds with BM25 keeps
+VARIANT_FUSION = "mean"  # formula "zscore": a question's wordings by score, or by rank
 
 MATCH_LEVELS = (1.0, 0.75, 0.5)  # share of a long query's terms that a candidate must hold; at last, any term
 SHARED_WINDOW = 2  # several variants' dense windows hold together so many times a single one's
@@ -65,7 +73,7 @@ class SpaceFusion:
         if len(found) == 1:  # one list keeps the formula's scores
             result.fused = found[0]
         else:
-            result.fused = rrf_scores([best_first(scores) for scores in found], k=self.settings.rrf_k)
+            result.fused = rrf_scores([best_first(scores) for scores in found], k=fusion.RRF_K)
         result.ranking = best_first(result.fused)
 
     async def _group(
@@ -76,18 +84,18 @@ class SpaceFusion:
         if self.settings.formula == "seed":
             pairs = zip(group.variants, dense, strict=True)
             return [await self._seed(result, variant, leg, bm25, scope) for variant, leg in pairs]
-        if self.settings.variant_fusion == "rrf":
+        if VARIANT_FUSION == "rrf":
             return [self._zscore(leg, bm25, full=full) for leg in dense]
         return [self._zscore(mean_leg(dense, group.weights), bm25, full=full)]
 
     def _zscore(self, dense: Mapping[str, float], bm25: Mapping[str, float], *, full: bool) -> dict[str, float]:
         """full: BM25's list had no room left, so what is not in it may score up to its last entry."""
-        trust = dense_trust(dense, bm25, least=self.settings.least_dense_trust)
+        trust = dense_trust(dense, bm25, least=LEAST_DENSE_TRUST)
         return zscore_sum(
             dense,
             bm25,
             dense_weight=self.settings.zscore_dense_weight * trust,
-            bm25_weight=self.settings.zscore_bm25_weight,
+            bm25_weight=ZSCORE_BM25_WEIGHT,
             bm25_floor=min(bm25.values()) if full else 0.0,
         )
 
@@ -99,7 +107,7 @@ class SpaceFusion:
         window = list(dense) or list(bm25)
         if dense and variant.terms and not variant.query.vector_only:
             window, result.notes["match"] = await self._matching(variant, window, scope)
-        weights = (self.settings.dense_weight, self.settings.bm25_weight)
+        weights = (SEED_DENSE_WEIGHT, SEED_BM25_WEIGHT)
         scores = seed_sum(dense, bm25, dense_weight=weights[0], bm25_weight=weights[1])
         return {chunk_id: scores[chunk_id] for chunk_id in window}
 
@@ -108,7 +116,7 @@ class SpaceFusion:
         chunks = await self.store.fetch(window, scope=scope)
         shares = await asyncio.to_thread(term_shares, variant.terms, list(chunks.values()))
         any_term = 1.0 / len(variant.terms)
-        short = len(variant.terms) <= self.settings.short_query_terms
+        short = len(variant.terms) <= SHORT_QUERY_TERMS
         for level in (any_term,) if short else (*MATCH_LEVELS, any_term):
             kept = [chunk_id for chunk_id in window if shares.get(chunk_id, 0.0) >= level - 1e-9]
             if kept:

@@ -27,6 +27,10 @@ from retrieval.services.metadata import DocumentMetadata, metadata_clean
 from retrieval.services.queueing import ingest_queue
 from retrieval.services.quotas import quota_check
 
+REQUEUE_AFTER_S = 120.0  # a job of `manage.py ingest` that it has not begun goes to the workers
+DEFAULT_COLLECTION = "documents"  # of an upload that names none
+
+
 Outcome = Literal["added", "unchanged", "retried"]
 MIB = 1024 * 1024
 FINISHED = (Document.Status.READY, Document.Status.FAILED)
@@ -160,7 +164,7 @@ def document_retry(*, document: Document, queue: bool = True) -> Document:
 
 def _job_open(document: Document, queue: bool) -> None:
     """One open job per document: an open one is already what is wanted. `queue=False`: the caller will run it."""
-    not_before = None if queue else timezone.now() + timedelta(seconds=settings.RAG.ingest.requeue_after_s)
+    not_before = None if queue else timezone.now() + timedelta(seconds=REQUEUE_AFTER_S)
     _, created = IngestJob.objects.get_or_create(
         document=document,
         state__in=OPEN_STATES,

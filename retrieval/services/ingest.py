@@ -67,6 +67,8 @@ from retrieval.services.ingest_jobs import (
 )
 from retrieval.values import EmbeddingSpace
 
+TURN_S = 30.0  # a document that is embedded for longer makes room when another user's waits
+
 logger = logging.getLogger(__name__)
 IngestOutcome = Literal["ready", "failed", "waiting", "busy"]
 Progress = Callable[[float], None]
@@ -207,9 +209,7 @@ async def _parse(run: _Run) -> None:
     size = await size_of_chunks(document.collection, get_engine().models)
     with run.timed("read"):
         try:
-            read = await read_file(
-                Path(document.file.path), file_name=document.file_name, size=size, settings=settings.RAG.ingest
-            )
+            read = await read_file(Path(document.file.path), file_name=document.file_name, size=size)
         except FileNotFoundError as error:
             raise DocumentUnreadableError(FILE_GONE) from error
     run.document, chunks = await sync_to_async(_chunks_store)(run.claim, read)
@@ -273,11 +273,7 @@ async def _embed(run: _Run) -> bool:
         if progress == 1.0:
             return True
         lasted_s = time.monotonic() - run.started
-        if (
-            run.takes_turns
-            and lasted_s > settings.RAG.ingest.turn_s
-            and await sync_to_async(others_wait)(claim=run.claim)
-        ):
+        if run.takes_turns and lasted_s > TURN_S and await sync_to_async(others_wait)(claim=run.claim):
             return False
 
 

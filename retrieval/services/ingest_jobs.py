@@ -30,6 +30,12 @@ from ragsite.core.text import shortened
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 
+LEASE_S = 60.0  # a job whose worker has not reported for this long is taken over
+MAX_ATTEMPTS = 3  # of a job whose worker died or failed in an unexpected way
+MAX_WAITS = 150  # times a job stands back while the model server or the index is away
+RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
+RETRY_LAST_S = 300.0  # the longest pause before a new attempt
+
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
 DISK_FULL = "The disk of the site is full; reading goes on by itself when there is room."
@@ -58,8 +64,8 @@ def job_claim(*, document_id: UUID | str, holder: str) -> Claim | None:
     job = open_jobs.select_for_update().filter(document_id=document_id).first()
     if job is None:
         return None
-    claim = Claim(job.pk, job.document_id, Lease(open_jobs, job.pk, seconds=settings.RAG.ingest.lease_s))
-    given_up = job.attempts >= settings.RAG.ingest.max_attempts
+    claim = Claim(job.pk, job.document_id, Lease(open_jobs, job.pk, seconds=LEASE_S))
+    given_up = job.attempts >= MAX_ATTEMPTS
     attempts = job.attempts if given_up else job.attempts + 1
     running = IngestJob.State.RUNNING
     if not claim.lease.take(state=running, holder=holder, attempts=attempts, started_at=timezone.now()):
@@ -80,11 +86,10 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
     job = claim.lease.held().select_for_update().first()
     if job is None:
         return True
-    ingest = settings.RAG.ingest
-    if job.waits >= ingest.max_waits:
+    if job.waits >= MAX_WAITS:
         job_fail(claim=claim, reason=f"{reason} Given up after {job.waits} tries; upload the file again.")
         return False
-    pause_s = min(ingest.retry_first_s * 2**job.waits, ingest.retry_last_s)
+    pause_s = min(RETRY_FIRST_S * 2**job.waits, RETRY_LAST_S)
     _give_back(claim, job, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
     Document.objects.filter(pk=claim.document_id).update(error=_cut(f"Waiting: {reason}"))
     return True
@@ -94,7 +99,7 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
 def job_give_back(*, claim: Claim, reason: str = "", counted: bool = True) -> None:
     """An attempt broke off. `counted=False`: on request, not through the document's fault."""
     if job := claim.lease.held().select_for_update().first():
-        pause_s = settings.RAG.ingest.retry_first_s if counted else 0
+        pause_s = RETRY_FIRST_S if counted else 0
         _give_back(claim, job, reason, pause_s, attempts=job.attempts if counted else max(0, job.attempts - 1))
 
 

@@ -12,6 +12,8 @@ from ragsite.core.errors import QuotaExceededError, TooManyIngestsError
 from retrieval.models import Collection, Document
 from retrieval.services.ingest_jobs import open_jobs_of
 
+OPEN_INGESTS = 1000  # documents of one user that wait or are being read; 0: no bound
+
 MIB = 1024 * 1024
 RETRY_AFTER_S = 60
 
@@ -49,7 +51,7 @@ def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) 
     owner = owners.filter(pk=collection.owner_id).first()
     if owner is None or owner.is_staff:
         return
-    usage, open_ingests = usage_of(owner), settings.RAG.quotas.open_ingests
+    usage = usage_of(owner)
     if usage.documents_allowed is not None and usage.documents >= usage.documents_allowed:
         raise QuotaExceededError(
             f"You have {usage.documents:,} documents, and {usage.documents_allowed:,} are allowed; delete some first."
@@ -60,5 +62,5 @@ def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) 
             f"This file has {size_bytes / MIB:,.1f} MiB, and your documents take up {used:,.1f} of {allowed:,} MiB; "
             "delete some first."
         )
-    if open_ingests and open_jobs_of(owner).count() >= open_ingests:
+    if OPEN_INGESTS and open_jobs_of(owner).count() >= OPEN_INGESTS:
         raise TooManyIngestsError(retry_after_s=RETRY_AFTER_S)

@@ -24,6 +24,11 @@ from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import Answer, Exchange, Question, RememberedFact
 
+RECALLED = 4  # facts at most that an answer is begun with
+MAX_CHARS = 400  # of one fact
+TIMEOUT_S = 2.0  # looking for facts by meaning; by words, or writing one down, may take twice as long
+PROMPT = "consolidate"  # its file in retrieval/prompts
+
 NOTHING = "-"
 MEMORY_TOKENS = 600  # of all quoted facts together
 _MARKED = re.compile(r"(?<![ \t])[ \t]*(?:\[\d{1,3}\])+")
@@ -42,14 +47,13 @@ class RecallMemory:
 
     async def recall(self, question: Question, text: str, *, run: Run) -> tuple[RememberedFact, ...]:
         """Facts near `text`, the self-contained question, best first; none where the memory is off or away."""
-        numbers = self.tools.settings.memory
         async with run.trace.step("memory") as step:
             if self.tools.memory is None or not question.user_id:
                 step.skip("nobody is signed in whose earlier answers could be remembered")
                 return ()
             try:
-                async with asyncio.timeout(run.deadline.limit(2 * numbers.timeout_s)):
-                    recall = await self.tools.memory.recall(question.user_id, text, limit=numbers.recalled)
+                async with asyncio.timeout(run.deadline.limit(2 * TIMEOUT_S)):
+                    recall = await self.tools.memory.recall(question.user_id, text, limit=RECALLED)
             except (AppError, TimeoutError) as error:
                 step.degrade(str(error) or "the memory did not answer in time")
                 return ()
@@ -89,7 +93,7 @@ class ConsolidateMemory:
                 conversation_id=question.conversation_id, answer_id=question.answer_id,
             )  # fmt: skip
             try:
-                async with asyncio.timeout(2 * self.tools.settings.memory.timeout_s):  # the answer's own time is over
+                async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
                     outcome = await self.tools.memory.remember(question.user_id, exchange)
             except (AppError, TimeoutError) as error:
                 step.degrade(str(error) or "the memory did not answer in time")
@@ -157,8 +161,8 @@ async def condensed_by_model(tools: Toolbox, question: str, answer: str, *, lang
     Raises ModelError.
     """
     result = await tools.complete(
-        "fast", tools.settings.memory.prompt, ConsolidatedFact, language=language, language_name=NAMES[language],
+        "fast", PROMPT, ConsolidatedFact, language=language, language_name=NAMES[language],
         question=one_line(question), answer=neutralise(_MARKED.sub("", answer)),
     )  # fmt: skip
-    fact = one_line(_MARKED.sub("", result.fact))[: tools.settings.memory.max_chars]
+    fact = one_line(_MARKED.sub("", result.fact))[:MAX_CHARS]
     return "" if reads_as_instruction(fact) or reads_as_refusal(fact) else fact

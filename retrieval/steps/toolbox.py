@@ -22,6 +22,8 @@ from retrieval.steps.deadline import Deadline, FirstSearch
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 
+HEAD_START_S = 0.15  # given to the first search before calls that would improve on its words begin
+
 
 class Prompts(Protocol):
     def render(self, name: str, *, language: str = "en", **variables: object) -> Prompt:
@@ -77,5 +79,5 @@ class Run:
         return cls(
             trace=trace,
             deadline=Deadline(timeout_s or settings.corrective.timeout_s),
-            first_search=FirstSearch(settings.corrective.head_start_s),
+            first_search=FirstSearch(HEAD_START_S),
         )

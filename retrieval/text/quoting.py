@@ -15,6 +15,9 @@ from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import HistoryMessage, StoredChunk
 
+HISTORY_MESSAGES = 20  # of the session that are looked back at
+HISTORY_TOKENS = 1500  # and their length together
+
 MESSAGE_CHARS = 1200  # of one earlier message
 NO_HISTORY = "-"
 _OPEN, _CLOSE = r"(?:<|＜|&lt;)", r"(?:>|＞|&gt;)"
@@ -91,11 +94,11 @@ def _attribute(value: str) -> str:
     return one_line(value).replace('"', "'").replace("<", "‹").replace(">", "›")
 
 
-def quote_history(history: Sequence[HistoryMessage], *, messages: int, tokens: int) -> str:
+def quote_history(history: Sequence[HistoryMessage]) -> str:
     """The latest messages that fit, oldest first, one a line; `-` when there are none."""
     lines: list[str] = []
-    left = tokens
-    for message in reversed(history[-messages:] if messages else ()):
+    left = HISTORY_TOKENS
+    for message in reversed(history[-HISTORY_MESSAGES:] if HISTORY_MESSAGES else ()):
         speaker = "User" if message.role == "user" else "Assistant"
         line = f"{speaker}: {one_line(message.text[: 4 * MESSAGE_CHARS])[:MESSAGE_CHARS]}"
         left -= estimate_tokens(line)

@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.errors import ModelError
+from retrieval.search import hybrid
 from retrieval.steps.answer.clarify import Clarify, open_readings
 from retrieval.steps.answer.generate import AnswerWriter, Generate
 from retrieval.steps.judge.judge import Assessment
@@ -22,6 +23,8 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+
+CLEAR_SCORE = 0.7  # a first search that the trained grader puts at or above it needs no better queries
 
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
 
@@ -66,7 +69,7 @@ async def run_graph(
         async with trace.step("web_search") as step:
             step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
     try:
-        async with asyncio.timeout(timeout_s + tools.settings.search.timeout_s):
+        async with asyncio.timeout(timeout_s + hybrid.SEARCH_TIMEOUT_S):
             state = await graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=context)
     except TimeoutError as error:
         raise UnavailableError("The answer took too long; try again, or ask a simpler question.") from error
@@ -137,7 +140,7 @@ def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     say so when the passages don't answer, has the last word."""
     if not assessment.refused and assessment.worth >= numbers.weak_score:
         return True
-    return assessment.holds_answer >= numbers.clear_score
+    return assessment.holds_answer >= CLEAR_SCORE
 
 
 def was_offered(question: Question, assessment: Assessment) -> bool:

@@ -48,6 +48,7 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows import base
 from retrieval.workflows.base import (
     Context,
     Rounds,
@@ -62,6 +63,8 @@ from retrieval.workflows.base import (
     small_talk_answer,
     was_offered,
 )
+
+MAX_ROUNDS = 3  # model rounds before the first token
 
 ROUND_OF_GENERATION = 1
 GAIN = 0.02  # of an assessment's worth; a round that adds less was in vain
@@ -162,7 +165,7 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
         first = await Retrieve(tools).retrieve(request, run=run, purpose="own words: ")
         pool, semantic = first.candidates[:LIST_LENGTH], state["question"].scope.semantic
         grading = await asyncio.to_thread(grade_passages, state["draft"], pool, semantic=semantic)
-        good = grading.holds_answer >= tools.settings.corrective.clear_score
+        good = grading.holds_answer >= base.CLEAR_SCORE
     finally:
         run.first_search.finish(good=good)
     return {"first": first}
@@ -357,7 +360,7 @@ def next_stage(state: State, tools: Toolbox) -> Stage | None:
 
 def has_round_left(tools: Toolbox, run: Run) -> bool:
     """For one more model call before generating."""
-    return run.trace.usage().llm_rounds + ROUND_OF_GENERATION < tools.settings.corrective.max_rounds
+    return run.trace.usage().llm_rounds + ROUND_OF_GENERATION < MAX_ROUNDS
 
 
 def search_request(state: State, queries: tuple[Query, ...], tools: Toolbox) -> SearchRequest:

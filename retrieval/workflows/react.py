@@ -59,6 +59,10 @@ from retrieval.workflows.base import (
     was_offered,
 )
 
+SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
+TOP_K = 5  # passages that the evaluator is shown
+TIMEOUT_S = 180.0  # a whole answer
+
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
@@ -87,7 +91,7 @@ async def router(state: State, runtime: Runtime[Context]) -> State:
         return prepared  # with nothing but the web there is no metadata to filter by
     filters = await Route(tools).route(question, draft, run=run)
     async with run.trace.step("plan") as step:
-        reason = why_rewrite(question.text, draft, short_chars=tools.settings.react.short_query_chars)
+        reason = why_rewrite(question.text, draft, short_chars=SHORT_QUERY_CHARS)
         rewrites = bool(reason) and rewriting_is_on(question, tools)
         step.detail["rewrite"] = rewrites
         switched_off = ", but rewriting is switched off" if reason and not rewrites else ""
@@ -138,7 +142,7 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     settings = tools.settings
     last = bool(state.get("tried")) and state.get("rewrites", 0) >= settings.react.max_rewrites
-    wanted = question.options.top_k or settings.react.top_k
+    wanted = question.options.top_k or TOP_K
     result = await Retrieve(tools).retrieve(
         SearchRequest(
             queries=(Query(state["query"], kind="rewrite" if state.get("rewrites") else "original"),),
@@ -174,7 +178,7 @@ async def evaluator(state: State, runtime: Runtime[Context]) -> State:
         state["passages"],
         listed=state["found"],
         semantic=question.scope.semantic,
-        most=question.options.top_k or tools.settings.react.top_k,
+        most=question.options.top_k or TOP_K,
         run=runtime.context.run,
         language=state["language"],
     )
@@ -277,8 +281,7 @@ class ReactWorkflow:
         """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
         when there is no model and the site may not answer without one (RAG_OFFLINE=0).
         """
-        limit_s = self._tools.settings.react.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=TIMEOUT_S)
 
 
 # ------------------------------------------------------------------------------------------------ small decisions

@@ -59,6 +59,14 @@ from retrieval.workflows.base import (
     was_offered,
 )
 
+TOP_K = 5  # documents that a search gives the grader
+# cosine below which a document that only the vectors found is left out; not used with the lexical embedder
+MIN_SIMILARITY = 0.3
+# searches in a row that bring nothing new that passes, after which it answers from what has passed
+REWRITES_LIMIT = 5  # the most that a request may ask for
+STAGNANT_REWRITES = 2
+TIMEOUT_S = 180.0  # a whole answer
+
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
 Verdict = Literal["generate", "rewrite", "clarify", "no_answer"]
@@ -96,8 +104,8 @@ class Limits:
     def of(cls, question: Question, tools: Toolbox) -> Limits:
         asked, numbers = question.options, tools.settings.self_corrective
         return cls(
-            top_k=asked.top_k or numbers.top_k,
-            min_similarity=numbers.min_similarity if asked.min_similarity is None else asked.min_similarity,
+            top_k=asked.top_k or TOP_K,
+            min_similarity=MIN_SIMILARITY if asked.min_similarity is None else asked.min_similarity,
             pass_rate=numbers.pass_rate if asked.pass_rate is None else asked.pass_rate,
             max_rewrites=numbers.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
         )
@@ -132,13 +140,13 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
         queries=(query,),
         scope=question.scope,
         filters=question.filters if last else state["filters"],
-        top_k=min(max(limits.top_k, LIST_LENGTH), tools.settings.search.max_top_k),
+        top_k=min(max(TOP_K, LIST_LENGTH), tools.settings.search.max_top_k),
     )
     result = await Retrieve(tools).retrieve(request, run=run, purpose=f"attempt {len(history)}: " if history else "")
     near = result.candidates
     if question.scope.semantic:
-        near = tuple(one for one in near if is_similar(one, limits.min_similarity))
-    found = await Dedupe(tools).dedupe(near[: limits.top_k], run=run)
+        near = tuple(one for one in near if is_similar(one, MIN_SIMILARITY))
+    found = await Dedupe(tools).dedupe(near[:TOP_K], run=run)
     return {"listed": near, "found": found}
 
 
@@ -203,7 +211,7 @@ async def decide(state: State, *, tools: Toolbox, run: Run) -> Verdict:
 
 def reason_to_stop(state: State, tools: Toolbox, run: Run) -> str:
     """Why no other search follows although too few documents passed; empty: one follows."""
-    numbers, question = tools.settings.self_corrective, state["question"]
+    question = state["question"]
     rewrites, limits = len(state.get("history", ())), Limits.of(question, tools)
     if question.options.rewrite is False:
         return "rewriting is switched off"
@@ -211,9 +219,9 @@ def reason_to_stop(state: State, tools: Toolbox, run: Run) -> str:
         return f"{rewrites} of {limits.max_rewrites} rewrites are used up"
     if not state.get("words_are_left", True):
         return "no other words are left to try"
-    if run.deadline.remaining() < numbers.timeout_s * LEAST_TIME_LEFT:
+    if run.deadline.remaining() < TIMEOUT_S * LEAST_TIME_LEFT:
         return "too little time is left to search again"
-    if passing(state["documents"], state["grades"]) and state["stagnant"] >= numbers.stagnant_rewrites:
+    if passing(state["documents"], state["grades"]) and state["stagnant"] >= STAGNANT_REWRITES:
         return f"{state['stagnant']} searches in a row brought nothing new that passes"
     return ""
 
@@ -313,8 +321,7 @@ class SelfCorrectiveWorkflow:
         when there is no model and the site may not answer without one (RAG_OFFLINE=0).
 
         """
-        limit_s = self._tools.settings.self_corrective.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=TIMEOUT_S)
 
 
 # ------------------------------------------------------------------------------------------------ small decisions

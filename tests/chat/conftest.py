@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -112,7 +112,7 @@ def limits(settings: Any) -> Any:
     """`limits(questions_per_minute=2)` sets limits for one test."""
 
     def set_limits(**values: Any) -> None:
-        settings.RAG = replace(settings.RAG, limits=replace(settings.RAG.limits, **values))
+        settings.RAG = settings.RAG.replace(limits=settings.RAG.limits.replace(**values))
 
     return set_limits
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, settings: Any, transactional_db: N
     """Stands where the engine begins; an address for Milvus keeps the command from starting a server."""
     workflow = ScriptedWorkflow()
     monkeypatch.setattr("chat.management.commands.ask.answer_question", workflow)
-    settings.RAG = replace(settings.RAG, milvus=replace(settings.RAG.milvus, uri="http://127.0.0.1:1"))
+    settings.RAG = settings.RAG.replace(milvus=settings.RAG.milvus.replace(uri="http://127.0.0.1:1"))
     return workflow
 
 

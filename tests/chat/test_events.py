@@ -13,7 +13,6 @@ import pytest
 from chat.runs.event_log import Event, EventLog, EventLogGoneError
 from chat.runs.events import MemoryEventLog
 from chat.runs.redis_events import RedisEventLog
-from ragsite.core.rag_settings import LimitSettings
 
 REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL", "")
 
@@ -22,7 +21,7 @@ REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL", "")
 async def log(request: Any) -> AsyncIterator[EventLog]:
     if request.param == "redis" and not REDIS_URL:
         pytest.skip("RAGSITE_TEST_REDIS_URL is not set")
-    log = RedisEventLog(REDIS_URL, LimitSettings()) if request.param == "redis" else MemoryEventLog(LimitSettings())
+    log = RedisEventLog(REDIS_URL) if request.param == "redis" else MemoryEventLog()
     yield log
     await log.close()
 
@@ -80,8 +79,9 @@ async def test_unknown_message_has_no_log(log: EventLog, key: str) -> None:
         await anext(log.read(key, after=0, idle_s=1))
 
 
-async def test_finished_logs_expire_and_running_ones_do_not() -> None:
-    log = MemoryEventLog(LimitSettings(event_log_ttl_s=0))
+async def test_finished_logs_expire_and_running_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_TTL_S", 0)
+    log = MemoryEventLog()
     await log.append("finished", event(1, "done"))
     await log.append("running", event(1))
     with pytest.raises(EventLogGoneError):
@@ -89,8 +89,9 @@ async def test_finished_logs_expire_and_running_ones_do_not() -> None:
     assert await anext(log.read("running", after=0, idle_s=1)) == event(1)
 
 
-async def test_oldest_finished_logs_make_room() -> None:
-    log = MemoryEventLog(LimitSettings(event_log_answers=2))
+async def test_oldest_finished_logs_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat.runs.events.EVENT_LOG_ANSWERS", 2)
+    log = MemoryEventLog()
     for name in ("a", "b", "c", "d"):
         await log.append(name, event(1, "done"))
     with pytest.raises(EventLogGoneError):
@@ -98,8 +99,9 @@ async def test_oldest_finished_logs_make_room() -> None:
     assert await read(log, "d") == [1]
 
 
-async def test_oldest_finished_logs_make_room_by_their_size() -> None:
-    log = MemoryEventLog(LimitSettings(event_log_mib=1))
+async def test_oldest_finished_logs_make_room_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat.runs.events.EVENT_LOG_MIB", 1)
+    log = MemoryEventLog()
     for name in ("a", "b"):
         await log.append(name, {"type": "sources", "seq": 1, "sources": [{"text": name * 600_000}]})
         await log.append(name, event(2, "done"))
@@ -109,7 +111,7 @@ async def test_oldest_finished_logs_make_room_by_their_size() -> None:
 
 
 async def test_redis_that_is_away_holds_up_no_answer() -> None:
-    log = RedisEventLog("redis://127.0.0.1:1/0", LimitSettings())
+    log = RedisEventLog("redis://127.0.0.1:1/0")
     await log.append("key", event(1))
     with pytest.raises(EventLogGoneError):
         await anext(log.read("key", after=0, idle_s=1))

@@ -47,9 +47,10 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Iterator[Away]:
 
 # ------------------------------------------------------------------------------------------------ away for a while
 async def test_answer_is_streamed_meanwhile_and_stored_afterwards(
-    api: Api, workflow: ScriptedWorkflow, limits: Any, database: Away
+    api: Api, workflow: ScriptedWorkflow, database: Away, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits(save_every_s=0.02, heartbeat_s=0.05)
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
+    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))
     first = await anext(events)
@@ -69,9 +70,10 @@ async def test_answer_is_streamed_meanwhile_and_stored_afterwards(
 
 
 async def test_late_reader_waits_until_the_database_is_back(
-    api: Api, workflow: ScriptedWorkflow, limits: Any, database: Away, monkeypatch: pytest.MonkeyPatch
+    api: Api, workflow: ScriptedWorkflow, database: Away, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits(event_log_answers=0, heartbeat_s=0.02)  # no log, so that the database is asked
+    monkeypatch.setattr("chat.runs.events.EVENT_LOG_ANSWERS", 0)
+    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.02)  # no log, so that the database is asked
     data = (await api.ask()).json()
     parts = (await api.call("get", f"/api/messages/{data['message_id']}/events")).streaming_content
     assert (await anext(parts)).startswith(b":")
@@ -167,9 +169,13 @@ def drop_connections(transactional_db: None) -> Iterator[Callable[[], None]]:
 @pytest.mark.postgres
 @pytest.mark.parametrize("save_every_s", [0.02, 3600])
 async def test_answer_survives_that_all_connections_are_dropped(
-    api: Api, workflow: ScriptedWorkflow, limits: Any, save_every_s: float, drop_connections: Callable[[], None]
+    api: Api,
+    workflow: ScriptedWorkflow,
+    save_every_s: float,
+    drop_connections: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    limits(save_every_s=save_every_s)
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", save_every_s)
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))
     async for event in events:

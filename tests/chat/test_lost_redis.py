@@ -18,7 +18,6 @@ from channels.layers import get_channel_layer
 from chat.runs.event_log import Event, EventLogGoneError
 from chat.runs.events import close_event_log
 from chat.runs.redis_events import PREFIX, RedisEventLog
-from ragsite.core.rag_settings import LimitSettings
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually
 
@@ -75,7 +74,7 @@ def server(_server: Server) -> Server:
 
 @pytest.fixture
 async def log(server: Server) -> AsyncIterator[RedisEventLog]:
-    log = RedisEventLog(server.url, LimitSettings())
+    log = RedisEventLog(server.url)
     yield log
     await log.close()
 
@@ -187,9 +186,9 @@ async def test_open_tab_hears_again_after_a_restart(
 
 
 async def test_answer_goes_on_while_redis_is_away_and_its_reader_gets_the_end(
-    site: Server, socket: Any, api: Api, workflow: ScriptedWorkflow, limits: Any
+    site: Server, socket: Any, api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits(heartbeat_s=0.1)
+    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.1)
     workflow.hold(1)
     tab = await socket()
     await tab.send("ask", message="Books?")

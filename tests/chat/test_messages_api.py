@@ -6,6 +6,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
@@ -136,8 +137,10 @@ async def test_reader_of_an_orphaned_answer_is_told_that_it_was_interrupted(api:
     assert events[-1]["answer"] == "Half an"
 
 
-async def test_silent_stream_sends_comments(api: Api, workflow: ScriptedWorkflow, limits: Any) -> None:
-    limits(heartbeat_s=0.05)
+async def test_silent_stream_sends_comments(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
     workflow.hold()
     response = await api.ask(stream=True)
     comments = 0

@@ -27,9 +27,9 @@ from tests.factories import MemoryFactory, MessageFactory, SessionFactory
 
 
 async def test_partial_text_is_saved_while_the_answer_is_written(
-    api: Api, workflow: ScriptedWorkflow, limits: Any
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits(save_every_s=0.02)
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
     workflow.hold(1)
     started = await api.begin()
     began = (await Message.objects.aget(pk=started["message_id"])).lease_expires_at

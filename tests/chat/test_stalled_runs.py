@@ -19,9 +19,9 @@ from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, eventual
 
 
 @pytest.fixture(autouse=True)
-def _silent_runs(limits: Any) -> None:
+def _silent_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """No sign of life between the beginning and the end, unless a test asks for it."""
-    limits(save_every_s=3600)
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 3600)
 
 
 def _mark_silent(message_id: str) -> int:
@@ -61,8 +61,10 @@ async def test_run_that_was_taken_for_dead_finishes_its_answer(api: Api, workflo
     assert rest[-1]["answer"] == TEXT
 
 
-async def test_next_sign_of_life_makes_it_streaming_again(api: Api, workflow: ScriptedWorkflow, limits: Any) -> None:
-    limits(save_every_s=0.02)
+async def test_next_sign_of_life_makes_it_streaming_again(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
     workflow.hold(1)
     started = await api.begin()
     await _taken_for_dead(started["message_id"])
@@ -100,9 +102,9 @@ async def test_answer_that_was_asked_for_again_refuses_its_late_run(api: Api, wo
 
 
 async def test_answer_that_was_stopped_in_its_absence_refuses_its_late_run(
-    api: Api, workflow: ScriptedWorkflow, limits: Any
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits(save_every_s=0.02)
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))
     late = await anext(events)
@@ -123,9 +125,10 @@ async def test_stop_takes_an_answer_from_a_silent_run_and_not_from_a_living_one(
 
 
 async def test_reader_elsewhere_waits_for_a_stalled_run(
-    api: Api, workflow: ScriptedWorkflow, limits: Any, monkeypatch: pytest.MonkeyPatch
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits(save_every_s=3600, heartbeat_s=0.05)
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 3600)
+    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
     monkeypatch.setattr("chat.runs.following.run_find", lambda message_id: None)
     workflow.hold(1)
     response = await api.ask(stream=True)
@@ -141,9 +144,10 @@ async def test_reader_elsewhere_waits_for_a_stalled_run(
 
 
 async def test_reader_elsewhere_is_told_when_a_run_stays_away(
-    api: Api, workflow: ScriptedWorkflow, limits: Any, monkeypatch: pytest.MonkeyPatch
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits(save_every_s=3600, heartbeat_s=0.05)
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 3600)
+    monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.05)
     monkeypatch.setattr("chat.runs.following.run_find", lambda message_id: None)
     workflow.hold(1)
     events = events_of(await api.ask(stream=True))

@@ -64,8 +64,9 @@ def hit(chunk: Any) -> Contender:
 
 
 @pytest.fixture(autouse=True)
-def no_questions_to_measure(rag_settings: Any) -> None:
-    rag_settings(feedback={"recent_questions": 0, "refresh_s": 0.0})
+def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
+    monkeypatch.setattr("feedback.rounds.boost_source.REFRESH_S", 0.0)
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ QUESTION = "How many books may I borrow?"
 
 
 @pytest.fixture(autouse=True)
-def site(online: OllamaServer, rag_settings: Any) -> None:
-    rag_settings(feedback={"recent_questions": 0})
+def site(online: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
 
 
 @pytest.fixture

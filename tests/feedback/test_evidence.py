@@ -175,8 +175,9 @@ def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:
     assert RatedQuestion.objects.get().text == "How many books may Masters borrow?"
 
 
-def test_new_accounts_count_less_and_staff_more(rag_settings) -> None:
-    rag_settings(feedback={"new_account_weight": 0.3, "staff_weight": 2.0})
+def test_new_accounts_count_less_and_staff_more(monkeypatch) -> None:
+    monkeypatch.setattr("feedback.rounds.evidence.NEW_ACCOUNT_WEIGHT", 0.3)
+    monkeypatch.setattr("feedback.rounds.evidence.STAFF_WEIGHT", 2.0)
     chunk = passage("Ten books.")
     for user in (UserFactory(), regular(), regular(is_staff=True)):
         rate(answered(QUESTION, [chunk], user=user), 5)

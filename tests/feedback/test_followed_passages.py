@@ -166,8 +166,8 @@ def test_a_voter_has_one_voice_on_a_chunk_that_two_passages_stand_in() -> None:
 
 
 @pytest.mark.django_db
-def test_a_live_boost_moves_with_its_passage_without_another_revision(rag_settings: Callable[..., None]) -> None:
-    rag_settings(feedback={"recent_questions": 0})  # so that the guard needs no index
+def test_a_live_boost_moves_with_its_passage_without_another_revision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)  # so that the guard needs no index
     chunk = passage(ONE)
     liked(QUESTION, chunk, by=3)
     assert feedback_round().status == "live"

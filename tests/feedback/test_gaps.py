@@ -220,8 +220,8 @@ def test_embeddings_of_rated_questions_are_used(rag_settings: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_only_the_newest_questions_are_looked_at(rag_settings: Any) -> None:
-    rag_settings(feedback={"gap_questions": 1})
+def test_only_the_newest_questions_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.curation.gap_selectors.GAP_QUESTIONS", 1)
     for number, text in enumerate(["Bike parking?", "Canteen menu?"]):
         message = not_answered(text)
         Message.objects.filter(pk=message.pk).update(created_at=timezone.now() - timedelta(hours=5 - number))

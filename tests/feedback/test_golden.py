@@ -195,8 +195,8 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(staff: User) -> Non
     assert list(errors_of(jsonl(line()) + "\n书".encode("gbk"), staff)) == ["line 2"]
 
 
-def test_a_huge_file_is_413(client: APIClient, rag_settings: Any, loans: Chunk) -> None:
-    rag_settings(feedback={"golden_import_bytes": 2000})
+def test_a_huge_file_is_413(client: APIClient, loans: Chunk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.curation.golden_files.GOLDEN_IMPORT_BYTES", 2000)
     huge = jsonl(*(line(question=f"Question {number}?") for number in range(100)))
     file = SimpleUploadedFile("golden.jsonl", huge)
     for response in (
@@ -207,8 +207,8 @@ def test_a_huge_file_is_413(client: APIClient, rag_settings: Any, loans: Chunk) 
     assert not GoldenQuestion.objects.exists()
 
 
-def test_too_many_lines_are_refused(staff: User, rag_settings: Any) -> None:
-    rag_settings(feedback={"golden_import_lines": 3})
+def test_too_many_lines_are_refused(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.curation.golden_files.GOLDEN_IMPORT_LINES", 3)
     with pytest.raises(TooLargeError):
         golden_import(content=b"x\n" * 4, by=staff)
 

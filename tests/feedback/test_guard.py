@@ -136,8 +136,12 @@ def test_questions_that_nothing_changes_for_are_not_searched(library: Collection
     assert outcome.guard["recent"] == 1
 
 
-def test_an_index_that_is_away_holds_the_revision(library: Collection, rag_settings: Any) -> None:
-    rag_settings(milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.2, "timeout_s": 0.5})
+def test_an_index_that_is_away_holds_the_revision(
+    library: Collection, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rag_settings(milvus={"uri": "http://127.0.0.1:9"})
+    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
     right = chunk_of(library, TEN)
     golden(library, right)
     liked(QUESTION, right, by=2)

@@ -33,9 +33,9 @@ QUESTION = "How many books may I borrow?"
 
 
 @pytest.fixture(autouse=True)
-def no_questions_to_measure(rag_settings: Any) -> None:
+def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard has nothing to search, so no index is needed; tests/feedback/test_guard.py has one."""
-    rag_settings(feedback={"recent_questions": 0})
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
 
 
 @pytest.fixture
@@ -310,8 +310,8 @@ def test_a_burst_is_left_out_until_a_person_decides(staff: User) -> None:
     assert (found.status, found.votes, found.accounts) == ("open", 15, 1)
 
 
-def test_an_accepted_burst_counts_from_the_next_round_on(staff: User, rag_settings: Any) -> None:
-    rag_settings(feedback={"burst_accounts": 1})
+def test_an_accepted_burst_counts_from_the_next_round_on(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.ranking.boosts.BURST_ACCOUNTS", 1)
     burst(passage("Ten books."))
     assert feedback_round().status == "unchanged"
     burst_decide(burst=Burst.objects.get(), accept=True, by=staff, why="They read all of it.")
@@ -319,8 +319,8 @@ def test_an_accepted_burst_counts_from_the_next_round_on(staff: User, rag_settin
     assert all(boost.multiplier < 1 for boost in live_boosts())
 
 
-def test_a_rejected_burst_stays_out_and_cannot_be_decided_again(staff: User, rag_settings: Any) -> None:
-    rag_settings(feedback={"burst_accounts": 1})
+def test_a_rejected_burst_stays_out_and_cannot_be_decided_again(staff: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.ranking.boosts.BURST_ACCOUNTS", 1)
     burst(passage("Ten books."))
     feedback_round()
     found = burst_decide(burst=Burst.objects.get(), accept=False, by=staff, why="An attack.")

@@ -35,8 +35,8 @@ MODELS: list[type[Model]] = [Revision, RevisionEvent, Evidence, Burst, ManualBoo
 
 
 @pytest.fixture(autouse=True)
-def no_questions_to_measure(rag_settings: Any) -> None:
-    rag_settings(feedback={"recent_questions": 0})
+def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
 
 
 @pytest.fixture
@@ -176,8 +176,9 @@ def test_release_asks_why_and_makes_it_live(staff: Client, admin_user: User, mon
     assert logged()[-1] == ("released", admin_user, "Checked by hand.")
 
 
-def test_hold(staff: Client, admin_user: User, rag_settings: Any) -> None:
-    rag_settings(feedback={"recent_questions": 0, "auto_live": False})
+def test_hold(staff: Client, admin_user: User, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rag_settings(feedback={"auto_live": False})
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
     revision, _ = live_revision()
     assert staff.post(url("feedback_revision_hold", revision.pk), WHY).status_code == 302
     assert Revision.objects.get().status == "held"

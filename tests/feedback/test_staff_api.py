@@ -25,8 +25,8 @@ WHY = {"why": "A reason."}
 
 
 @pytest.fixture(autouse=True)
-def no_questions_to_measure(rag_settings: Any) -> None:
-    rag_settings(feedback={"recent_questions": 0})
+def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
 
 
 @pytest.fixture
@@ -100,8 +100,11 @@ def test_release_makes_a_held_revision_live_and_is_logged(
     assert logged()[-1] == ("released", staff, "The golden question is outdated.")
 
 
-def test_hold_keeps_a_proposed_revision_back(client: APIClient, staff: User, rag_settings: Any) -> None:
-    rag_settings(feedback={"recent_questions": 0, "auto_live": False})
+def test_hold_keeps_a_proposed_revision_back(
+    client: APIClient, staff: User, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rag_settings(feedback={"auto_live": False})
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
     revision, _ = live_revision()
     assert revision.status == "proposed"
     response = client.post(f"/api/feedback/revisions/{revision.pk}/hold", WHY)

@@ -28,8 +28,8 @@ UUID_TEXT = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
 
 @pytest.fixture(autouse=True)
-def no_questions_to_measure(rag_settings: Any) -> None:
-    rag_settings(feedback={"recent_questions": 0})
+def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("feedback.rounds.guard.RECENT_QUESTIONS", 0)
 
 
 @pytest.fixture

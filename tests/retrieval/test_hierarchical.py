@@ -47,7 +47,7 @@ class Shelf:
     """Documents in an index, and the searcher over them."""
 
     index: MilvusIndex
-    settings: SearchSettings = field(default_factory=lambda: SearchSettings(hierarchical_documents=1))
+    settings: SearchSettings = field(default_factory=SearchSettings)
     chunks: dict[str, StoredChunk] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
     ref: CollectionRef = field(default_factory=lambda: CollectionRef(id=str(uuid.uuid4()), name="c", space=SPACE))
@@ -80,11 +80,12 @@ class Shelf:
     async def search(self, text: str, strategy: str = "hierarchical", **options: Any) -> SearchResult:
         hybrid = HybridSearcher(index=self.index, store=self, models=Embedders(), settings=self.settings)  # type: ignore[arg-type]
         request = SearchRequest(queries=(Query(text),), scope=SearchScope((self.ref,)), strategy=strategy, **options)  # type: ignore[arg-type]
-        return await HierarchicalSearcher(hybrid, self.settings).search(request)
+        return await HierarchicalSearcher(hybrid).search(request)
 
 
 @pytest.fixture
-async def shelf(index: MilvusIndex) -> Shelf:
+async def shelf(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    monkeypatch.setattr("retrieval.search.hierarchical.HIERARCHICAL_DOCUMENTS", 1)
     shelf = Shelf(index)
     for name, texts in CHUNKS.items():
         await shelf.add(name, texts, SUMMARIES[name])
@@ -126,8 +127,10 @@ async def test_documents_outside_the_scope_are_not_looked_into(shelf: Shelf) -> 
     assert "secret" not in titles(found)
 
 
-async def test_filters_hold_for_documents_and_are_relaxed_visibly(shelf: Shelf) -> None:
-    shelf.settings = SearchSettings(hierarchical_documents=1, min_filtered_candidates=1)
+async def test_filters_hold_for_documents_and_are_relaxed_visibly(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("retrieval.search.hybrid.MIN_FILTERED_CANDIDATES", 1)
     await shelf.add("labs", ["Start.", "Keys need a deposit."], "Rules of the labs.", department="Chemistry")
     strict = await shelf.search("deposit in the library", filters=SearchFilters(department="Chemistry"))
     assert titles(strict) == {"labs"}

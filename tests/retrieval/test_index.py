@@ -154,8 +154,9 @@ async def test_without_a_server_the_error_says_so() -> None:
         await index.count(SPACE)
 
 
-async def test_a_dead_address_is_unavailable_not_empty() -> None:
-    index = MilvusIndex(MilvusSettings(connect_timeout_s=0.5), uri="http://127.0.0.1:9", writer_lock=only_writer)
+async def test_a_dead_address_is_unavailable_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.5)
+    index = MilvusIndex(MilvusSettings(), uri="http://127.0.0.1:9", writer_lock=only_writer)
     with pytest.raises(IndexUnavailableError):
         await index.ping()
     with pytest.raises(IndexUnavailableError):
@@ -163,13 +164,16 @@ async def test_a_dead_address_is_unavailable_not_empty() -> None:
     await index.close()
 
 
-async def test_a_killed_server_that_comes_back_elsewhere_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_a_killed_server_that_comes_back_elsewhere_is_found(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 1.0)
     server = LiteServer(tmp_path_factory.mktemp("killed"))
     assert server.claim()
     try:
         server.start()
         server.wait_ready()
-        index = MilvusIndex(MilvusSettings(connect_timeout_s=1.0), uri=lambda: server.uri, writer_lock=only_writer)
+        index = MilvusIndex(MilvusSettings(), uri=lambda: server.uri, writer_lock=only_writer)
         kept = row("kept", 1)
         await index.upsert(SPACE, [kept])
         assert server.process is not None
@@ -200,7 +204,9 @@ async def test_ids_come_in_pages_of_a_range_each_once(index: MilvusIndex, monkey
     assert await index.chunk_ids(SPACE) == set(written)
 
 
-async def test_a_writer_asks_before_every_write_whether_it_still_may(milvus_settings: MilvusSettings) -> None:
+async def test_a_writer_asks_before_every_write_whether_it_still_may(
+    milvus_settings: MilvusSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Right:
         asked = 0
 
@@ -213,8 +219,9 @@ async def test_a_writer_asks_before_every_write_whether_it_still_may(milvus_sett
     async def lock(_: str) -> AsyncIterator[WriteRight]:
         yield right
 
-    right, own = Right(), replace(milvus_settings, write_batch_size=1)
-    index = MilvusIndex(own, uri=own.uri, writer_lock=lock)
+    right = Right()
+    monkeypatch.setattr("retrieval.search.index.milvus.WRITE_BATCH_SIZE", 1)
+    index = MilvusIndex(milvus_settings, uri=milvus_settings.uri, writer_lock=lock)
     await index.upsert(SPACE, [row("first")])
     with pytest.raises(IndexUnavailableError, match="taken over"):
         await index.upsert(SPACE, [row("second"), row("third")])
@@ -245,7 +252,7 @@ async def test_a_dropped_space_is_gone_and_can_be_made_anew(index: MilvusIndex) 
 async def test_bm25s_numbers_reach_milvus(milvus_settings: MilvusSettings) -> None:
     scores = []
     for k1 in (0.1, 2.0):
-        own = replace(milvus_settings, prefix=f"{milvus_settings.prefix}k{k1:.0f}")
+        own = milvus_settings.replace(prefix=f"{milvus_settings.prefix}k{k1:.0f}")
         index = MilvusIndex(own, uri=own.uri, writer_lock=only_writer, k1=k1, b=0.0)
         await index.upsert(SPACE, [row("apples apples apples"), row("pears")])
         found = await index.search_bm25(
@@ -267,7 +274,7 @@ async def test_documents_written_one_by_one_rank_as_if_written_at_once(
     rows = [row(text) for text in texts]
     rankings = []
     for writes in ([rows], [[one] for one in rows]):
-        own = replace(milvus_settings, prefix=f"{milvus_settings.prefix}w{len(writes)}")
+        own = milvus_settings.replace(prefix=f"{milvus_settings.prefix}w{len(writes)}")
         index = MilvusIndex(own, uri=own.uri, writer_lock=only_writer)
         for write in writes:
             await index.upsert(SPACE, write)

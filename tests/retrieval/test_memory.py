@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.apps import apps as registry
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.utils import timezone
@@ -59,9 +57,9 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(autouse=True)
-def _patient(rag_settings: Any) -> None:
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is not what these tests are about."""
-    rag_settings(memory={"timeout_s": 60.0})
+    monkeypatch.setattr("retrieval.steps.memory.TIMEOUT_S", 60.0)
 
 
 @pytest_asyncio.fixture
@@ -94,8 +92,8 @@ async def recalled(engine: Engine, owner: User, query: str, limit: int = 3) -> l
     return [fact.text for fact in (await engine.memory.recall(str(owner.pk), query, limit=limit)).facts]
 
 
-def store_of(engine: Engine, index: Any, **numbers: Any) -> DatabaseMemoryStore:
-    return DatabaseMemoryStore(index=index, models=engine.models, settings=replace(engine.settings.memory, **numbers))
+def store_of(engine: Engine, index: Any) -> DatabaseMemoryStore:
+    return DatabaseMemoryStore(index=index, models=engine.models)
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -138,8 +136,10 @@ async def test_facts_with_other_numbers_are_other_facts() -> None:
     assert await remember(owner, *fees) == ["added", "added"]
 
 
-async def test_beyond_the_limit_the_one_that_was_useless_for_longest_is_forgotten(rag_settings: Any) -> None:
-    rag_settings(memory={"max_per_user": 3})
+async def test_beyond_the_limit_the_one_that_was_useless_for_longest_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("retrieval.memory.services.MAX_PER_USER", 3)
     owner, other = await user(), await user()
     await sync_to_async(MemoryFactory)(user=other)
     exchanges = [Exchange(question=f"Question {word}?", answer="a", fact=f"About {word}.")
@@ -147,7 +147,7 @@ async def test_beyond_the_limit_the_one_that_was_useless_for_longest_is_forgotte
     await remember(owner, *exchanges[:3])
     first = await Memory.objects.filter(user=owner).order_by("created_at").afirst()
     assert first
-    used = DatabaseMemoryStore(index=None, models=None, settings=settings.RAG.memory)  # type: ignore[arg-type]
+    used = DatabaseMemoryStore(index=None, models=None)  # type: ignore[arg-type]
     await used.recall(str(owner.pk), "ships", limit=1)
     await remember(owner, exchanges[3])
     kept = {memory.text async for memory in Memory.objects.filter(user=owner)}
@@ -207,11 +207,13 @@ async def test_the_index_itself_gives_a_user_only_their_own(engine: Engine) -> N
     assert [len(found[asking.pk][0]) for asking in (owner, other)] == [1, 0]
 
 
-async def test_a_fact_is_found_by_its_vector(online_engine: Engine) -> None:
+async def test_a_fact_is_found_by_its_vector(online_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.memory.store.MIN_COVERAGE", 1.0)
+    monkeypatch.setattr("retrieval.memory.store.MIN_SIMILARITY", 0.3)
     owner = await user()
     await remember(owner, LAKESIDE, BOOKS)
     await consolidate_all()
-    by_meaning_alone = store_of(online_engine, online_engine.memory_index, min_coverage=1.0, min_similarity=0.3)
+    by_meaning_alone = store_of(online_engine, online_engine.memory_index)
     recall = await by_meaning_alone.recall(str(owner.pk), "deposit of Lakeside rooms please", limit=1)
     assert [fact.question for fact in recall.facts] == [LAKESIDE.question]
     assert recall.degraded == ""
@@ -246,7 +248,7 @@ async def test_without_the_index_words_are_looked_for_and_it_says_so(engine: Eng
     assert "words alone" in recall.degraded
 
 
-async def test_an_index_that_is_slow_is_not_waited_for(engine: Engine) -> None:
+async def test_an_index_that_is_slow_is_not_waited_for(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow:
         async def search_dense(self, *args: Any, **kwargs: Any) -> Any:
             await asyncio.sleep(60)
@@ -254,7 +256,8 @@ async def test_an_index_that_is_slow_is_not_waited_for(engine: Engine) -> None:
     owner = await user()
     await remember(owner, LAKESIDE)
     await consolidate_all()
-    recall = await store_of(engine, Slow(), timeout_s=0.05).recall(str(owner.pk), LAKESIDE.question, limit=3)
+    monkeypatch.setattr("retrieval.steps.memory.TIMEOUT_S", 0.05)
+    recall = await store_of(engine, Slow()).recall(str(owner.pk), LAKESIDE.question, limit=3)
     assert recall.facts and "words alone" in recall.degraded
 
 
@@ -294,7 +297,9 @@ async def test_a_model_that_fails_or_commands_leaves_the_cited_sentence(
     assert (memory.text, memory.draft) == (LAKESIDE.fact, "")
 
 
-async def test_the_same_in_other_words_is_merged_when_its_vector_is_there(engine: Engine, rag_settings: Any) -> None:
+async def test_the_same_in_other_words_is_merged_when_its_vector_is_there(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     owner, other = await user(), await user()
     await sync_to_async(MemoryFactory)(
         user=owner, question="Deposit Lakeside hall room EUR 300?", text="Room deposit: EUR 300, Lakeside hall.",
@@ -302,7 +307,8 @@ async def test_the_same_in_other_words_is_merged_when_its_vector_is_there(engine
     )  # fmt: skip
     theirs = await sync_to_async(MemoryFactory)(user=other, question=LAKESIDE.question, text=LAKESIDE.fact)
     await consolidate_all()
-    rag_settings(memory={"near_duplicate": 0.5, "near_duplicate_terms": 1.0})
+    monkeypatch.setattr("retrieval.memory.sync.NEAR_DUPLICATE", 0.5)
+    monkeypatch.setattr("retrieval.memory.services.NEAR_DUPLICATE_TERMS", 1.0)
     await remember(owner, LAKESIDE)
     newest = await Memory.objects.filter(user=owner).order_by("-created_at").afirst()
     assert newest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -166,8 +166,8 @@ def test_the_year_of_a_chinese_question_weighs_like_three_words(question: str, t
     assert set(counts.values()) == {1}
 
 
-async def test_wordings_can_be_joined_by_rank(library: Library) -> None:
-    library.settings = replace(library.settings, variant_fusion="rrf")
+async def test_wordings_can_be_joined_by_rank(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.search.space_fusion.VARIANT_FUSION", "rrf")
     await library.add(TEXTS)
     fused = (await library.search(*WORDINGS, top_k=3)).candidates[0].scores.fused
     assert fused is not None and 0 < fused <= 3 / 61
@@ -288,7 +288,7 @@ async def test_the_window_follows_the_length_of_the_query(library: Library) -> N
 
 
 async def test_the_seeds_formula_filters_by_terms_and_adds_raw_scores(library: Library) -> None:
-    library.settings = replace(library.settings, formula="seed")
+    library.settings = library.settings.replace(formula="seed")
     await library.add(TEXTS)
     result = await library.search("library books", top_k=5)
     assert set(names(result)) == {"loans", "fees"}
@@ -298,7 +298,7 @@ async def test_the_seeds_formula_filters_by_terms_and_adds_raw_scores(library: L
 
 
 async def test_the_seeds_filter_is_relaxed_step_by_step_for_long_queries(library: Library) -> None:
-    library.settings = replace(library.settings, formula="seed")
+    library.settings = library.settings.replace(formula="seed")
     await library.add(TEXTS)
     every = await library.search("undergraduates borrow ten books", top_k=5)
     assert (names(every), every.notes["match"]) == (["loans"], 1.0)

@@ -54,7 +54,7 @@ def test_whatever_a_result_depends_on_changes_the_key(change: dict[str, Any]) ->
 
 
 def test_another_formula_changes_the_key_and_white_space_does_not() -> None:
-    assert cache_key(REQUEST, replace(NUMBERS, dense_weight=0.9)) != cache_key(REQUEST, NUMBERS)
+    assert cache_key(REQUEST, NUMBERS.replace(zscore_dense_weight=0.9)) != cache_key(REQUEST, NUMBERS)
     spaced = replace(REQUEST, queries=(Query(" deposit  Lakeside hall\n"),))
     assert cache_key(spaced, NUMBERS) == cache_key(REQUEST, NUMBERS)
 
@@ -86,5 +86,5 @@ async def test_a_cache_that_is_away_is_done_without(monkeypatch: pytest.MonkeyPa
 async def test_no_time_to_keep_means_no_cache() -> None:
     inner = MemorySearcher(HANDBOOK)
     for _ in range(2):
-        await CachedSearcher(inner, replace(NUMBERS, cache_ttl_s=0)).search(REQUEST)
+        await CachedSearcher(inner, NUMBERS.replace(cache_ttl_s=0)).search(REQUEST)
     assert len(inner.requests) == 2

@@ -2,97 +2,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
-from ragsite.core.rag_settings.fields import check, env, is_address
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from ragsite.core.rag_settings.fields import Address, Count, Group, Seconds, is_address
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OllamaSettings:
+class OllamaSettings(Group):
     """The model server. Timeouts in seconds."""
 
-    base_url: str = field(default="http://127.0.0.1:11434", metadata=env("OLLAMA_BASE_URL"))  # where Ollama listens
-    # the answering model; empty: the first chat model listed
-    chat_model: str = field(default="", metadata=env("RAG_CHAT_MODEL"))
-    # rewrites, grades, reranks; empty: the chat model
-    fast_model: str = field(default="", metadata=env("RAG_FAST_MODEL"))
-    # embeds documents and queries; empty: the first one listed
-    embed_model: str = field(default="", metadata=env("RAG_EMBED_MODEL"))
-    # context length in tokens; prompts are budgeted to it
-    num_ctx: int = field(default=8192, metadata=env("RAG_NUM_CTX"))
-    # 1: never call; 0: not ready without it
-    offline: Literal["auto", "0", "1"] = field(default="auto", metadata=env("RAG_OFFLINE"))
-    connect_timeout_s: float = 3.0  # until the connection stands
-    first_token_timeout_s: float = 60.0  # model load + queue + prefill
-    between_tokens_timeout_s: float = 30.0  # a stream silent for longer has broken off
-    structured_timeout_s: float = 20.0  # rewrite, HyDE, grade, rerank
-    stream_timeout_s: float = 240.0  # the whole of one streamed answer
-    embed_timeout_s: float = 30.0  # one batch of texts
-    discovery_ttl_s: float = 15.0  # how long the list of models is believed
-    discovery_timeout_s: float = 10.0  # asking for the list of models; questions wait for the first one only
-    discovery_believed_s: float = 300.0  # how long a server that is silent goes on being taken for one that serves
-    max_concurrency: int = 4  # calls at once from this process; the server queues without limit
-    embed_batch_size: int = 32  # texts in one call
-    max_answer_tokens: int = 1024  # an answer ends here
-    breaker_failures: int = 3  # consecutive failures that open the circuit
-    breaker_reset_s: float = 20.0  # after which one probe is let through
-    keep_alive: str = "10m"  # how long Ollama keeps the model loaded
-    temperature: float = 0.1  # of answers; judgements run at 0
-    busy_retry_s: float = 0.3  # wait before the one new attempt after "server busy"
+    model_config = SettingsConfigDict(env_prefix="RAG_OLLAMA_")
 
-    def __post_init__(self) -> None:
-        check(self.num_ctx >= 1024, f"num_ctx={self.num_ctx} is below 1024")
-        check(0 < self.max_answer_tokens < self.num_ctx, "max_answer_tokens must be positive and below num_ctx")
-        check(self.max_concurrency >= 1, "max_concurrency must be at least 1")
-        check(self.embed_batch_size >= 1, "embed_batch_size must be at least 1")
-        check(self.base_url.startswith(("http://", "https://")), "base_url must start with http:// or https://")
+    base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
+    """Where Ollama listens."""
+    chat_model: str = Field("", validation_alias="RAG_CHAT_MODEL")
+    """The answering model; empty: the first chat model listed."""
+    fast_model: str = Field("", validation_alias="RAG_FAST_MODEL")
+    """The model for rewrites, grades and reranking; empty: the chat model."""
+    embed_model: str = Field("", validation_alias="RAG_EMBED_MODEL")
+    """The model that embeds documents and queries; empty: the first one listed."""
+    num_ctx: int = Field(8192, ge=1024, validation_alias="RAG_NUM_CTX")
+    """Context length in tokens; prompts are budgeted to it."""
+    offline: Literal["auto", "0", "1"] = Field("auto", validation_alias="RAG_OFFLINE")
+    """1: Ollama is never called; 0: the site is not ready without it; auto: it is used when it is there."""
+    first_token_timeout_s: Seconds = 60.0
+    """Until the first token of an answer: loading the model, waiting in the queue and reading the prompt."""
+    structured_timeout_s: Seconds = 20.0
+    """One call for a rewrite, an imagined answer, a grade or a reranking."""
+    embed_timeout_s: Seconds = 30.0
+    """Embedding one batch of texts."""
+    max_concurrency: Count = 4
+    """Calls at once from this process; the server queues without limit."""
+    embed_batch_size: Count = 32
+    """Texts in one embedding call."""
+    max_answer_tokens: Count = 1024
+    """The longest answer, in tokens; it ends there and can be continued."""
+    keep_alive: str = "10m"
+    """How long Ollama keeps the model loaded."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MilvusSettings:
-    uri: str = field(default="", metadata=env("MILVUS_URI"))  # empty: the Milvus Lite server of this data folder
-    token: str = field(default="", metadata=env("MILVUS_TOKEN"))  # of a server that asks for one
-    lite_port: int = field(default=0, metadata=env("MILVUS_LITE_PORT"))  # 0: the first free port from 19530
-    timeout_s: float = 20.0  # one search
-    write_timeout_s: float = 120.0  # of one batch, and of reading all ids back
-    connect_timeout_s: float = 5.0  # until the connection stands
-    prefix: str = "ragsite"  # of every collection's name in Milvus
-    hnsw_m: int = 16  # neighbours per node of the graph
-    hnsw_ef_construction: int = 200  # candidates while building; more is slower and better
-    hnsw_ef: int = 128  # candidates while searching
-    write_batch_size: int = 500  # rows in one write
-
-    def __post_init__(self) -> None:
-        check(not self.uri or is_address(self.uri), "uri must be an http:// or https:// address of a Milvus server")
-        check(0 <= self.lite_port < 65536, f"lite_port={self.lite_port} is not a port")
+    @model_validator(mode="after")
+    def _answers_fit(self) -> Self:
+        if self.max_answer_tokens >= self.num_ctx:
+            raise ValueError("max_answer_tokens must be below num_ctx")
+        return self
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSearchSettings:
+class MilvusSettings(Group):
+    model_config = SettingsConfigDict(env_prefix="RAG_MILVUS_")
+
+    uri: Address = Field("", repr=False, validation_alias="MILVUS_URI")
+    """A Milvus server; empty: the Milvus Lite server of this data folder."""
+    token: str = Field("", repr=False, validation_alias="MILVUS_TOKEN")
+    """Token of a server that asks for one."""
+    lite_port: int = Field(0, ge=0, lt=65536, validation_alias="MILVUS_LITE_PORT")
+    """Port of the Milvus Lite server; 0: the first free port from 19530."""
+    prefix: str = "ragsite"
+    """Begins the name of every collection in Milvus; sites that share one server need different ones."""
+
+
+class WebSearchSettings(Group):
     """Off unless `RAG_WEB_SEARCH` is `searxng=URL` or `google`; then a request may ask for it. Only that server is
     called, with words of the user's question; the pages that it finds are never fetched."""
 
-    provider: str = field(default="", metadata=env("RAG_WEB_SEARCH"))  # searxng=URL or google; empty: off
-    google_api_key: str = field(default="", metadata=env("GOOGLE_API_KEY"))  # with google
-    google_cse_id: str = field(default="", metadata=env("GOOGLE_CSE_ID"))  # with google: the search engine's id
-    google_url: str = "https://www.googleapis.com/customsearch/v1"  # with google: another address of the same API
-    by_default: bool = False  # also for requests that do not say whether they want it
-    max_results: int = 5  # taken from one search
-    snippet_chars: int = 600  # of one result's text
-    max_answer_kib: int = 1024  # of the search engine; a longer one is refused
-    timeout_s: float = 8.0  # one search
-    safe_search: bool = True  # leave out explicit results
-    prompt: str = "web_query"  # its file in retrieval/prompts
+    model_config = SettingsConfigDict(env_prefix="RAG_WEB_SEARCH_")
 
-    def __post_init__(self) -> None:
-        kind, _, address = self.provider.partition("=")
-        known = self.provider in ("", "google") or (kind == "searxng" and is_address(address))
-        check(known, f"provider={self.provider!r} is neither searxng=URL nor google")
-        if self.provider == "google":
-            check(bool(self.google_api_key), "google_api_key must be set where RAG_WEB_SEARCH is google")
-            check(bool(self.google_cse_id), "google_cse_id must be set where RAG_WEB_SEARCH is google")
-        check(is_address(self.google_url), "google_url must be an http:// or https:// address")
-        check(1 <= self.max_results <= 10, f"max_results={self.max_results} is not in 1..10")
-        check(50 <= self.snippet_chars <= 4000, f"snippet_chars={self.snippet_chars} is not in 50..4000")
-        check(self.max_answer_kib >= 1 and self.timeout_s > 0, "max_answer_kib and timeout_s must be positive")
+    provider: str = Field("", repr=False, validation_alias="RAG_WEB_SEARCH")
+    """`searxng=URL` or `google`; empty: off."""
+    google_api_key: str = Field("", repr=False, validation_alias="GOOGLE_API_KEY")
+    """Key, with `google`."""
+    google_cse_id: str = Field("", validation_alias="GOOGLE_CSE_ID")
+    """Id of the search engine, with `google`."""
+    by_default: bool = False
+    """Search the web also for requests that do not say whether they want it."""
+
+    @field_validator("provider")
+    @classmethod
+    def _is_known(cls, provider: str) -> str:
+        kind, _, address = provider.partition("=")
+        if provider not in ("", "google") and not (kind == "searxng" and is_address(address)):
+            raise ValueError("is neither searxng=URL nor google")
+        return provider
+
+    @model_validator(mode="after")
+    def _google_is_whole(self) -> Self:
+        if self.provider == "google" and not (self.google_api_key and self.google_cse_id):
+            raise ValueError("google_api_key and google_cse_id must be set where provider is google")
+        return self

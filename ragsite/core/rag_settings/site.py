@@ -1,61 +1,129 @@
-"""Limits of the site towards its users."""
+"""The site itself, and its limits towards its users."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ipaddress
+import zoneinfo
+from typing import Annotated, Any, Literal
 
-from ragsite.core.rag_settings.fields import check
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitSettings:
-    message_chars: int = 8000  # the longest question
-    questions_per_minute: int = 30  # per user
-    answers_at_once: int = 2  # per user
-    heartbeat_s: float = 15.0  # a silent stream sends a comment at least this often
-    save_every_s: float = 0.6  # an answer being written is stored this often: a kill costs its last second at most
-    stale_after_s: float = 10.0  # an answer without a sign of life for this long was interrupted
-    event_log_ttl_s: int = 900  # how long a finished answer's events can be replayed
-    event_log_answers: int = 500  # finished answers whose events one process keeps
-    event_log_mib: int = 64  # memory that these may take together
-    answer_timeout_s: float = 300.0  # the whole of one answer; beyond it, it has failed
-    login_failures: int = 10  # wrong passwords per address and username within the window
-    login_failures_per_address: int = 30  # wrong passwords per address, over all usernames, within the window
-    login_failures_per_account: int = 20  # wrong passwords per username, over all unknown addresses, within the window
-    login_window_s: int = 300  # over which failed logins are counted
-    signups_per_hour: int = 300  # new accounts per address
-    tokens_per_user: int = 50  # API tokens; above, the one that was used least recently gives way
-
-    def __post_init__(self) -> None:
-        check(self.message_chars >= 1, "message_chars must be positive")
-        check(self.login_window_s >= 1, "login_window_s must be positive")
-        for name in (
-            "login_failures",
-            "login_failures_per_address",
-            "login_failures_per_account",
-            "signups_per_hour",
-            "tokens_per_user",
-        ):
-            check(getattr(self, name) >= 1, f"{name} must be positive")
+from ragsite.core.rag_settings.fields import Count, Group, Seconds, WholeNumber
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaSettings:
+def _split(names: Any) -> Any:
+    return [name.strip() for name in names.split(",") if name.strip()] if isinstance(names, str) else names
+
+
+def _upper(text: Any) -> Any:
+    return text.upper() if isinstance(text, str) else text
+
+
+def _check_networks(proxies: list[str]) -> list[str]:
+    for proxy in proxies:
+        try:
+            ipaddress.ip_network(proxy)
+        except ValueError:
+            raise ValueError(f"holds {proxy!r}, which is neither an address nor a network such as 10.0.0.0/8") from None
+    return proxies
+
+
+Names = Annotated[list[str], NoDecode, BeforeValidator(_split)]
+
+
+class SiteSettings(Group):
+    """The web server, its database and broker, and who may reach it."""
+
+    model_config = SettingsConfigDict(env_prefix="RAGSITE_")
+
+    data_dir: str = ""
+    """Folder of all embedded state: SQLite file, Milvus Lite data, uploads, broker files, logs; empty: `var` beside
+    manage.py."""
+    host: str = "127.0.0.1"
+    """Where the web server listens."""
+    port: int = Field(8000, gt=0, lt=65536)
+    """Port of the web server."""
+    admin_password: str = Field("", repr=False)
+    """Password of the user `admin` made at the first run; empty: generated and printed once."""
+    sample_data: bool = True
+    """0: the sample documents are not loaded."""
+    signup: bool = True
+    """0: only an admin makes accounts."""
+    https: bool = False
+    """1: behind a proxy that speaks HTTPS: secure cookies, `X-Forwarded-Proto` is believed."""
+    allowed_hosts: Names = []
+    """Further host names of the site, with commas."""
+    trusted_origins: Names = []
+    """Origins such as https://rag.example.org from which forms are taken, with commas."""
+    trusted_proxies: Annotated[Names, AfterValidator(_check_networks)] = []
+    """Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed, with commas."""
+    metrics_token: str = Field("", repr=False)
+    """Bearer token that `/metrics` asks for; empty: it is open to staff and to this machine."""
+    secret_key: str = Field("", repr=False)
+    """Signs cookies; several web machines need the same. Empty: made once and kept in the data folder."""
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)] = "INFO"
+    """The least level that is logged."""
+    debug: bool = False
+    """1: Django's debug mode; never on a site that others reach."""
+    database_url: str = Field("", repr=False, validation_alias="DATABASE_URL")
+    """`postgresql://user:password@host/name`; empty: SQLite in the data folder."""
+    redis_url: str = Field("", repr=False, validation_alias="REDIS_URL")
+    """Channel layer, cache and Celery broker; empty: in this process, and a broker of files."""
+    time_zone: str = Field("UTC", validation_alias="TZ")
+    """Time zone of what people read, such as Europe/Berlin."""
+    prompts_dir: str = Field("", validation_alias="RAG_PROMPTS_DIR")
+    """A folder; a file there replaces the shipped prompt of the same name."""
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_redis(cls, url: str) -> str:
+        if url and not url.startswith(("redis://", "rediss://")):
+            raise ValueError("must start with redis:// or rediss://")
+        return url
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_a_zone(cls, name: str) -> str:
+        try:
+            zoneinfo.ZoneInfo(name)
+        except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+            raise ValueError("is not a time zone such as Europe/Berlin") from None
+        return name
+
+
+class LimitSettings(Group):
+    model_config = SettingsConfigDict(env_prefix="RAG_LIMIT_")
+
+    message_chars: Count = 8000
+    """The longest question, in characters."""
+    questions_per_minute: Count = 30
+    """Questions of one user in a minute."""
+    answers_at_once: Count = 2
+    """Answers that are written at once for one user."""
+    answer_timeout_s: Seconds = 300.0
+    """The whole of one answer; beyond it, it has failed."""
+    login_failures: Count = 10
+    """Wrong passwords from one address for one username within five minutes."""
+    signups_per_hour: Count = 300
+    """New accounts from one address in an hour."""
+
+
+class QuotaSettings(Group):
     """What one user may take up. Staff and the site's own collections are free of it, but for running ingests."""
 
-    storage_mib: int = 2048  # uploaded files of one user together; 0: no bound
-    documents: int = 2000  # of one user; 0: no bound
-    open_ingests: int = 1000  # documents of one user that wait or are being read; 0: no bound
-    running_ingests: int = 0  # documents of one user that are read at once; 0: one less than there are workers
+    model_config = SettingsConfigDict(env_prefix="RAG_QUOTA_")
 
-    def __post_init__(self) -> None:
-        for name in ("storage_mib", "documents", "open_ingests", "running_ingests"):
-            check(getattr(self, name) >= 0, f"{name} must not be negative")
+    storage_mib: WholeNumber = 2048
+    """Uploaded files of one user together, in MiB; 0: no bound."""
+    documents: WholeNumber = 2000
+    """Documents of one user; 0: no bound."""
+    running_ingests: WholeNumber = 0
+    """Documents of one user that are read at once; 0: one less than there are workers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageSettings:
-    min_free_mib: int = 64  # with less room on the disk of the data or of the uploads, nothing new is taken in
+class StorageSettings(Group):
+    model_config = SettingsConfigDict(env_prefix="RAG_STORAGE_")
 
-    def __post_init__(self) -> None:
-        check(self.min_free_mib >= 0, "min_free_mib must not be negative")
+    min_free_mib: WholeNumber = 64
+    """With less room than this many MiB on the disk of the data or of the uploads, nothing new is taken in."""

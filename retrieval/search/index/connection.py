@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.errors import IndexUnavailableError
 
+TIMEOUT_S = 20.0  # one search
+CONNECT_TIMEOUT_S = 5.0  # until the connection stands
+
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
@@ -61,7 +64,7 @@ class MilvusConnection:
         Raises IndexUnavailableError, MissingCollectionError.
         """
         try:
-            async with asyncio.timeout(timeout_s or self._settings.timeout_s):
+            async with asyncio.timeout(timeout_s or TIMEOUT_S):
                 return await self._call_again(run, collection)
         except TimeoutError as error:
             raise IndexUnavailableError("The search index did not answer in time; try again shortly.") from error
@@ -121,7 +124,7 @@ class MilvusConnection:
         return client_class(
             uri=uri,
             token=self._settings.token,
-            timeout=self._settings.connect_timeout_s,
+            timeout=CONNECT_TIMEOUT_S,
             dedicated=True,
             grpc_options=GRPC_OPTIONS,
         )
@@ -139,7 +142,7 @@ class MilvusConnection:
         if not collection:
             raise _away()
         try:
-            await _translated(lambda c: c.load_collection(collection, timeout=self._settings.timeout_s), client)
+            await _translated(lambda c: c.load_collection(collection, timeout=TIMEOUT_S), client)
         except (_ReleasedCollectionError, _ConnectionLostError) as error:
             raise _away() from error
 
@@ -162,7 +165,7 @@ def _run_synchronously(change: Callable[[Any], None], uri: str, settings: Milvus
     from pymilvus import MilvusClient, MilvusException
 
     try:
-        client = MilvusClient(uri=uri, token=settings.token, timeout=settings.connect_timeout_s, dedicated=True)
+        client = MilvusClient(uri=uri, token=settings.token, timeout=CONNECT_TIMEOUT_S, dedicated=True)
         try:
             change(client)
         finally:

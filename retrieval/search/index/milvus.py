@@ -21,9 +21,14 @@ from numpy.typing import NDArray
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.ports import LegHit, Vectors
 from retrieval.search.filters import any_of, identifier, in_collections, rows_of
+from retrieval.search.index import connection
 from retrieval.search.index.connection import MilvusConnection, MissingCollectionError
 from retrieval.search.index.schema import MAX_RESULTS, create_collection, entity
 from retrieval.values import EmbeddingSpace, IndexRow, Level, SearchFilters
+
+WRITE_TIMEOUT_S = 120.0  # of one batch, and of reading all ids back
+HNSW_EF = 128  # candidates while searching
+WRITE_BATCH_SIZE = 500  # rows in one write
 
 
 class WriteRight(Protocol):
@@ -114,9 +119,10 @@ class MilvusIndex:
             await self._drop_generations(right, alias, keep="")
 
     async def _write(self, right: WriteRight, name: str, rows: Sequence[IndexRow]) -> None:
-        size = self._settings.write_batch_size
-        for at in range(0, len(rows), size):
-            await self._change(right, "upsert", name, [entity(row) for row in rows[at : at + size]], slow=True)
+        for at in range(0, len(rows), WRITE_BATCH_SIZE):
+            await self._change(
+                right, "upsert", name, [entity(row) for row in rows[at : at + WRITE_BATCH_SIZE]], slow=True
+            )
         await self._change(right, "flush", name, slow=True)
 
     async def _delete(self, space: EmbeddingSpace, expressions: Sequence[str]) -> None:
@@ -162,7 +168,7 @@ class MilvusIndex:
         document_ids: Sequence[str] = (),
     ) -> list[list[LegHit]]:
         """One list per vector, best first; score is the cosine. All vectors in one call."""
-        ef = max(self._settings.hnsw_ef, limit)
+        ef = max(HNSW_EF, limit)
         params = {"metric_type": "COSINE", "params": {"ef": ef}}
         rows = _row_filter(collection_ids, filters, level, document_ids)
         return await self._search(space, list(vectors), "vector", params, rows, limit)
@@ -278,9 +284,7 @@ class MilvusIndex:
 
     async def _drop_generations(self, right: WriteRight, alias: str, *, keep: str) -> None:
         """The one before, and what a killed rebuild has left."""
-        collections = await self._connection.call(
-            lambda client: client.list_collections(timeout=self._settings.timeout_s)
-        )
+        collections = await self._connection.call(lambda client: client.list_collections(timeout=connection.TIMEOUT_S))
         for name in collections:
             if name.startswith(f"{alias}_g") and name != keep:
                 await self._change(right, "drop_collection", name)
@@ -314,7 +318,6 @@ class MilvusIndex:
                 client,
                 generation.name,
                 dim=generation.space.dim,
-                settings=self._settings,
                 bm25=self._bm25,
                 keep_existing=keep_existing,
             )
@@ -327,7 +330,7 @@ class MilvusIndex:
 
     async def _do(self, method: str, name: str, *args: Any, slow: bool = False, **kwargs: Any) -> Any:
         """Call a method of the client on a collection. Raises IndexUnavailableError, MissingCollectionError."""
-        timeout = self._settings.write_timeout_s if slow else self._settings.timeout_s
+        timeout = WRITE_TIMEOUT_S if slow else connection.TIMEOUT_S
         return await self._connection.call(
             lambda client: getattr(client, method)(name, *args, timeout=timeout, **kwargs),
             collection=name,
@@ -336,7 +339,7 @@ class MilvusIndex:
 
     async def ping(self) -> None:
         """Raises IndexUnavailableError."""
-        timeout = self._settings.connect_timeout_s
+        timeout = connection.CONNECT_TIMEOUT_S
         await self._connection.call(lambda client: client.get_server_version(timeout=timeout), timeout_s=timeout)
 
     async def close(self) -> None:

@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ragsite.core.rag_settings import MilvusSettings
 from retrieval.search.filters import encode_value
+from retrieval.search.index import connection
 from retrieval.values import IndexRow
+
+HNSW_M = 16  # neighbours per node of the graph
+HNSW_EF_CONSTRUCTION = 200  # candidates while building; more is slower and better
+BM25_K1 = 0.9  # saturation of a term's frequency
+BM25_B = 0.4  # weight of a chunk's length
 
 MAX_RESULTS = 16_384  # of one query or search, on every backend
 MAX_TERMS_BYTES = 65_000  # of Milvus' 65,535 for a VARCHAR
@@ -37,11 +42,9 @@ def index_options(server_version: str, options: Mapping[str, float]) -> dict[str
     return {"params": dict(options)} if "lite" in server_version else dict(options)
 
 
-def create_collection(
-    client: Any, name: str, *, dim: int, settings: MilvusSettings, bm25: dict[str, float], keep_existing: bool
-) -> None:
+def create_collection(client: Any, name: str, *, dim: int, bm25: dict[str, float], keep_existing: bool) -> None:
     """Make the collection with its indexes, and load it. `client`: a synchronous MilvusClient."""
-    timeout = settings.timeout_s
+    timeout = connection.TIMEOUT_S
     if client.has_collection(name, timeout=timeout):
         if keep_existing:
             return
@@ -49,7 +52,7 @@ def create_collection(
     version = client.get_server_version(timeout=timeout)
     tokenizer, options = backend_options(version)
     indexes = client.prepare_index_params()
-    hnsw = {"M": settings.hnsw_m, "efConstruction": settings.hnsw_ef_construction}
+    hnsw = {"M": HNSW_M, "efConstruction": HNSW_EF_CONSTRUCTION}
     indexes.add_index("vector", index_type="HNSW", metric_type="COSINE", params=index_options(version, hnsw))
     bm25_options = index_options(version, bm25)
     indexes.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25", params=bm25_options)

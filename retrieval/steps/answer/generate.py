@@ -21,6 +21,7 @@ from retrieval.steps.grounding.verify import Verify
 from retrieval.steps.query.small_talk import Kind
 from retrieval.steps.retrieve import order
 from retrieval.steps.retrieve.compress import Compress
+from retrieval.steps.retrieve.order import Position
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import NAMES, Language
 from retrieval.text.quoting import one_line, quote_history, quote_source
@@ -28,6 +29,9 @@ from retrieval.text.script import ScriptKeeper
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
+
+POSITION: Position = "top_first"  # where the best passages stand in the prompt
+EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
 
 
 class AnswerWriter:
@@ -123,7 +127,7 @@ class Generate:
         return _Author(model=model, room=max(0, room))
 
     async def _order(self, ranked: Sequence[ScoredChunk], *, of: int, room: int | None, run: Run) -> list[ScoredChunk]:
-        position = self.tools.settings.corrective.position
+        position = POSITION
         async with run.trace.step("order") as step:
             fitting = list(ranked) if room is None else order.fit(ranked, tokens=room)
             placed = order.place(fitting, position)
@@ -150,7 +154,7 @@ class Generate:
         if failure:
             step.degrade(failure)
         if not writer.text:
-            most = self.tools.settings.corrective.extractive_sentences
+            most = EXTRACTIVE_SENTENCES
             pieces = await asyncio.to_thread(
                 lambda: list(extractive_answer(standalone, sources, language=language, sentences=most))
             )
@@ -161,13 +165,12 @@ class Generate:
         return self._answer(step, writer.text, sources, model=model, broke=failure)
 
     def _render(self, question: Question, standalone: str, chosen: Sequence[ScoredChunk], language: Language) -> Prompt:
-        numbers = self.tools.settings.corrective
         passages = (quote_source(number, candidate.chunk, language) for number, candidate in enumerate(chosen, start=1))
         return self.tools.prompts.render(
             "generate",
             language=language,
             language_name=NAMES[language],
-            history=quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens),
+            history=quote_history(question.history),
             passages="\n\n".join(passages),
             question=one_line(standalone),
         )

@@ -26,6 +26,9 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
 from retrieval.values import Answer, GroundedSentence, Source
 
+MAX_SENTENCES = 40  # of one answer that are checked
+PROMPT = "verify"  # its file in retrieval/prompts
+
 NOTHING_SUPPORTED = "no passage bears out any sentence of the answer, and it cites none"
 STATEMENT_CHARS = 600
 
@@ -41,7 +44,7 @@ class Verify:
             if reason := _not_to_be_checked(answer, enabled=numbers.enabled):
                 step.skip(reason)
                 return answer
-            claims = claims_of(answer.text)[: numbers.max_sentences]
+            claims = claims_of(answer.text)[:MAX_SENTENCES]
             grounding = await asyncio.to_thread(
                 check_by_words, answer, claims, question, supported_score=numbers.supported_score
             )
@@ -66,7 +69,7 @@ class Verify:
             for number, claim in enumerate(claims, start=1)
         )
         prompt = self.tools.prompts.render(
-            self.tools.settings.verify.prompt,
+            PROMPT,
             language=language,
             passages=_that_fit(passages, model.prompt_budget // 2),
             statements=statements,

@@ -26,6 +26,11 @@ from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord, queue_model_call
 from retrieval.values import ScoredChunk
 
+PROMPT = "grade"  # its file in retrieval/prompts
+SNIPPET_LENGTH = 2000  # characters of a document that the model reads
+RELEVANT_SCORE = 0.4  # without a model: probability from which a document is relevant
+TIMEOUT_S = 60.0  # all documents of one search together
+
 REASON_CHARS = 300
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
@@ -99,7 +104,7 @@ class Grade:
 
         `known`: grades of earlier rounds for the same question; they stand. `beyond`: what was found below the
         documents, which the trained grader looks at too; `listed`, `semantic`: see `grade_passages`. At most
-        `ollama.max_concurrency` calls at once, each with its time limit, all together within `grade.timeout_s`.
+        `ollama.max_concurrency` calls at once, each with its time limit, all together within `TIMEOUT_S`.
         """
         before = dict(known or {})
         found = (*documents, *beyond)
@@ -117,7 +122,7 @@ class Grade:
             grades, holds_answer = await self._complete(found, fresh, given, estimate)
             if use_model and (failures := [reason for reason in given if isinstance(reason, str)]):
                 step.degrade(f"{len(failures)} of {len(fresh)} documents were graded without a model: {failures[0]}")
-            graded = _graded(documents, before | grades, boost_share=self.tools.settings.rerank.boost_share)
+            graded = _graded(documents, before | grades)
             _describe(step, graded, fresh)
             step.detail["holds_answer"] = round(holds_answer, 3)
             return replace(graded, grades=before | grades, holds_answer=holds_answer)
@@ -128,7 +133,7 @@ class Grade:
         """A grade, or why there is none, for each document."""
         settings = self.tools.settings
         slots = asyncio.Semaphore(settings.ollama.max_concurrency)
-        ends = Deadline(run.deadline.limit(settings.grade.timeout_s))
+        ends = Deadline(run.deadline.limit(TIMEOUT_S))
 
         async def one(document: ScoredChunk) -> DocumentGrade | str:
             queue_model_call()  # to wait for a slot is not to wait for another call's answer
@@ -145,13 +150,10 @@ class Grade:
         return list(await asyncio.gather(*map(one, documents)))
 
     async def _verdict(self, question: str, document: ScoredChunk, language: Language) -> DocumentGrade:
-        numbers = self.tools.settings.grade
-        passages = await asyncio.to_thread(
-            quote_pool, question, [document], length=numbers.snippet_length, language=language
-        )
+        passages = await asyncio.to_thread(quote_pool, question, [document], length=SNIPPET_LENGTH, language=language)
         verdict = await self.tools.complete(
             "fast",
-            numbers.prompt,
+            PROMPT,
             DocumentVerdict,
             language=language,
             passages=passages,
@@ -184,7 +186,7 @@ class Grade:
         wanted = {grade_key(document) for document in fresh}
         for document, probability in zip(documents, grading.passages, strict=True):
             if (key := grade_key(document)) in wanted:
-                grades.setdefault(key, _from_probability(probability, self.tools.settings.grade.relevant_score))
+                grades.setdefault(key, _from_probability(probability, RELEVANT_SCORE))
         return grades, grading.holds_answer
 
 
@@ -207,11 +209,11 @@ def as_share(value: float) -> float:
     return min(1.0, max(0.0, value / unit))
 
 
-def _graded(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade], *, boost_share: float) -> Graded:
+def _graded(documents: Sequence[ScoredChunk], grades: Mapping[str, DocumentGrade]) -> Graded:
     """Those that passed by their score; the others as they were found: how surely one is rejected says nothing of how
     near it comes."""
     scores = [grades[grade_key(document)].score for document in documents]
-    ranked = rerank(documents, scores, boost_share=boost_share)
+    ranked = rerank(documents, scores)
     scored = {document.chunk_id: document for document in ranked}
     passed = [document for document in ranked if grades[grade_key(document)].relevant]
     rejected = [scored[document.chunk_id] for document in documents if not grades[grade_key(document)].relevant]

@@ -13,6 +13,7 @@ from typing import Any
 from retrieval.answerability import Grading
 from retrieval.answerability.grading import grade_passages
 from retrieval.errors import ModelOutputError
+from retrieval.providers import rerank_http
 from retrieval.steps.judge.criteria import CriteriaJudgement
 from retrieval.steps.schemas import RetrievalJudgement, Verdict
 from retrieval.steps.step import attempt
@@ -22,6 +23,12 @@ from retrieval.text.quoting import label, one_line, quote_passage
 from retrieval.text.snippet import best_window
 from retrieval.trace import StepRecord
 from retrieval.values import Clarification, ScoredChunk
+
+SNIPPET_LENGTH = 500  # characters
+PROMPT = "rerank_assess"  # its file in retrieval/prompts
+CRITERIA_PROMPT = "rerank_criteria"  # its file in retrieval/prompts, with eight_criteria
+MIN_SCORE = 0.0  # candidates below it are dropped
+BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking
 
 BESIDE = 3  # best passages so far that those newly found are graded beside
 MAX_OPTIONS = 5
@@ -106,8 +113,8 @@ class Judge:
             if crossed is None:
                 judgement = await self._judgement(question, pool, rerank_step, run, language, use_model=use_model)
             scores = crossed or (scale(judgement, lexical) if judgement else lexical)
-            ranked = rerank(pool, scores, boost_share=self.tools.settings.rerank.boost_share)
-            ranked = at_least(ranked, self.tools.settings.rerank.min_score)
+            ranked = rerank(pool, scores)
+            ranked = at_least(ranked, MIN_SCORE)
             _describe(rerank_step, ranked, lexical)
         async with run.trace.step("assess") as step:
             by = self.tools.reranker.name if self.tools.reranker and crossed else "without a model"
@@ -131,12 +138,11 @@ class Judge:
         reranker = self.tools.reranker
         if reranker is None:
             return None
-        length = self.tools.settings.rerank.snippet_length
         texts = await asyncio.to_thread(
-            lambda: [f"{label(one.chunk)}\n{best_window(one.chunk.text, question, length)}" for one in pool]
+            lambda: [f"{label(one.chunk)}\n{best_window(one.chunk.text, question, SNIPPET_LENGTH)}" for one in pool]
         )
         work: Coroutine[Any, Any, list[float] | None] = reranker.rerank(question, texts)
-        limit_s = run.deadline.limit(self.tools.settings.rerank.timeout_s)
+        limit_s = run.deadline.limit(rerank_http.TIMEOUT_S)
         scores = await attempt(step, work, fallback=lambda: None, timeout_s=limit_s)
         step.detail["reranker"] = reranker.name
         return scores
@@ -167,20 +173,16 @@ class Judge:
         self, question: str, pool: tuple[ScoredChunk, ...], step: StepRecord, language: Language
     ) -> RetrievalJudgement:
         settings = self.tools.settings.rerank
-        passages = await asyncio.to_thread(
-            quote_pool, question, pool, length=settings.snippet_length, language=language
-        )
+        passages = await asyncio.to_thread(quote_pool, question, pool, length=SNIPPET_LENGTH, language=language)
         given = {"passages": passages, "question": one_line(question)}
         if settings.evaluator == "eight_criteria":
             by_criteria = await self.tools.complete(
-                "fast", settings.criteria_prompt, CriteriaJudgement, language=language, **given
+                "fast", CRITERIA_PROMPT, CriteriaJudgement, language=language, **given
             )
             step.detail["criteria"] = by_criteria.by_passage()
             judgement = by_criteria.as_judgement()
         else:
-            judgement = await self.tools.complete(
-                "fast", settings.prompt, RetrievalJudgement, language=language, **given
-            )
+            judgement = await self.tools.complete("fast", PROMPT, RetrievalJudgement, language=language, **given)
         if not any(1 <= entry.passage <= len(pool) for entry in judgement.scores):
             raise ModelOutputError("the model scored none of the passages")
         return judgement
@@ -253,17 +255,17 @@ def scale(judgement: RetrievalJudgement, lexical: Sequence[float]) -> list[float
     ]
 
 
-def rerank(pool: Sequence[ScoredChunk], scores: Sequence[float], *, boost_share: float) -> tuple[ScoredChunk, ...]:
-    """By score × boost^boost_share; equal ones stay in the order that retrieval and ratings gave them.
+def rerank(pool: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
+    """By score × boost^BOOST_SHARE; equal ones stay in the order that retrieval and ratings gave them.
 
     A judge reads the text anew and knows nothing of what users found, so a part of their word counts on. It moves
-    passages, not verdicts: `rerank` stays the judge's own score. `boost_share`: of the settings; 0: nothing counts on.
+    passages, not verdicts: `rerank` stays the judge's own score.
     """
     scored = [
         replace(
             candidate,
             scores=replace(
-                candidate.scores, rerank=score, final=score * (candidate.scores.boost or 1.0) ** boost_share
+                candidate.scores, rerank=score, final=score * (candidate.scores.boost or 1.0) ** BOOST_SHARE
             ),
         )
         for candidate, score in zip(pool, scores, strict=True)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from retrieval.answerability.grading import grade_passages
+from retrieval.steps.judge import judge
 from retrieval.steps.judge.judge import Assessment, quote_pool, rerank
 from retrieval.steps.query.query_rewriter import without_chat
 from retrieval.steps.step import attempt
@@ -20,6 +21,8 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line
 from retrieval.values import ScoredChunk
+
+PROMPT = "sufficiency"  # its file in retrieval/prompts
 
 REASON_CHARS = 300
 
@@ -77,7 +80,7 @@ class RelevanceEvaluator:
         """
         asked = await asyncio.to_thread(without_chat, question, ()) or question  # "help me find" stands in no document
         grading = await asyncio.to_thread(grade_passages, asked, candidates, listed=listed, semantic=semantic)
-        ranked = rerank(candidates, grading.passages, boost_share=self.tools.settings.rerank.boost_share)
+        ranked = rerank(candidates, grading.passages)
         async with run.trace.step("assess") as step:
             ask: Coroutine[Any, Any, SufficiencyVerdict | None] = self._ask_model(question, ranked[:most], language)
             said = None
@@ -102,11 +105,9 @@ class RelevanceEvaluator:
     async def _ask_model(
         self, question: str, shown: Sequence[ScoredChunk], language: Language
     ) -> SufficiencyVerdict | None:
-        length = self.tools.settings.rerank.snippet_length
-        passages = await asyncio.to_thread(quote_pool, question, shown, length=length, language=language)
-        prompt = self.tools.settings.react.evaluate_prompt
+        passages = await asyncio.to_thread(quote_pool, question, shown, length=judge.SNIPPET_LENGTH, language=language)
         return await self.tools.complete(
-            "fast", prompt, SufficiencyVerdict, language=language, passages=passages, question=one_line(question)
+            "fast", PROMPT, SufficiencyVerdict, language=language, passages=passages, question=one_line(question)
         )
 
     def _evaluation(

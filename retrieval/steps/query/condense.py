@@ -65,8 +65,7 @@ class Condense:
             return standalone
 
     async def _ask_model(self, question: Question, language: Language) -> str:
-        numbers = self.tools.settings.corrective
-        history = quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens)
+        history = quote_history(question.history)
         result = await self.tools.complete(
             "fast", "condense", CondensedQuestion, language=language, history=history, question=question.text
         )

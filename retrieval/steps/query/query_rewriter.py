@@ -20,6 +20,8 @@ from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.values import Question
 
+PROMPT = "query_rewriter"  # its file in retrieval/prompts
+
 NONE = "-"
 _CHATTY = re.compile(
     r"\b(?:can|could|would|will) you\b|\bplease\b|\bhelp me\b|\bi(?:'d| would)? (?:want|like|need) to know\b"
@@ -85,13 +87,12 @@ class QueryRewriter:
             return query
 
     async def _ask_model(self, question: Question, tried: Sequence[str], missing: str, language: Language) -> str:
-        numbers = self.tools.settings.corrective
         result = await self.tools.complete(
             "fast",
-            self.tools.settings.react.rewrite_prompt,
+            PROMPT,
             ClearQuery,
             language=language,
-            history=quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens),
+            history=quote_history(question.history),
             tried="; ".join(one_line(query) for query in tried) or NONE,
             missing=one_line(missing) or NONE,
             question=one_line(question.text),

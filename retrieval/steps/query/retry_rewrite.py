@@ -24,6 +24,8 @@ from retrieval.text.language import HAN
 from retrieval.text.quoting import label, one_line
 from retrieval.values import ScoredChunk
 
+PROMPT = "retry_rewrite"  # its file in retrieval/prompts
+
 _HAN = re.compile(f"[{HAN}]")
 _WORD = re.compile(r"\w+(?:[-'’./]\w+)*")
 MAX_FAILED = 5  # documents that the model is shown
@@ -111,7 +113,7 @@ class RetryRewrite:
     ) -> QueryRewrite | None:
         said = await self.tools.complete(
             "fast",
-            self.tools.settings.self_corrective.rewrite_prompt,
+            PROMPT,
             RewrittenQuery,
             language=language,
             passages=quote_failed(failed),

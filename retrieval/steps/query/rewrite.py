@@ -13,6 +13,10 @@ from retrieval.text.quoting import quote_history
 from retrieval.trace import StepRecord
 from retrieval.values import Query, Question
 
+VARIANTS = 3  # wordings asked for
+REWRITE_PROMPT = "rewrite"  # its file in retrieval/prompts
+HYDE_PROMPT = "hyde"  # its file in retrieval/prompts
+
 QUERY_CHARS = 500
 _FILLER = re.compile(
     r"^(?:(?:please|hi|hello|hey|well|so|um)[,!.]?\s+)+"
@@ -47,20 +51,19 @@ class Rewrite:
                 timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
                 first_search=run.first_search,
             )
-            variants = distinct(texts, other_than=draft)[: settings.variants]
+            variants = distinct(texts, other_than=draft)[:VARIANTS]
             _describe(step, variants)
             return tuple(Query(text, kind="rewrite") for text in variants)
 
     async def _ask_model(self, question: Question, draft: str, language: Language) -> list[str]:
-        settings = self.tools.settings
         result = await self.tools.complete(
             "fast",
-            settings.rewrite.prompt,
+            REWRITE_PROMPT,
             RewrittenQueries,
             language=language,
             history=_history(question, self.tools),
             question=_to_search(question, draft),
-            variants=settings.rewrite.variants,
+            variants=VARIANTS,
         )
         return result.queries
 
@@ -92,7 +95,7 @@ class Hyde:
     async def _ask_model(self, question: Question, draft: str, language: Language) -> str:
         result = await self.tools.complete(
             "fast",
-            self.tools.settings.hyde.prompt,
+            HYDE_PROMPT,
             HypotheticalPassage,
             language=language,
             history=_history(question, self.tools),
@@ -128,8 +131,7 @@ def _enabled(asked: bool | None, default: bool) -> bool:
 
 
 def _history(question: Question, tools: Toolbox) -> str:
-    numbers = tools.settings.corrective
-    return quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens)
+    return quote_history(question.history)
 
 
 def _to_search(question: Question, draft: str) -> str:

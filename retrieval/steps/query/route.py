@@ -20,6 +20,8 @@ from retrieval.text.language import HAN, to_simplified
 from retrieval.text.quoting import one_line
 from retrieval.values import Question, SearchFilters, Vocabulary
 
+PROMPT = "question_filters"  # its file in retrieval/prompts
+
 MIN_HAN_VALUE = 2  # characters; shorter values turn up inside other words
 MAX_LISTED = 60  # values of a kind that the model chooses among
 SPECIFIC_TAG_WORDS = 2
@@ -80,7 +82,7 @@ class Route:
     async def _ask_model(self, text: str, vocabulary: Vocabulary, language: Language) -> QuestionFilters:
         return await self.tools.complete(
             "fast",
-            self.tools.settings.route.prompt,
+            PROMPT,
             QuestionFilters,
             language=language,
             departments=_listed(vocabulary.departments),

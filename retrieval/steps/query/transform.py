@@ -23,6 +23,10 @@ from retrieval.text.answer_language import Language
 from retrieval.text.quoting import quote_history
 from retrieval.values import Query, Question
 
+STEP_BACK_PROMPT = "step_back"  # its file in retrieval/prompts
+SUB_QUERIES = 4  # parts at most
+DECOMPOSE_PROMPT = "decompose"  # its file in retrieval/prompts
+
 
 @dataclass(frozen=True, slots=True)
 class Transform:
@@ -50,7 +54,7 @@ class Transform:
             )
             if step.status == "skipped":
                 return ()
-            queries = as_queries(chosen, texts, draft, most=self.tools.settings.decompose.sub_queries)
+            queries = as_queries(chosen, texts, draft, most=SUB_QUERIES)
             step.detail["queries"] = [query.text for query in queries]
             step.summary = "; ".join(query.text for query in queries) or "nothing to add"
             return queries
@@ -62,28 +66,25 @@ class Transform:
         return switched_on and question.options.rewrite is not False
 
     async def _step_back(self, question: Question, draft: str, language: Language) -> list[str]:
-        prompt = self.tools.settings.step_back.prompt
         result = await self.tools.complete(
-            "fast", prompt, StepBackQuery, language=language, history=self._history(question), question=draft
+            "fast", STEP_BACK_PROMPT, StepBackQuery, language=language, history=self._history(question), question=draft
         )
         return [result.step_back_query]
 
     async def _sub_queries(self, question: Question, draft: str, language: Language) -> list[str]:
-        settings = self.tools.settings.decompose
         result = await self.tools.complete(
             "fast",
-            settings.prompt,
+            DECOMPOSE_PROMPT,
             SubQueries,
             language=language,
             history=self._history(question),
             question=draft,
-            sub_queries=settings.sub_queries,
+            sub_queries=SUB_QUERIES,
         )
         return result.sub_queries
 
     def _history(self, question: Question) -> str:
-        numbers = self.tools.settings.corrective
-        return quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens)
+        return quote_history(question.history)
 
 
 def without_model(chosen: Transformation, question: str) -> list[str]:

@@ -13,7 +13,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsite.core.rag_settings import CompressSettings
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import view_question
 from retrieval.answerability.signals import fits, term_weights
@@ -23,6 +22,11 @@ from retrieval.text.sentences import split_sentences
 from retrieval.text.strips import Strip, recompose, split_strips
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import ScoredChunk
+
+THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
+MIN_STRIPS = 2  # of a passage that stay where there is room
+NEIGHBOURS = 1  # strips on each side of a related passage's best one that stay as well
+TOKEN_TARGET = 0  # of all passages together; 0: what the model's context leaves for them
 
 NEIGHBOUR = 0.5  # of the better neighbour's coverage that a strip is credited with
 KIND = 0.2  # for a strip that could hold the kind of thing asked for: a date, a number, a name, a reason
@@ -44,13 +48,13 @@ class Compress:
         tokens: what the prompt has room for; None: no model reads them.
         """
         async with run.trace.step("compress") as step:
-            numbers = self.tools.settings.compress
-            if not numbers.enabled or tokens is None or not chosen:
-                reason = "switched off" if not numbers.enabled else "no model reads the passages"
+            enabled = self.tools.settings.compress.enabled
+            if not enabled or tokens is None or not chosen:
+                reason = "switched off" if not enabled else "no model reads the passages"
                 step.skip(reason if chosen else "nothing to compress")
                 return list(chosen)
-            room = min(tokens, numbers.token_target or tokens)
-            excerpts = await asyncio.to_thread(compress, question, chosen, numbers, tokens=room)
+            room = min(tokens, TOKEN_TARGET or tokens)
+            excerpts = await asyncio.to_thread(compress, question, chosen, tokens=room)
             before = sum(estimate_tokens(one.chunk.text) for one in chosen)
             after = sum(estimate_tokens(one.chunk.text) for one in (excerpt.candidate for excerpt in excerpts))
             step.summary = f"{before} → {after} tokens of {len(chosen)} passages"
@@ -89,9 +93,7 @@ class _Passage:
         return Excerpt(candidate=replace(self.candidate, chunk=replace(chunk, text=text)), places=places, is_cut=True)
 
 
-def compress(
-    question: str, chosen: Sequence[ScoredChunk], numbers: CompressSettings, *, tokens: int | None = None
-) -> list[Excerpt]:
+def compress(question: str, chosen: Sequence[ScoredChunk], *, tokens: int | None = None) -> list[Excerpt]:
     """Pure and deterministic. Strips far below the best one of all are left out; where what remains is longer than
     `tokens`, the best strips of all passages fill that room, and a passage of which nothing is left is dropped.
 
@@ -103,7 +105,7 @@ def compress(
     asks_for_one_fact = view_question(question).kind in ONE_FACT
     for passage in passages:
         if asks_for_one_fact or max(passage.scores, default=0.0) < RELATED * best:
-            passage.kept = _worth_keeping(passage, best, numbers)
+            passage.kept = _worth_keeping(passage, best)
     excerpts = [passage.excerpt() for passage in passages]
     if tokens is None or _length(excerpts) <= tokens:
         return excerpts
@@ -140,13 +142,13 @@ def _view(text: str, strips: Sequence[Strip], passage: PassageView) -> list[Sent
     return [known.get(part) or view_sentence(part)[0] for part in parts]
 
 
-def _worth_keeping(passage: _Passage, best: float, numbers: CompressSettings) -> set[int]:
+def _worth_keeping(passage: _Passage, best: float) -> set[int]:
     """Those not far below `best`, at least `min_strips`; in a related passage also the neighbours of its best one."""
     scores = passage.scores
     ranked = sorted(range(len(scores)), key=lambda at: -scores[at])
-    kept = {at for at in ranked if scores[at] >= numbers.threshold * best} | set(ranked[: numbers.min_strips])
+    kept = {at for at in ranked if scores[at] >= THRESHOLD * best} | set(ranked[:MIN_STRIPS])
     if ranked and scores[ranked[0]] >= RELATED * best:
-        around = range(ranked[0] - numbers.neighbours, ranked[0] + numbers.neighbours + 1)
+        around = range(ranked[0] - NEIGHBOURS, ranked[0] + NEIGHBOURS + 1)
         kept |= set(around) & set(ranked)
     return kept
 

@@ -14,11 +14,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ragsite.core.rag_settings import DedupeSettings
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.analysis import analyze
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import ScoredChunk, StoredChunk
+
+ENABLED = True  # drop near-duplicates and join neighbouring chunks
+NEAR_DUPLICATE = 0.9  # shared part of both texts' terms, from which they say the same
+MERGE_TOKENS = 640  # a passage made of neighbouring chunks holds at most so many
 
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
@@ -37,12 +40,11 @@ class Dedupe:
         """`candidates`, best first, merged and each said once. `known`: passages of an earlier round; what they hold
         already is left out."""
         async with run.trace.step("dedupe") as step:
-            numbers = self.tools.settings.dedupe
-            if not numbers.enabled:
+            if not ENABLED:
                 step.skip("switched off")
                 ids = {passage.chunk_id for passage in known}
                 return tuple(candidate for candidate in candidates if candidate.chunk_id not in ids)
-            result = await asyncio.to_thread(dedupe, candidates, numbers, known=known)
+            result = await asyncio.to_thread(dedupe, candidates, known=known)
             step.detail["dropped"] = dict(result.dropped)
             step.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
             step.summary = (
@@ -62,20 +64,20 @@ class Deduped:
     merged: dict[str, tuple[str, ...]]
 
 
-def dedupe(candidates: Sequence[ScoredChunk], numbers: DedupeSettings, *, known: Sequence[ScoredChunk] = ()) -> Deduped:
+def dedupe(candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = ()) -> Deduped:
     """Pure and deterministic; the order of `candidates` decides which of two alike stays: the first."""
     kept: list[ScoredChunk] = []
     dropped: dict[str, str] = {}
     prints = [_Print.of(passage.chunk) for passage in known]
     for candidate in candidates:
         mine = _Print.of(candidate.chunk)
-        twin = next((other for other in prints if mine.is_like(other, numbers.near_duplicate)), None)
+        twin = next((other for other in prints if mine.is_like(other, NEAR_DUPLICATE)), None)
         if twin:
             dropped[candidate.chunk_id] = twin.chunk.chunk_id
         else:
             prints.append(mine)
             kept.append(candidate)
-    passages, merged = _merge_neighbours(kept, numbers.merge_tokens)
+    passages, merged = _merge_neighbours(kept, MERGE_TOKENS)
     return Deduped(kept=passages, dropped=dropped, merged=merged)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragsite.core.errors import AppError
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.search import boosting
 from retrieval.search.boosting import Boosted, put_boosts
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.trace import StepRecord
@@ -41,7 +42,7 @@ class Retrieve:
     async def _boost(self, request: SearchRequest, result: SearchResult, *, run: Run) -> tuple[ScoredChunk, ...]:
         if self.tools.boosts is None or not result.candidates:
             return result.candidates
-        limit = run.deadline.limit(self.tools.settings.corrective.boost_timeout_s)
+        limit = run.deadline.limit(boosting.BOOST_TIMEOUT_S)
         async with run.trace.step("boost") as step:
             try:
                 async with asyncio.timeout(limit):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from retrieval.answerability.term_coverage import strong_terms, terms_of
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult, WebSearcher
+from retrieval.providers import web_search
 from retrieval.steps.query.condense import condense_without_model
 from retrieval.steps.query.rewrite import without_filler
 from retrieval.steps.schemas import WebQuery
@@ -27,6 +28,9 @@ from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
 from retrieval.values import Question, ScoredChunk, StoredChunk
+
+MAX_RESULTS = 5  # taken from one search
+PROMPT = "web_query"  # its file in retrieval/prompts
 
 QUERY_CHARS = 200
 MIN_LEFT = 2  # words or Chinese characters that must be left when function words go
@@ -103,16 +107,14 @@ class WebSearch:
         return one_line(text).strip("\"'“”")[:QUERY_CHARS].strip() or web_query_without_model(standalone)
 
     async def _ask_model(self, standalone: str, language: Language) -> str:
-        prompt = self.tools.settings.web_search.prompt
-        result = await self.tools.complete("fast", prompt, WebQuery, language=language, question=one_line(standalone))
+        result = await self.tools.complete("fast", PROMPT, WebQuery, language=language, question=one_line(standalone))
         return result.query
 
     async def _look_up(self, web: WebSearcher, query: str, step: StepRecord, *, run: Run) -> SearchResult:
-        numbers = self.tools.settings.web_search
-        limit_s = run.deadline.limit(numbers.timeout_s)
+        limit_s = run.deadline.limit(web_search.TIMEOUT_S)
         try:
             async with asyncio.timeout(limit_s):
-                results = await web.search(query, limit=numbers.max_results)
+                results = await web.search(query, limit=MAX_RESULTS)
         except WebSearchError as error:
             return could_not_look(step, error.reason)
         except TimeoutError:

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from retrieval.steps.answer.no_answer import reads_as_refusal
+from retrieval.steps.judge import judge
 from retrieval.steps.schemas import AnswerGrade
 from retrieval.steps.step import attempt
 from retrieval.steps.toolbox import Run, Toolbox
@@ -16,6 +17,9 @@ from retrieval.text.answer_language import Language
 from retrieval.text.quoting import neutralise, one_line, quote_passage
 from retrieval.text.snippet import best_window
 from retrieval.values import Answer
+
+GOOD_ANSWER = 0.6  # a grade at or above it: the answer is accepted, 0-1
+PROMPT = "grade_answer"  # its file in retrieval/prompts
 
 REASON_CHARS = 300
 NO_PASSAGES = "-"
@@ -55,8 +59,7 @@ class GradeAnswer:
             return graded
 
     async def _ask_model(self, standalone: str, answer: Answer, language: Language) -> GradedAnswer:
-        settings = self.tools.settings
-        length = settings.rerank.snippet_length
+        length = judge.SNIPPET_LENGTH
         cited = [source for source in answer.sources if source.cited]
         passages = await asyncio.to_thread(
             lambda: "\n\n".join(
@@ -66,14 +69,14 @@ class GradeAnswer:
         )
         grade = await self.tools.complete(
             "fast",
-            settings.dual_loop.grade_prompt,
+            PROMPT,
             AnswerGrade,
             language=language,
             passages=passages or NO_PASSAGES,
             answer=neutralise(answer.text),
             question=one_line(standalone),
         )
-        return read(grade, good=settings.dual_loop.good_answer)
+        return read(grade, good=GOOD_ANSWER)
 
 
 def read(grade: AnswerGrade, *, good: float) -> GradedAnswer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from retrieval.steps.query import rewrite
 from retrieval.steps.query.rewrite import distinct
 from retrieval.steps.query.transform import broader_queries
 from retrieval.steps.retrieve.refine import with_missing
@@ -17,6 +18,8 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import neutralise, one_line
 from retrieval.values import Query
+
+PROMPT = "corrective_rewrite"  # its file in retrieval/prompts
 
 ANSWER_CHARS = 1200
 
@@ -41,7 +44,7 @@ class CorrectiveRewrite:
             )
             known = {query.text.casefold() for query in tried}
             fresh = [text for text in distinct(texts, other_than=standalone) if text.casefold() not in known]
-            queries = tuple(Query(text, kind="rewrite") for text in fresh[: self.tools.settings.rewrite.variants])
+            queries = tuple(Query(text, kind="rewrite") for text in fresh[: rewrite.VARIANTS])
             step.detail |= {"queries": [query.text for query in queries], "missing": missing, "corrective": True}
             step.summary = "corrective: " + ("; ".join(query.text for query in queries) or "no other wording")
             return queries
@@ -49,16 +52,15 @@ class CorrectiveRewrite:
     async def _ask_model(
         self, standalone: str, rejected: str, missing: str, tried: Sequence[Query], language: Language
     ) -> list[str]:
-        settings = self.tools.settings
         result = await self.tools.complete(
             "fast",
-            settings.dual_loop.rewrite_prompt,
+            PROMPT,
             CorrectedQueries,
             language=language,
             answer=neutralise(rejected)[:ANSWER_CHARS],
             missing=one_line(missing) or "-",
             tried="; ".join(one_line(query.text) for query in tried),
-            variants=settings.rewrite.variants,
+            variants=rewrite.VARIANTS,
             question=one_line(standalone),
         )
         return result.queries

@@ -32,7 +32,6 @@ class DirectResponse:
         language: Language,
     ) -> Answer | None:
         """None where no model can write it: nothing but a model can reply from a conversation."""
-        numbers = self.tools.settings.corrective
         async with run.trace.step("generate") as step:
             writer = AnswerWriter(run.trace, passages=0)
             name, failure = "", ""
@@ -44,9 +43,7 @@ class DirectResponse:
                     language=language,
                     language_name=NAMES[language],
                     memories=quote_memories(memories),
-                    history=quote_history(
-                        question.history, messages=numbers.history_messages, tokens=numbers.history_tokens
-                    ),
+                    history=quote_history(question.history),
                     question=one_line(standalone),
                 )
                 failure, name = await stream_answer(model, prompt, writer, run=run), model.name

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.errors import ModelOutputError
 from retrieval.steps.memory import quote_memories
+from retrieval.steps.query import rewrite
 from retrieval.steps.query.rewrite import distinct, without_filler
 from retrieval.steps.retrieve.web_search import may_search_web
 from retrieval.steps.schemas import ChosenRoute, StrategyName
@@ -21,6 +22,8 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line, quote_history
 from retrieval.values import Query, Question, RememberedFact
+
+PROMPT = "dual_loop_route"  # its file in retrieval/prompts
 
 STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
 REASON_CHARS = 200
@@ -82,25 +85,23 @@ class ChooseStrategy:
         available: Sequence[StrategyName],
         language: Language,
     ) -> Plan:
-        settings = self.tools.settings
-        numbers = settings.corrective
         asked = draft if question.open_clarification else question.text
         chosen = await self.tools.complete(
             "fast",
-            settings.dual_loop.route_prompt,
+            PROMPT,
             ChosenRoute,
             language=language,
             memories=quote_memories(memories),
-            history=quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens),
+            history=quote_history(question.history),
             routes=", ".join((*available, "direct")),
-            variants=settings.rewrite.variants,
+            variants=rewrite.VARIANTS,
             question=one_line(asked),
         )
         if chosen.route != "direct" and chosen.route not in available:
             raise ModelOutputError(f"the model chose {chosen.route}, which is not available")
         may_reword = bool(question.history) and not question.open_clarification
         standalone = " ".join(chosen.standalone_question.split()) if may_reword else ""
-        texts = distinct(chosen.queries, other_than=draft)[: settings.rewrite.variants]
+        texts = distinct(chosen.queries, other_than=draft)[: rewrite.VARIANTS]
         return Plan(
             route=chosen.route,
             standalone=standalone[:500] or draft,

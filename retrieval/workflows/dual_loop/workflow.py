@@ -75,6 +75,8 @@ from retrieval.workflows.dual_loop.strategy import (
 )
 from retrieval.workflows.dual_loop.strategy_search import StrategySearch
 
+TIMEOUT_S = 240.0  # a whole answer
+
 
 class State(TypedDict, total=False):
     question: Question  # the user's words: never rewritten, this is what is answered
@@ -401,5 +403,4 @@ class DualLoopWorkflow:
     async def answer(self, question: Question, *, trace: Trace) -> Answer:
         """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
         when there is no model and the site may not answer without one (RAG_OFFLINE=0)."""
-        limit_s = self._tools.settings.dual_loop.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=TIMEOUT_S)

@@ -12,6 +12,7 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.values import Answer
+from retrieval.workflows.planned import reflect
 
 
 class AnswerReflection(BaseModel):
@@ -78,18 +79,17 @@ class AnswerCheck:
         )
 
     def _weighed(self, told: AnswerReflection) -> CheckedAnswer:
-        numbers = self.tools.settings.planned
         relevance, completeness, factuality = (
             min(1.0, max(0.0, value)) for value in (told.relevance, told.completeness, told.factuality)
         )
         score = (
-            numbers.relevance_weight * relevance
-            + numbers.completeness_weight * completeness
-            + numbers.factuality_weight * factuality
+            reflect.RELEVANCE_WEIGHT * relevance
+            + reflect.COMPLETENESS_WEIGHT * completeness
+            + reflect.FACTUALITY_WEIGHT * factuality
         )
-        baseless = factuality < numbers.retry_score
+        baseless = factuality < reflect.RETRY_SCORE
         return CheckedAnswer(
-            failed=baseless or score < numbers.retry_score,
+            failed=baseless or score < reflect.RETRY_SCORE,
             is_baseless=baseless,
             score=score,
             reason=one_line(told.reason)[:200] or f"factuality {factuality:.2f}",

@@ -23,6 +23,8 @@ from retrieval.values import Question
 from retrieval.workflows.planned.question_profile import COMPLEXITIES, QUESTION_TYPES, Profile, understand
 from retrieval.workflows.planned.task_graph import Task, TaskRecord, most_urgent_first, sorted_by_dependency
 
+MAX_TASKS = 8  # of one plan
+
 REWORDINGS = ("rewrite", "decompose", "step_back", "hyde")
 SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")
 JUDGEMENTS = ("rerank", "evaluate")
@@ -105,7 +107,7 @@ class Planner:
         own = tuple(tasks_without_model(profile, draft, web=web))
         if drafted is None:
             return Plan(profile=profile, tasks=own, entry=step)
-        tasks, repairs = mended(drafted.tasks, question=draft, web=web, most=self.tools.settings.planned.max_tasks)
+        tasks, repairs = mended(drafted.tasks, question=draft, web=web, most=MAX_TASKS)
         if not tasks:
             step.degrade("the model's plan could not be used: " + ("; ".join(repairs) or "it was empty"))
             return Plan(profile=profile, tasks=own, entry=step, repairs=tuple(repairs))
@@ -116,7 +118,6 @@ class Planner:
     async def _ask_model(
         self, question: Question, draft: str, language: Language, *, web: bool, memories: str
     ) -> DraftedPlan | None:
-        numbers = self.tools.settings.corrective
         planned = self.tools.settings.planned
         return await self.tools.complete(
             "fast",
@@ -124,9 +125,9 @@ class Planner:
             DraftedPlan,
             language=language,
             model_name=planned.planner_model,
-            history=quote_history(question.history, messages=numbers.history_messages, tokens=numbers.history_tokens),
+            history=quote_history(question.history),
             memories=memories,
-            max_tasks=planned.max_tasks,
+            max_tasks=MAX_TASKS,
             web="yes" if web else "no",
             question=one_line(draft),
         )

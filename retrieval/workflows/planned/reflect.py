@@ -20,6 +20,7 @@ from ragsite.core.rag_settings import PlannedSettings, RagSettings
 from retrieval.answerability.grading import grade_passages
 from retrieval.answerability.term_coverage import coverage, full_text, strong_terms, term_weights, terms_of
 from retrieval.errors import ModelOutputError
+from retrieval.steps.judge import judge
 from retrieval.steps.judge.judge import Assessment, quote_pool, rerank, scale
 from retrieval.steps.query.route import years_in
 from retrieval.steps.schemas import PassageScore, RetrievalJudgement
@@ -29,6 +30,17 @@ from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line
 from retrieval.values import ScoredChunk
 from retrieval.workflows.planned.question_profile import asks_about_today
+
+PASS_SCORE = 0.8  # a reflection at or above it: answer
+RETRY_SCORE = 0.5  # below it another way is tried; between the two the search is tuned
+RELEVANCE_WEIGHT = 0.5  # of the reflection's score
+COMPLETENESS_WEIGHT = 0.3  # of the reflection's score
+FACTUALITY_WEIGHT = 0.2  # of the reflection's score
+LOW_AVERAGE = 0.5  # average score of the passages below it: reword, more candidates
+LOW_COVERAGE = 0.6  # completeness below it: search wider, more queries
+ABSENT_SCORE = 0.3  # all passages below it: the documents do not hold it, so the web is searched
+MAX_AGE_YEARS = 3  # a question about today's state whose newest passage is older is outdated
+
 
 Outcome = Literal["pass", "tune", "retry"]
 Problem = Literal["absent", "outdated", "unclear", "low_relevance", "incomplete", "badly_ordered"]
@@ -156,9 +168,7 @@ class Reflect:
         lexical: _Scores,
         language: Language,
     ) -> _Scores | None:
-        quoted = await asyncio.to_thread(
-            quote_pool, question, shown, length=self.tools.settings.rerank.snippet_length, language=language
-        )
+        quoted = await asyncio.to_thread(quote_pool, question, shown, length=judge.SNIPPET_LENGTH, language=language)
         told = await self.tools.complete(
             "fast",
             "reflect",
@@ -186,13 +196,11 @@ def weigh(question: str, shown: Sequence[ScoredChunk], scores: _Scores, settings
     down: being complete and true about something else is worth nothing."""
     relevance, planned = scores.relevance, settings.planned
     score = (
-        planned.relevance_weight * relevance
-        + planned.completeness_weight * scores.completeness
-        + planned.factuality_weight * scores.factuality
+        RELEVANCE_WEIGHT * relevance + COMPLETENESS_WEIGHT * scores.completeness + FACTUALITY_WEIGHT * scores.factuality
     )
-    if relevance < planned.absent_score:
+    if relevance < ABSENT_SCORE:
         score = min(score, relevance)
-    outcome: Outcome = "pass" if score >= planned.pass_score else "tune" if score >= planned.retry_score else "retry"
+    outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
     problems = () if outcome == "pass" else diagnose(question, shown, scores, planned)
     return Reflection(
         relevance=relevance,
@@ -200,7 +208,7 @@ def weigh(question: str, shown: Sequence[ScoredChunk], scores: _Scores, settings
         factuality=scores.factuality,
         score=score,
         outcome=outcome,
-        passages=rerank(shown, scores.grades, boost_share=settings.rerank.boost_share),
+        passages=rerank(shown, scores.grades),
         problems=problems,
         missing=scores.missing,
     )
@@ -214,12 +222,12 @@ def diagnose(
     grades = scores.grades
     first = grades[:SHOWN_FIRST]
     found: dict[Problem, bool] = {
-        "absent": scores.problem == "absent" or all(one < planned.absent_score for one in grades),
-        "outdated": scores.problem == "outdated" or is_outdated(question, shown, planned.max_age_years),
+        "absent": scores.problem == "absent" or all(one < ABSENT_SCORE for one in grades),
+        "outdated": scores.problem == "outdated" or is_outdated(question, shown, MAX_AGE_YEARS),
         "unclear": scores.problem == "unclear",
-        "low_relevance": bool(first) and fmean(first) < planned.low_average,
-        "incomplete": scores.problem == "incomplete" or scores.completeness < planned.low_coverage,
-        "badly_ordered": bool(first) and first[0] < planned.low_average <= max(first),
+        "low_relevance": bool(first) and fmean(first) < LOW_AVERAGE,
+        "incomplete": scores.problem == "incomplete" or scores.completeness < LOW_COVERAGE,
+        "badly_ordered": bool(first) and first[0] < LOW_AVERAGE <= max(first),
     }
     shown_signs = tuple(problem for problem in REMEDIES if found[problem])
     if shown_signs:

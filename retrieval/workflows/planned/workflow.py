@@ -43,6 +43,7 @@ from retrieval.steps.toolbox import Toolbox
 from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows import base
 from retrieval.workflows.base import (
     Context,
     Rounds,
@@ -64,6 +65,11 @@ from retrieval.workflows.planned.plan import SEARCHES, Plan, Planner, show
 from retrieval.workflows.planned.reflect import Reflect, Reflection, Remedy
 from retrieval.workflows.planned.task_graph import TaskRecord, run_tasks
 from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
+
+TIMEOUT_S = 180.0  # a whole answer
+MAX_CONCURRENCY = 4  # tasks at once
+TASK_TIMEOUT_S = 45.0  # one task
+CHECK_ANSWER = True  # show the answer once a statement of it is borne out; else search again
 
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
@@ -145,7 +151,7 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
         found = await Retrieve(tools).retrieve(_own_words(state, tools), run=run, purpose="own words: ")
         shown, semantic = found.candidates[:LIST_LENGTH], state["question"].scope.semantic
         grading = await asyncio.to_thread(grade_passages, state["draft"], shown, semantic=semantic)
-        good = grading.holds_answer >= tools.settings.corrective.clear_score
+        good = grading.holds_answer >= base.CLEAR_SCORE
         return {"first": found.candidates}
     finally:
         run.first_search.finish(good=good)
@@ -155,7 +161,6 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
 async def execute(state: State, runtime: Runtime[Context]) -> State:
     """Raises IndexUnavailableError when nothing at all could be looked up: that is not "nothing found"."""
     tools, run = runtime.context.tools, runtime.context.run
-    numbers = tools.settings.planned
     made = state["plan"]
     tasks = PlanTasks(
         tools=tools,
@@ -179,8 +184,8 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
     await run_tasks(
         made.tasks,
         tasks.work,
-        at_once=numbers.max_concurrency,
-        limit_s=lambda: run.deadline.limit(numbers.task_timeout_s),
+        at_once=MAX_CONCURRENCY,
+        limit_s=lambda: run.deadline.limit(TASK_TIMEOUT_S),
         known=state["findings"],
         records=records,
         watch=watch,
@@ -247,7 +252,7 @@ async def mend(state: State, runtime: Runtime[Context]) -> State:
 # ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Context]) -> State:
     tools, run = runtime.context.tools, runtime.context.run
-    least = tools.settings.verify.supported_score if tools.settings.planned.check_answer else 0.0
+    least = tools.settings.verify.supported_score if CHECK_ANSWER else 0.0
     held = HeldAnswer(run.trace, question=state["standalone"], least=least)
     async with held:
         answer = await Generate(tools).generate(
@@ -343,7 +348,7 @@ class PlannedWorkflow:
             async with trace.step("plan") as step:
                 step.skip("planning is switched off: answered by the corrective workflow")
             return await CorrectiveWorkflow(self._tools).answer(question, trace=trace)
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=numbers.timeout_s)
+        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=TIMEOUT_S)
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
@@ -353,7 +358,7 @@ def has_something_to_search(question: Question, tools: Toolbox) -> bool:
 
 def may_retry(state: State, context: Context) -> bool:
     numbers = context.tools.settings.planned
-    time_left = context.run.deadline.remaining() > TIME_FOR_ANSWERING * numbers.timeout_s
+    time_left = context.run.deadline.remaining() > TIME_FOR_ANSWERING * TIMEOUT_S
     return state["retries"] < numbers.max_retries and time_left
 
 

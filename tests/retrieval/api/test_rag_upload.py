@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from retrieval.api.documents import PERSONAL_COLLECTION
 from retrieval.models import Collection, Document
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.api.conftest import text_file
@@ -38,8 +38,8 @@ def test_the_same_collection_is_used_again_and_each_user_has_one(
     assert Collection.objects.exclude(owner=user).get().documents.count() == 1
 
 
-def test_a_public_collection_of_that_name_is_not_written_into(client: APIClient, user: User, settings: Any) -> None:
-    public = CollectionFactory(name=settings.RAG.ingest.personal_collection, owner=UserFactory())
+def test_a_public_collection_of_that_name_is_not_written_into(client: APIClient, user: User) -> None:
+    public = CollectionFactory(name=PERSONAL_COLLECTION, owner=UserFactory())
     send(client, text_file())
     assert not public.documents.exists()
     assert Document.objects.get().collection.owner == user
@@ -59,8 +59,8 @@ def test_what_can_not_be_taken_is_refused(client: APIClient) -> None:
 
 
 def test_too_many_and_too_large_are_413(client: APIClient, settings: Any) -> None:
-    ingest = dataclasses.replace(settings.RAG.ingest, max_files_per_upload=1, max_file_mib=1)
-    settings.RAG = dataclasses.replace(settings.RAG, ingest=ingest)
+    ingest = settings.RAG.ingest.replace(max_files_per_upload=1, max_file_mib=1)
+    settings.RAG = settings.RAG.replace(ingest=ingest)
     assert send(client, text_file("a.txt"), text_file("b.txt")).status_code == 413
     assert send(client, text_file("a.txt", b"x" * (1024 * 1024 + 1))).status_code == 413
 

@@ -123,9 +123,10 @@ def test_strangers_without_an_account_are_refused(db: None) -> None:
 
 
 def test_a_missing_index_is_503_with_retry_after(
-    library: None, client: APIClient, rag_settings: Callable[..., None]
+    library: None, client: APIClient, rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rag_settings(milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.5})
+    rag_settings(milvus={"uri": "http://127.0.0.1:9"})
+    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.5)
     response = search(client, query="books")
     assert response.status_code == 503
     assert response.headers["Retry-After"]

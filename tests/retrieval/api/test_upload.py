@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import uuid
 from typing import Any
 
@@ -126,8 +125,8 @@ def test_unreadable_type_is_415(client: APIClient, file: Any) -> None:
 
 
 def test_file_over_the_limit_is_413(client: APIClient, settings: Any) -> None:
-    ingest = dataclasses.replace(settings.RAG.ingest, max_file_mib=1)
-    settings.RAG = dataclasses.replace(settings.RAG, ingest=ingest)
+    ingest = settings.RAG.ingest.replace(max_file_mib=1)
+    settings.RAG = settings.RAG.replace(ingest=ingest)
     response = upload(client, text_file("big.txt", b"x" * (1024 * 1024 + 1)))
     assert response.status_code == 413
     assert "1 MiB" in response.json()["error"]["message"]

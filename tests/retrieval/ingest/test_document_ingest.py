@@ -154,7 +154,7 @@ async def test_worker_whose_job_was_taken_over_stops_where_it_is(
 ) -> None:
     document = await add()
     get_engine()  # keeps its settings
-    rag_settings(ingest={"lease_s": 1.0})
+    monkeypatch.setattr("retrieval.services.ingest_jobs.LEASE_S", 1.0)
 
     async def taken_over(call: int) -> None:
         await IngestJob.objects.aupdate(lease_token=uuid.uuid4(), holder="other")
@@ -212,8 +212,8 @@ async def test_absent_embedding_model_is_waited_for() -> None:
     assert job.not_before is not None and job.not_before > timezone.now()
 
 
-async def test_waiting_has_an_end(rag_settings: Callable[..., None]) -> None:
-    rag_settings(ingest={"max_waits": 2})
+async def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.services.ingest_jobs.MAX_WAITS", 2)
     collection = await sync_to_async(CollectionFactory)(embedding_model="bge-m3:latest", embedding_dim=8)
     document = await add(collection=collection)
     assert [await document_ingest(document.pk) for _ in range(3)] == ["waiting", "waiting", "failed"]
@@ -221,8 +221,10 @@ async def test_waiting_has_an_end(rag_settings: Callable[..., None]) -> None:
     assert "Given up after 2 tries" in document.error
 
 
-async def test_absent_index_is_waited_for(rag_settings: Callable[..., None]) -> None:
-    rag_settings(milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.2, "timeout_s": 0.5})
+async def test_absent_index_is_waited_for(rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    rag_settings(milvus={"uri": "http://127.0.0.1:9"})
+    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
     document = await add()
     assert await document_ingest(document.pk) == "waiting"
     assert (await open_job(document)).waits == 1
@@ -242,12 +244,13 @@ async def test_document_waits_for_room_on_the_disk_and_goes_on_by_itself(rag_set
     assert document.error == ""
 
 
-async def test_full_disk_is_not_told_as_an_absent_index(rag_settings: Callable[..., None]) -> None:
+async def test_full_disk_is_not_told_as_an_absent_index(
+    rag_settings: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     document = await add()
-    rag_settings(
-        milvus={"uri": "http://127.0.0.1:9", "connect_timeout_s": 0.2, "timeout_s": 0.5},
-        storage={"min_free_mib": MORE_THAN_THERE_IS},
-    )
+    rag_settings(milvus={"uri": "http://127.0.0.1:9"}, storage={"min_free_mib": MORE_THAN_THERE_IS})
+    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
     assert await document_ingest(document.pk) == "waiting"
     await document.arefresh_from_db()
     assert document.error.startswith("Waiting: The disk of the site is full")
@@ -445,8 +448,10 @@ async def test_file_of_a_command_goes_to_the_workers_only_when_the_command_has_n
 
 async def test_long_document_makes_room_for_another_user_and_goes_on_afterwards(
     rag_settings: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rag_settings(ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10, "turn_s": 0.0})
+    rag_settings(ingest={"chunk_tokens": 80, "chunk_overlap_tokens": 10})
+    monkeypatch.setattr("retrieval.services.ingest.TURN_S", 0.0)
     owner, other = await sync_to_async(UserFactory)(), await sync_to_async(UserFactory)()
     book = await add(collection=await sync_to_async(CollectionFactory)(owner=owner))
     note = await add("One line.", "note.txt", await sync_to_async(CollectionFactory)(owner=other))

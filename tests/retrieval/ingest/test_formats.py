@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragsite.core.rag_settings import IngestSettings
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
@@ -23,7 +22,7 @@ def headings(document: ParsedDocument) -> list[tuple[int, str]]:
 async def parsed(tmp_path: Path, name: str, data: bytes) -> ParsedDocument:
     path = tmp_path / name
     path.write_bytes(data)
-    return parse_file(path, kind=kind_by_name(name), limits=parse_limits(IngestSettings()))
+    return parse_file(path, kind=kind_by_name(name), limits=parse_limits())
 
 
 async def test_pdf_pages_are_numbered_from_one(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker
@@ -42,7 +41,7 @@ def one_sheet(tmp_path: Path, *rows: tuple[object, ...]) -> list[str]:
 async def test_workbook_is_read_sheet_by_sheet(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     path.write_bytes(xlsx_bytes({"借阅": LOANS, "Fines": [("Per day", 1)]}, title="Rules"))
-    document = parse_file(path, kind=kind_by_name("a.xlsx"), limits=parse_limits(IngestSettings()))
+    document = parse_file(path, kind=kind_by_name("a.xlsx"), limits=parse_limits())
     assert [(block.kind, block.text) for block in document.blocks] == [
         ("heading", "借阅"),
         ("table", "Group | Books\nGroup: Staff; Books: 20\nGroup: Students; Books: 10"),
@@ -134,7 +133,7 @@ def test_entities_that_multiply_are_refused(tmp_path: Path) -> None:
 async def test_slides_are_pages_under_their_titles(tmp_path: Path) -> None:
     path = tmp_path / "a.pptx"
     path.write_bytes(pptx_bytes())
-    document = parse_file(path, kind=kind_by_name("a.pptx"), limits=parse_limits(IngestSettings()))
+    document = parse_file(path, kind=kind_by_name("a.pptx"), limits=parse_limits())
     assert [(block.page, block.kind, block.text) for block in document.blocks] == [
         (1, "heading", "Library rules"),
         (1, "paragraph", "Ten books.\n每逾期一天罚款一元。"),

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
 from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.reader import read_file
 from retrieval.ingest.reading import ReadDocument, read_document
+from tests.constants import constants
 from tests.processes import alive, descendants, wait_until
 
 SIZE = ChunkSize(80, 10, "word_pieces")
@@ -27,11 +27,12 @@ LONG = b"Students may borrow ten books. " * 400_000  # seconds of work
 
 
 async def read(
-    tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **settings: float
+    tmp_path: Path, data: bytes, name: str = "a.md", size: ChunkSize = SIZE, **numbers: float
 ) -> ReadDocument:
     path = tmp_path / f"stored{Path(name).suffix}"
     path.write_bytes(data)
-    return await read_file(path, file_name=name, size=size, settings=IngestSettings(**settings))
+    with constants(reader, **numbers):
+        return await read_file(path, file_name=name, size=size)
 
 
 def reader_processes() -> list[int]:
@@ -40,14 +41,13 @@ def reader_processes() -> list[int]:
 
 async def test_document_comes_out_as_it_was_read(tmp_path: Path) -> None:
     read_there = await read(tmp_path, TEXT.encode())
-    settings = IngestSettings()
     read_here = read_document(
         tmp_path / "stored.md",
         kind="markdown",
-        limits=reader.parse_limits(settings),
+        limits=reader.parse_limits(),
         size=SIZE,
-        max_chunks=settings.max_chunks,
-        summary_tokens=settings.summary_tokens,
+        max_chunks=reader.MAX_CHUNKS,
+        summary_tokens=reader.SUMMARY_TOKENS,
     )
     assert read_there == read_here
     assert len(read_there.chunks) > 5 and read_there.title == "Loans" and read_there.summary
@@ -72,20 +72,20 @@ async def test_text_formats_are_not_parsed_in_this_process(tmp_path: Path, monke
 async def test_reader_that_takes_too_long_is_killed(tmp_path: Path) -> None:
     await read(tmp_path, b"One.")
     with pytest.raises(DocumentUnreadableError, match="longer than 0 s"):
-        await read(tmp_path, LONG, "long.txt", parse_timeout_s=0.2)
+        await read(tmp_path, LONG, "long.txt", PARSE_TIMEOUT_S=0.2)
     assert wait_until(lambda: not any(map(descendants, reader_processes())), within_s=5)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
 async def test_reader_that_takes_too_much_memory_takes_only_itself_along(tmp_path: Path) -> None:
     with pytest.raises(DocumentUnreadableError, match="needs more memory"):
-        await read(tmp_path, LONG, "heavy.txt", parse_memory_mib=16)
+        await read(tmp_path, LONG, "heavy.txt", PARSE_MEMORY_MIB=16)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
 async def test_reader_that_answers_too_much_is_not_listened_to(tmp_path: Path) -> None:
     with pytest.raises(DocumentUnreadableError, match="larger than 0 MiB"):
-        await read(tmp_path, TEXT.encode(), parse_output_mib=0)
+        await read(tmp_path, TEXT.encode(), PARSE_OUTPUT_MIB=0)
     assert (await read(tmp_path, b"Two.")).chunks[0].text == "Two."
 
 
@@ -119,9 +119,9 @@ def test_readers_die_with_their_worker(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One.")
     script = (
         "import asyncio, sys, time\nfrom pathlib import Path\n"
-        "from ragsite.core.rag_settings import IngestSettings\nfrom retrieval.ingest.chunking import ChunkSize\n"
+        "from retrieval.ingest.chunking import ChunkSize\n"
         "from retrieval.ingest.reader import read_file\n"
-        "read = read_file(Path(sys.argv[1]), file_name='a.txt', size=ChunkSize(80, 10), settings=IngestSettings())\n"
+        "read = read_file(Path(sys.argv[1]), file_name='a.txt', size=ChunkSize(80, 10))\n"
         "asyncio.run(read)\nprint('read', flush=True)\ntime.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "a.txt")], stdout=subprocess.PIPE) as worker:

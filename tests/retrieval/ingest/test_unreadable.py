@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from ragsite.core.errors import UnsupportedFileError
-from ragsite.core.rag_settings import IngestSettings
 from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest import reader
 from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.reader import read_file
 from retrieval.ingest.sniff import refuse_foreign
+from tests.constants import constants
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes, pptx_bytes, xlsx_bytes, zip_bytes
 
 SIZE = ChunkSize(480, 64)
@@ -20,11 +21,11 @@ HTML = b"<!DOCTYPE html><html><body><p>Hello</p></body></html>"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1000)
 
 
-async def reason(tmp_path: Path, name: str, data: bytes, **settings: float) -> str:
+async def reason(tmp_path: Path, name: str, data: bytes, **numbers: float) -> str:
     path = tmp_path / f"stored{Path(name).suffix}"
     path.write_bytes(data)
-    with pytest.raises(DocumentUnreadableError) as caught:
-        await read_file(path, file_name=name, size=SIZE, settings=IngestSettings(**settings))
+    with constants(reader, **numbers), pytest.raises(DocumentUnreadableError) as caught:
+        await read_file(path, file_name=name, size=SIZE)
     return caught.value.message
 
 
@@ -63,28 +64,28 @@ async def test_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, entry: 
     name = {"w": "bomb.docx", "x": "bomb.xlsx", "p": "bomb.pptx"}[entry[0]]
     bomb = zip_bytes({entry: bytes(3 * 1024 * 1024)})
     assert len(bomb) < 10_000
-    assert "unpacks to more than 2 MiB" in await reason(tmp_path, name, bomb, max_unpacked_mib=2)
+    assert "unpacks to more than 2 MiB" in await reason(tmp_path, name, bomb, MAX_UNPACKED_MIB=2)
 
 
 async def test_too_many_pages_are_refused(tmp_path: Path) -> None:
-    assert "3 pages" in await reason(tmp_path, "long.pdf", pdf_bytes(["a", "b", "c"]), max_pages=2)
+    assert "3 pages" in await reason(tmp_path, "long.pdf", pdf_bytes(["a", "b", "c"]), MAX_PAGES=2)
 
 
 async def test_too_much_text_is_refused(tmp_path: Path) -> None:
-    assert "characters of text" in await reason(tmp_path, "long.txt", b"word " * 100, max_text_chars=200)
+    assert "characters of text" in await reason(tmp_path, "long.txt", b"word " * 100, MAX_TEXT_CHARS=200)
 
 
 async def test_pdf_with_junk_before_its_header_is_read(tmp_path: Path) -> None:
     path = tmp_path / "junk.pdf"
     path.write_bytes(b"junk\n" * 50 + pdf_bytes(["Hello there"]))
-    document = await read_file(path, file_name="junk.pdf", size=SIZE, settings=IngestSettings())
+    document = await read_file(path, file_name="junk.pdf", size=SIZE)
     assert "Hello there" in document.chunks[0].text
 
 
 @pytest.mark.parametrize("name", ["a.exe", "noextension", "old.doc", "slides.pptx.zip"])
 async def test_unknown_type_is_refused_by_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnsupportedFileError):
-        await read_file(tmp_path, file_name=name, size=SIZE, settings=IngestSettings())
+        await read_file(tmp_path, file_name=name, size=SIZE)
 
 
 @pytest.mark.parametrize("head", [b"\x7fELF\x02", b"\x89PNG\r\n", b"\xff\xd8\xff\xe0", b"GIF89a"])

@@ -114,7 +114,7 @@ async def test_waiting_for_a_place_has_a_limit_and_is_not_the_servers_failure() 
 async def test_failing_server_is_left_alone_until_it_is_well(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.reply(status=500, times=2)
     ollama.reply(text="well again")
-    model = await registry(breaker_failures=2, breaker_reset_s=0.1).chat("answer")
+    model = await registry(BREAKER_FAILURES=2, BREAKER_RESET_S=0.1).chat("answer")
     assert isinstance(model, OllamaChatModel)
 
     async def ask() -> str:

@@ -98,7 +98,7 @@ async def test_break_after_the_first_piece_is_an_interruption_and_keeps_what_cam
     ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], reason: str
 ) -> None:
     ollama.reply(text="one two three four", **reply)
-    text, error = await answer_until_broken(registry(between_tokens_timeout_s=0.05))
+    text, error = await answer_until_broken(registry(BETWEEN_TOKENS_TIMEOUT_S=0.05))
     assert text == "one two three four"
     assert isinstance(error, ModelInterruptedError)
     assert reason in error.reason
@@ -133,7 +133,7 @@ async def test_silence_before_the_first_piece_is_a_timeout(ollama: OllamaServer,
 
 async def test_whole_answer_has_a_limit_too(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.reply(endless=True, token_delay_s=0.01)
-    text, error = await answer_until_broken(registry(stream_timeout_s=0.1))
+    text, error = await answer_until_broken(registry(STREAM_TIMEOUT_S=0.1))
     assert text
     assert isinstance(error, ModelInterruptedError)
 

@@ -104,7 +104,7 @@ async def test_failing_embeddings_open_their_own_circuit_and_not_the_chats(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
     ollama.reply(endpoint="embed", status=500)
-    models = registry(breaker_failures=2)
+    models = registry(BREAKER_FAILURES=2)
     model = await models.embedder(SPACE)
     for _ in range(4):
         with pytest.raises(EmbeddingUnavailableError):

@@ -30,7 +30,7 @@ async def test_older_server_that_lists_no_capabilities_is_asked_for_each_model_o
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
     ollama.tags_have_capabilities = False
-    models = registry(discovery_ttl_s=0)
+    models = registry(DISCOVERY_TTL_S=0)
     for _ in range(3):
         assert (await models.chat("answer")).name == CHAT_MODEL
     assert (await models.default_embedder()).space == OLLAMA_SPACE
@@ -76,7 +76,7 @@ async def test_configured_embedding_model_that_is_missing_is_no_reason_to_embed_
 
 async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.models.clear()
-    models = registry(discovery_ttl_s=0)
+    models = registry(DISCOVERY_TTL_S=0)
     with pytest.raises(ModelUnavailableError, match="has no chat model: ollama pull"):
         await models.chat("answer")
     assert (await models.default_embedder()).space == LEXICAL_SPACE
@@ -89,7 +89,7 @@ async def test_models_that_appear_and_vanish_are_noticed(ollama: OllamaServer, r
 
 async def test_server_that_starts_later_is_noticed(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.stop()
-    models = registry(discovery_ttl_s=0)
+    models = registry(DISCOVERY_TTL_S=0)
     status = await models.status()
     assert not status.reachable
     assert "not reachable at 127.0.0.1" in status.reason
@@ -101,7 +101,7 @@ async def test_server_that_starts_later_is_noticed(ollama: OllamaServer, registr
 
 
 async def test_list_is_believed_for_a_while_and_asked_for_once(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    models = registry(discovery_ttl_s=60)
+    models = registry(DISCOVERY_TTL_S=60)
     await asyncio.gather(*(models.status() for _ in range(20)))
     await models.chat("answer")
     assert ollama.count("tags") == 1
@@ -125,7 +125,7 @@ async def test_caller_that_gives_up_does_not_spoil_the_shared_request(
 @pytest.fixture
 async def busy(ollama: OllamaServer, registry: RegistryMaker) -> ModelRegistry:
     """Knows the server's models; the server has become slow to list them."""
-    models = registry(discovery_ttl_s=0.01, discovery_timeout_s=0.05)
+    models = registry(DISCOVERY_TTL_S=0.01, DISCOVERY_TIMEOUT_S=0.05)
     assert (await models.status()).reachable
     ollama.reply(endpoint="tags", delay_s=30)
     await asyncio.sleep(0.02)
@@ -158,7 +158,7 @@ async def test_slow_list_does_not_open_the_circuit(busy: ModelRegistry) -> None:
 async def test_question_does_not_wait_for_a_list_that_is_only_old(
     ollama: OllamaServer, registry: RegistryMaker
 ) -> None:
-    models = registry(discovery_ttl_s=0.01)
+    models = registry(DISCOVERY_TTL_S=0.01)
     await models.status()
     asked = ollama.reply(endpoint="tags", delay_s=30)
     await asyncio.sleep(0.02)
@@ -173,7 +173,7 @@ async def test_busy_server_that_is_gone_meanwhile_is_away(ollama: OllamaServer, 
 
 
 async def test_silent_server_is_not_believed_for_ever(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    models = registry(discovery_ttl_s=0, discovery_timeout_s=0.05, discovery_believed_s=0)
+    models = registry(DISCOVERY_TTL_S=0, DISCOVERY_TIMEOUT_S=0.05, DISCOVERY_BELIEVED_S=0)
     await models.status()
     ollama.reply(endpoint="tags", delay_s=30)
     assert not (await models.status()).reachable
@@ -197,7 +197,7 @@ async def test_new_collection_waits_for_a_server_that_has_not_listed_its_models(
 ) -> None:
     ollama.reply(endpoint="tags", delay_s=30)
     with pytest.raises(EmbeddingUnavailableError, match=r"did not answer within 0\.05 s"):
-        await registry(discovery_timeout_s=0.05).default_embedder()
+        await registry(DISCOVERY_TIMEOUT_S=0.05).default_embedder()
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ async def test_status_never_raises(
     ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], limit_s: float, reason: str
 ) -> None:
     ollama.reply(endpoint="tags", **reply)
-    status = await registry(discovery_timeout_s=limit_s).status()
+    status = await registry(DISCOVERY_TIMEOUT_S=limit_s).status()
     assert not status.reachable
     assert reason in status.reason
 

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -15,7 +14,9 @@ import pytest
 from django.conf import settings
 
 from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.providers import rerank_http
 from retrieval.providers.rerank_http import HttpReranker, read_scores
+from tests.constants import constants
 
 Reply = Callable[[dict[str, Any]], tuple[int, Any]]
 
@@ -58,7 +59,7 @@ def server() -> Iterator[RerankServer]:
 
 
 def reranker(server: RerankServer, **fields: Any) -> HttpReranker:
-    return HttpReranker(replace(settings.RAG.rerank, url=server.url, **fields))
+    return HttpReranker(settings.RAG.rerank.replace(url=server.url, **fields))
 
 
 def tei(body: dict[str, Any]) -> tuple[int, Any]:
@@ -116,9 +117,9 @@ async def test_a_bad_answer_is_a_model_error(server: RerankServer, status: int, 
 
 async def test_a_slow_server_times_out_and_a_dead_one_opens_the_circuit(server: RerankServer) -> None:
     server.reply = lambda body: (time.sleep(0.15), (200, []))[1]  # type: ignore[func-returns-value]
-    with pytest.raises(ModelTimeoutError):
-        await reranker(server, timeout_s=0.05).rerank("fee", ["one"])
-    dead = HttpReranker(replace(settings.RAG.rerank, url="http://127.0.0.1:9"), failures=1)
+    with constants(rerank_http, TIMEOUT_S=0.05), pytest.raises(ModelTimeoutError):
+        await reranker(server).rerank("fee", ["one"])
+    dead = HttpReranker(settings.RAG.rerank.replace(url="http://127.0.0.1:9"), failures=1)
     for message in ("not reachable", "trying again"):
         with pytest.raises(ModelUnavailableError, match=message):
             await dead.rerank("fee", ["one"])

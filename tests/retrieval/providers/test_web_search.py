@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,26 +10,28 @@ from django.conf import settings
 from ragsite.core.rag_settings import RagSettings, SettingsError
 from retrieval.errors import WebSearchError
 from retrieval.ports import WebResult, WebSearcher
+from retrieval.providers import web_search
 from retrieval.providers.web_search import GoogleSearcher, SearxngSearcher, make_web_searcher
+from tests.constants import constants
 from tests.search_engine import SearchEngineServer, entry
 
 GOOGLE = {"provider": "google", "google_api_key": "secret-key", "google_cse_id": "engine-id"}
 
 
-def searxng(server: SearchEngineServer, **fields: Any) -> WebSearcher:
-    searcher = make_web_searcher(replace(settings.RAG.web_search, provider=f"searxng={server.url}", **fields))
+def searxng(server: SearchEngineServer) -> WebSearcher:
+    searcher = make_web_searcher(settings.RAG.web_search.replace(provider=f"searxng={server.url}"))
     assert searcher is not None
     return searcher
 
 
-def google(server: SearchEngineServer, **fields: Any) -> WebSearcher:
-    numbers = replace(settings.RAG.web_search, **GOOGLE, google_url=f"{server.url}/customsearch/v1", **fields)
-    return GoogleSearcher(numbers)
+def google(server: SearchEngineServer) -> WebSearcher:
+    with constants(web_search, GOOGLE_URL=f"{server.url}/customsearch/v1"):
+        return GoogleSearcher(settings.RAG.web_search.replace(**GOOGLE))
 
 
 # ------------------------------------------------------------------------------------------------ configuration
 def test_without_configuration_there_is_no_web_search() -> None:
-    assert make_web_searcher(replace(settings.RAG.web_search, provider="")) is None
+    assert make_web_searcher(settings.RAG.web_search.replace(provider="")) is None
 
 
 @pytest.mark.parametrize("missing", ["GOOGLE_API_KEY", "GOOGLE_CSE_ID"])
@@ -55,12 +56,12 @@ def test_anything_else_is_refused_at_start(wrong: str) -> None:
      ("http://127.0.0.1:1/sx/search", "/sx/search")],
 )  # fmt: skip
 def test_searxng_is_found_under_the_address_given(address: str, path: str) -> None:
-    searcher = SearxngSearcher(replace(settings.RAG.web_search, provider=f"searxng={address}"))
+    searcher = SearxngSearcher(settings.RAG.web_search.replace(provider=f"searxng={address}"))
     assert searcher._url.path == path
 
 
 def test_the_name_for_people_never_holds_the_servers_password() -> None:
-    searcher = SearxngSearcher(replace(settings.RAG.web_search, provider="searxng=http://me:pw@127.0.0.1:1"))
+    searcher = SearxngSearcher(settings.RAG.web_search.replace(provider="searxng=http://me:pw@127.0.0.1:1"))
     assert searcher.name == "SearXNG at 127.0.0.1:1"
 
 
@@ -120,7 +121,8 @@ async def test_titles_and_snippets_are_plain_text_of_bounded_length(search_engin
             )
         ]
     }  # fmt: skip
-    (found,) = await searxng(search_engine, snippet_chars=100).search("fees", limit=5)
+    with constants(web_search, SNIPPET_CHARS=100):
+        (found,) = await searxng(search_engine).search("fees", limit=5)
     assert found.title == "Fees & more"
     assert found.snippet.startswith("one two < three long")
     assert len(found.snippet) <= 100
@@ -185,8 +187,8 @@ async def test_a_bad_answer_says_why_nothing_could_be_looked_up(
 ) -> None:
     search_engine.status, search_engine.answer, search_engine.headers = status, answer, headers
     size = 2 if reason == "too large" else 1024
-    with pytest.raises(WebSearchError, match=reason):
-        await searxng(search_engine, max_answer_kib=size).search("fees", limit=5)
+    with constants(web_search, MAX_ANSWER_KIB=size), pytest.raises(WebSearchError, match=reason):
+        await searxng(search_engine).search("fees", limit=5)
     assert len(search_engine.asked) == 1
 
 
@@ -208,12 +210,12 @@ async def test_a_redirect_is_not_followed(search_engine: SearchEngineServer) -> 
 
 async def test_a_slow_engine_is_given_up(search_engine: SearchEngineServer) -> None:
     search_engine.hold = True
-    with pytest.raises(WebSearchError, match="timed out"):
-        await searxng(search_engine, timeout_s=0.1).search("fees", limit=5)
+    with constants(web_search, TIMEOUT_S=0.1), pytest.raises(WebSearchError, match="timed out"):
+        await searxng(search_engine).search("fees", limit=5)
 
 
 async def test_an_engine_that_keeps_failing_is_left_alone_for_a_while() -> None:
-    numbers = replace(settings.RAG.web_search, provider="searxng=http://127.0.0.1:9")
+    numbers = settings.RAG.web_search.replace(provider="searxng=http://127.0.0.1:9")
     dead = SearxngSearcher(numbers, failures=1)
     assert not dead.is_failing
     for reason in ("not reachable", "trying again"):

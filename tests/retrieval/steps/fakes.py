@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ragsite.core.rag_settings import RagSettings
@@ -175,7 +175,7 @@ def start_run(rag: RagSettings, sink: Events | None = None) -> Run:
 
 
 def with_corrective(rag: RagSettings, **numbers: Any) -> RagSettings:
-    return replace(rag, corrective=replace(rag.corrective, **numbers))
+    return rag.replace(corrective=rag.corrective.replace(**numbers))
 
 
 HANDBOOK = (

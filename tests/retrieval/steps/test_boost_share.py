@@ -45,10 +45,11 @@ async def evaluated(tools: Toolbox, pool: Pool) -> Pool:
 @pytest.mark.parametrize("step", [judged, graded, reflected, evaluated])
 @pytest.mark.parametrize(("share", "first"), [(0.0, "k1"), (1.0, "k2")])
 async def test_a_lifted_passage_is_put_first_as_far_as_the_setting_says(
-    offline, rag_settings, step: Reranking, share: float, first: str
+    offline, step: Reranking, share: float, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Both pass the grader, which puts those that fail last whatever ratings say.
-    rag_settings(rerank={"boost_share": share}, grade={"relevant_score": 0.01})
+    monkeypatch.setattr("retrieval.steps.judge.judge.BOOST_SHARE", share)
+    monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.01)
     better, worse = scored(1, "The resit fee is EUR 55."), scored(2, "A resit has a fee, which is in the list.")
     lifted = replace(worse, scores=replace(worse.scores, boost=50.0))
     ranked = await step(make_tools(settings.RAG), (better, lifted))

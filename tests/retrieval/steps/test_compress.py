@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from django.conf import settings
 
@@ -16,12 +14,11 @@ LONG = (
     "Bicycles are kept in the cellar. The gate is shut at night."
 )
 OFF_TOPIC = "The library opens at eight. It closes at ten. Coffee is sold at the gate. Dogs may not come in."
-NUMBERS = CompressSettings()
 
 
-def excerpts(question: str, *texts: str, numbers: CompressSettings = NUMBERS, tokens: int | None = None) -> list[str]:
+def excerpts(question: str, *texts: str, tokens: int | None = None) -> list[str]:
     chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
-    return [one.candidate.chunk.text for one in compress(question, chosen, numbers, tokens=tokens)]
+    return [one.candidate.chunk.text for one in compress(question, chosen, tokens=tokens)]
 
 
 def test_the_sentence_that_answers_stays_with_its_neighbours() -> None:
@@ -54,7 +51,7 @@ def test_where_room_is_short_the_best_strips_of_all_passages_fill_it() -> None:
     second = "The deposit for a room in Hilltop hall is EUR 250. " + "Nothing else is of interest here. " * 20
     texts = (LONG + " " + LONG.replace("300", "310"), second)
     chosen = [scored(number, text, rerank=0.9) for number, text in enumerate(texts, start=1)]
-    found = compress(DEPOSIT, chosen, NUMBERS, tokens=110)
+    found = compress(DEPOSIT, chosen, tokens=110)
     length = sum(estimate_tokens(quote_source(at, one.candidate.chunk)) for at, one in enumerate(found, start=1))
     assert length <= 110
     assert "EUR 300" in found[0].candidate.chunk.text
@@ -66,9 +63,9 @@ def test_the_best_strip_stays_however_little_room_there_is() -> None:
     assert kept == "The deposit for a room in Lakeside hall is EUR 300."
 
 
-def test_threshold_zero_keeps_everything() -> None:
-    numbers = replace(NUMBERS, threshold=0)
-    assert excerpts(DEPOSIT, LONG, OFF_TOPIC, numbers=numbers) == [LONG, OFF_TOPIC]
+def test_threshold_zero_keeps_everything(monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.retrieve.compress.THRESHOLD", 0)
+    assert excerpts(DEPOSIT, LONG, OFF_TOPIC) == [LONG, OFF_TOPIC]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "😀", "One sentence only", "\n\n", "|", "```"])
@@ -91,7 +88,7 @@ async def test_the_path_tells_the_places_that_were_read() -> None:
 
 @pytest.mark.parametrize(("enabled", "tokens"), [(False, 4000), (True, None)])
 async def test_switched_off_or_without_a_model_passages_stay_whole(enabled: bool, tokens: int | None) -> None:
-    rag = replace(settings.RAG, compress=replace(NUMBERS, enabled=enabled))
+    rag = settings.RAG.replace(compress=CompressSettings(enabled=enabled))
     run = start_run(rag)
     candidate = scored(1, LONG, rerank=0.9)
     assert await Compress(make_tools(rag)).compress(DEPOSIT, [candidate], run=run, tokens=tokens) == [candidate]

@@ -6,7 +6,6 @@ from django.conf import settings
 from retrieval.steps.retrieve.dedupe import Dedupe, dedupe, join
 from tests.retrieval.steps.fakes import make_tools, scored, start_run
 
-NUMBERS = settings.RAG.dedupe
 TEXT = (
     "Rooms are allocated in June. The deposit for a room in Lakeside hall is EUR 300. It is paid back within 30 days. "
     "Quiet hours are from 23:00 to 07:00.\n\nGuests may stay for three nights. They sign in at the porter's desk."
@@ -28,7 +27,7 @@ def ids(result) -> list[str]:
 
 
 def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
-    result = dedupe([SECOND, THIRD, FIRST], NUMBERS)
+    result = dedupe([SECOND, THIRD, FIRST])
     passage = result.kept[0].chunk
     assert (passage.text, passage.char_start, passage.char_end) == (TEXT, 0, len(TEXT))
     assert (passage.chunk_id, passage.page, passage.heading) == ("k2", 1, "Halls")
@@ -36,13 +35,13 @@ def test_neighbours_become_one_passage_with_the_overlap_once() -> None:
 
 
 def test_a_merged_passage_keeps_the_scores_and_ranks_of_its_best_chunk() -> None:
-    merged = dedupe([SECOND, FIRST], NUMBERS).kept[0]
+    merged = dedupe([SECOND, FIRST]).kept[0]
     assert (merged.scores, merged.ranks) == (SECOND.scores, SECOND.ranks)
 
 
-def test_a_passage_grows_no_longer_than_the_limit() -> None:
-    short = replace(NUMBERS, merge_tokens=40)
-    assert ids(dedupe([FIRST, SECOND, THIRD], short)) == ["k1", "k3"]
+def test_a_passage_grows_no_longer_than_the_limit(monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.retrieve.dedupe.MERGE_TOKENS", 40)
+    assert ids(dedupe([FIRST, SECOND, THIRD])) == ["k1", "k3"]
 
 
 @pytest.mark.parametrize(
@@ -57,12 +56,12 @@ def test_a_passage_grows_no_longer_than_the_limit() -> None:
 )
 def test_what_is_no_neighbour_stays_apart(other) -> None:
     assert join(FIRST.chunk, other.chunk, 640) is None or other.chunk.document_id == "another"
-    assert ids(dedupe([FIRST, other], NUMBERS)) == ["k1", "k2"]
+    assert ids(dedupe([FIRST, other])) == ["k1", "k2"]
 
 
 def test_near_duplicates_go_and_the_better_one_stays() -> None:
     again = scored(8, TEXT.replace("Quiet hours are", "The quiet hours are"), document_id="copy")
-    result = dedupe([scored(7, TEXT, document_id="original"), again], NUMBERS)
+    result = dedupe([scored(7, TEXT, document_id="original"), again])
     assert (ids(result), result.dropped) == (["k7"], {"k8": "k7"})
 
 
@@ -77,14 +76,15 @@ def test_near_duplicates_go_and_the_better_one_stays() -> None:
          "研究生不可以在宿舍内使用电热水壶和电饭锅等大功率电器。"),
     ],
 )  # fmt: skip
-def test_a_different_number_or_a_negation_is_no_duplicate(one: str, other: str) -> None:
-    result = dedupe([scored(1, one), scored(2, other)], replace(NUMBERS, near_duplicate=0.5))
+def test_a_different_number_or_a_negation_is_no_duplicate(one: str, other: str, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.retrieve.dedupe.NEAR_DUPLICATE", 0.5)
+    result = dedupe([scored(1, one), scored(2, other)])
     assert ids(result) == ["k1", "k2"]
 
 
 def test_what_an_earlier_passage_holds_is_not_found_anew() -> None:
-    merged = dedupe([FIRST, SECOND], NUMBERS).kept
-    assert ids(dedupe([SECOND, THIRD], NUMBERS, known=merged)) == ["k3"]
+    merged = dedupe([FIRST, SECOND]).kept
+    assert ids(dedupe([SECOND, THIRD], known=merged)) == ["k3"]
 
 
 async def test_the_path_tells_what_was_dropped_and_joined(offline) -> None:
@@ -95,8 +95,8 @@ async def test_the_path_tells_what_was_dropped_and_joined(offline) -> None:
     assert step.detail == {"dropped": {"k1": "k1"}, "merged": {"k1": ["k2"]}}
 
 
-async def test_switched_off_it_leaves_out_only_what_was_judged_before(rag_settings) -> None:
-    rag_settings(dedupe={"enabled": False})
+async def test_switched_off_it_leaves_out_only_what_was_judged_before(monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.retrieve.dedupe.ENABLED", False)
     run = start_run(settings.RAG)
     kept = await Dedupe(make_tools(settings.RAG)).dedupe([FIRST, SECOND], run=run, known=[FIRST])
     assert (kept, run.trace.steps[0].status) == ((SECOND,), "skipped")

@@ -57,8 +57,11 @@ async def test_sources_that_are_not_cited_are_kept_as_such(online) -> None:
     [{"status": 404, "error": "model 'x' not found"}, {"status": 500, "error": "oom"}, {"text": ""}, {"delay_s": 9},
      {"text": "   "}, {"malformed_after": 0}, {"disconnect_after": 0}],
 )  # fmt: skip
-async def test_before_the_first_token_a_fault_gives_the_extractive_answer(online, rag_settings, fault) -> None:
-    rag_settings(ollama={"first_token_timeout_s": 0.15, "between_tokens_timeout_s": 0.15})
+async def test_before_the_first_token_a_fault_gives_the_extractive_answer(
+    online, rag_settings, fault, monkeypatch
+) -> None:
+    rag_settings(ollama={"first_token_timeout_s": 0.15})
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.15)
     online.reply(**fault)
     answer, events, trace = await generate()
     assert "No language model wrote this" in answer.text
@@ -69,8 +72,8 @@ async def test_before_the_first_token_a_fault_gives_the_extractive_answer(online
 
 
 @pytest.mark.parametrize("fault", ["disconnect_after", "error_after", "stall_after", "malformed_after"])
-async def test_a_stream_that_breaks_leaves_what_came(online, rag_settings, fault) -> None:
-    rag_settings(ollama={"between_tokens_timeout_s": 1.0})
+async def test_a_stream_that_breaks_leaves_what_came(online, fault, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 1.0)
     online.reply(text="It is EUR 55 for every single resit [1].", **{fault: 3})
     answer, events, trace = await generate()
     assert answer.partial
@@ -150,20 +153,24 @@ async def test_the_path_tells_compressing_ordering_writing_and_checking(online) 
 @pytest.mark.parametrize(
     ("position", "words"), [("top_first", "the best first"), ("sandwich", "the best at both ends")]
 )
-async def test_the_path_says_in_words_where_the_best_passages_stand(online, position: str, words: str) -> None:
-    rag, run = with_corrective(settings.RAG, position=position), start_run(settings.RAG)
+async def test_the_path_says_in_words_where_the_best_passages_stand(
+    online, position: str, words: str, monkeypatch
+) -> None:
+    monkeypatch.setattr("retrieval.steps.answer.generate.POSITION", position)
+    rag, run = settings.RAG, start_run(settings.RAG)
     passages = tuple(scored(number, f"Passage {number}.", rerank=1.0) for number in range(1, 4))
     await Generate(make_tools(rag)).generate(ask(QUESTION), QUESTION, passages, run=run, language="en")
     [order] = [step.summary for step in run.trace.steps if step.name == "order"]
     assert order == f"3 of 3 passages, {words}"
 
 
-async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(online, rag_settings) -> None:
+async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(online, rag_settings, monkeypatch) -> None:
     rag_settings(ollama={"num_ctx": 1600, "max_answer_tokens": 200}, compress={"enabled": False})
     long = tuple(
         scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
     )
-    rag = with_corrective(settings.RAG, position="sandwich")
+    rag = settings.RAG
+    monkeypatch.setattr("retrieval.steps.answer.generate.POSITION", "sandwich")
     answer = await Generate(make_tools(rag)).generate(ask(QUESTION), QUESTION, long, run=start_run(rag), language="en")
     assert 1 < len(answer.sources) < 5
     assert {source.chunk.chunk_id for source in answer.sources} == {f"k{n}" for n in range(1, len(answer.sources) + 1)}

@@ -154,8 +154,8 @@ async def test_without_reranking_the_cross_encoder_is_not_asked(online) -> None:
     assert assessment.candidates[0].chunk_id == "k1"
 
 
-async def test_candidates_below_the_minimum_are_dropped_but_never_all(rag_settings) -> None:
-    rag_settings(rerank={"min_score": 0.5})
+async def test_candidates_below_the_minimum_are_dropped_but_never_all(monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.judge.judge.MIN_SCORE", 0.5)
     assert len((await judge_with(CrossEncoder(0.1, 0.95)))[0].candidates) == 1
     assert len((await judge_with(CrossEncoder(0.1, 0.2)))[0].candidates) == 1
 

@@ -1,9 +1,10 @@
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 
 from retrieval.prompting import BUILT_IN, PromptLibrary
+from retrieval.steps.judge import judge
+from retrieval.steps.query import rewrite
 
 VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
@@ -46,4 +47,4 @@ def test_each_prompt_is_there_in_both_languages() -> None:
         for language in ("en", "zh")
     }
     assert names["en"] == names["zh"]
-    assert {settings.RAG.rewrite.prompt, settings.RAG.hyde.prompt, settings.RAG.rerank.prompt} <= names["en"]
+    assert {rewrite.REWRITE_PROMPT, rewrite.HYDE_PROMPT, judge.PROMPT} <= names["en"]

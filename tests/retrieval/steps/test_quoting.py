@@ -24,14 +24,15 @@ def test_a_passage_names_title_section_file_and_page() -> None:
     assert quote_passage(4, one, one.text) == "[4] Rules — §2 (rules.pdf, p. 3, 2025)\nText."
 
 
-def test_the_latest_messages_that_fit_are_kept_in_order() -> None:
+def test_the_latest_messages_that_fit_are_kept_in_order(monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.text.quoting.HISTORY_TOKENS", 40)
     history = [HistoryMessage("user", f"question {number} " + "x" * 40) for number in range(30)]
-    lines = quote_history(history, messages=20, tokens=40).splitlines()
+    lines = quote_history(history).splitlines()
     assert [line.split()[2] for line in lines] == ["28", "29"]
 
 
 def test_no_history_is_a_dash() -> None:
-    assert quote_history((), messages=20, tokens=100) == "-"
+    assert quote_history(()) == "-"
 
 
 def test_a_source_keeps_its_names_out_of_its_text_and_inside_its_tag() -> None:

@@ -21,7 +21,7 @@ def written(text: str, *, model: str = "m", partial: bool = False, passages=(FEE
 
 
 async def verify(answer: Answer, *, language="en", **numbers):
-    rag = replace(settings.RAG, verify=replace(settings.RAG.verify, **numbers))
+    rag = settings.RAG.replace(verify=settings.RAG.verify.replace(**numbers))
     run = start_run(rag)
     checked = await Verify(make_tools(rag)).verify(answer, QUESTION, run=run, language=language)
     return checked, run.trace.steps[-1], run.trace

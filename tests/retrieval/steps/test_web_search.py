@@ -67,8 +67,8 @@ async def test_without_a_model_filler_is_removed_and_the_path_says_so(offline) -
 
 
 @pytest.mark.parametrize("reply", [{"json": {"query": "  "}}, {"text": "no json"}, {"status": 500, "error": "oom"}])
-async def test_a_model_that_gives_no_query_is_done_without(online, rag_settings, reply) -> None:
-    rag_settings(ollama={"busy_retry_s": 0.01})
+async def test_a_model_that_gives_no_query_is_done_without(online, reply, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(**reply)
     web = MemoryWeb()
     await look(web, "What is the deposit for a room in Lakeside hall?")

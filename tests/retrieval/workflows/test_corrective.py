@@ -87,14 +87,14 @@ async def test_filters_that_the_model_reads_hold_for_the_better_search_without_a
     assert trace.usage().llm_rounds <= 3
 
 
-async def test_calls_that_have_begun_are_broken_off_when_the_slow_first_search_is_good(online, rag_settings) -> None:
+async def test_calls_that_have_begun_are_broken_off_when_the_slow_first_search_is_good(online, monkeypatch) -> None:
     class UntilAllCallsRun(MemorySearcher):
         async def search(self, request: Any) -> Any:
             while len(online.chats) < 3:
                 await asyncio.sleep(0.01)
             return await super().search(request)
 
-    rag_settings(corrective={"head_start_s": 0.01})
+    monkeypatch.setattr("retrieval.steps.toolbox.HEAD_START_S", 0.01)
     online.reply(match='"hypothetical_passage"|"queries"|Departments:', delay_s=30)
     result, trace, _ = await answer(CLEAR, searcher=UntilAllCallsRun(HANDBOOK))
     assert result.decision == "ANSWER"
@@ -387,10 +387,12 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
     [{"status": 404, "error": "model not found"}, {"status": 500, "error": "oom"}, {"text": "no json"}, {"text": ""},
      {"json": {"wrong": 1}}, {"delay_s": 9}, {"disconnect_after": 0}, {"malformed_after": 0}, {"stall_after": 0}],
 )  # fmt: skip
-async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault) -> None:
+async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault, monkeypatch) -> None:
     # Not shorter: rounds are told from when calls began and ended, and a busy machine is late by a tenth of a second.
-    short = {"first_token_timeout_s": 0.3, "structured_timeout_s": 0.3, "between_tokens_timeout_s": 0.3}
-    rag_settings(ollama={**short, "busy_retry_s": 0.01})
+    short = {"first_token_timeout_s": 0.3, "structured_timeout_s": 0.3}
+    rag_settings(ollama=short)
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(**fault)
     result, trace, events = await answer(CLEAR + " money down")
     assert result.decision in ("ANSWER", "NO_ANSWER")  # what a model wrote that nothing bears out is no answer

@@ -175,8 +175,8 @@ async def test_a_direct_reply_that_solves_nothing_goes_on_to_the_documents(onlin
     assert result.text == events.text == "EUR 300 [1]."
 
 
-async def test_a_direct_route_without_a_model_to_reply_searches(online, rag_settings) -> None:
-    rag_settings(ollama={"busy_retry_s": 0.01})
+async def test_a_direct_route_without_a_model_to_reply_searches(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(match=ROUTE, json=route("direct"))
     online.reply(status=500, error="out of memory")
     result, _, _ = await answer(DEPOSIT)
@@ -392,13 +392,13 @@ async def test_a_memory_that_is_away_is_done_without(online) -> None:
     assert {"memory", "consolidate"} <= {entry["step"] for entry in trace.degraded}
 
 
-async def test_a_memory_that_is_slow_is_not_waited_for(online, rag_settings) -> None:
+async def test_a_memory_that_is_slow_is_not_waited_for(online, monkeypatch) -> None:
     class Slow(Remembering):
         async def recall(self, user_id: str, query: str, *, limit: int) -> Recall:
             await asyncio.sleep(60)
             raise AssertionError
 
-    rag_settings(memory={"timeout_s": 0.02})
+    monkeypatch.setattr("retrieval.steps.memory.TIMEOUT_S", 0.02)
     result, trace, _ = await answer(DEPOSIT, memory=Slow())
     assert result.decision == "ANSWER"
     assert {"step": "memory", "reason": "the memory did not answer in time"} in trace.degraded
@@ -439,9 +439,11 @@ async def test_without_a_model_an_unanswerable_question_gets_no_answer(offline) 
     [{"status": 404, "error": "model not found"}, {"status": 503, "error": "busy"}, {"text": "no json"}, {"text": ""},
      {"json": {"wrong": 1}}, {"delay_s": 30}, {"disconnect_after": 0}, {"malformed_after": 0}, {"stall_after": 0}],
 )  # fmt: skip
-async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault) -> None:
-    short = {"first_token_timeout_s": 0.1, "structured_timeout_s": 0.1, "between_tokens_timeout_s": 0.1}
-    rag_settings(ollama={**short, "busy_retry_s": 0.01})
+async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault, monkeypatch) -> None:
+    short = {"first_token_timeout_s": 0.1, "structured_timeout_s": 0.1}
+    rag_settings(ollama=short)
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(**fault)
     result, trace, events = await answer(DEPOSIT)
     assert result.text and result.text == events.text
@@ -454,9 +456,11 @@ async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_setti
      {"done_reason": "length"}, {"endless": True}],
 )  # fmt: skip
 async def test_an_answer_that_breaks_off_while_it_is_written_is_marked_and_not_remembered(
-    online, rag_settings, fault: dict[str, Any]
+    online, rag_settings, fault: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rag_settings(ollama={"between_tokens_timeout_s": 0.2, "busy_retry_s": 0.01, "max_answer_tokens": 60})
+    rag_settings(ollama={"max_answer_tokens": 60})
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
     online.reply(match=JUDGE, json=judgement("ANSWER", 0.9, 0.9, 0.9, 0.9))
     online.reply(match=GRADE, json=grade(0.9))
@@ -469,8 +473,8 @@ async def test_an_answer_that_breaks_off_while_it_is_written_is_marked_and_not_r
     assert not memory.kept
 
 
-async def test_a_grader_that_fails_lets_a_cited_answer_pass(online, rag_settings) -> None:
-    rag_settings(ollama={"busy_retry_s": 0.01})
+async def test_a_grader_that_fails_lets_a_cited_answer_pass(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(match=GRADE, status=500, error="out of memory")
     online.reply(structured=False, text="The deposit is EUR 300 [1].")
     result, trace, _ = await answer(DEPOSIT)
@@ -478,8 +482,8 @@ async def test_a_grader_that_fails_lets_a_cited_answer_pass(online, rag_settings
     assert {"reflect"} <= {entry["step"] for entry in trace.degraded}
 
 
-async def test_at_the_deadline_it_ends_with_what_it_has(online, rag_settings) -> None:
-    rag_settings(dual_loop={"timeout_s": 0.2})
+async def test_at_the_deadline_it_ends_with_what_it_has(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.workflows.dual_loop.workflow.TIMEOUT_S", 0.2)
     online.reply(delay_s=30)
     result, trace, _ = await answer(DEPOSIT)
     assert result.text

@@ -21,7 +21,13 @@ HISTORY = (HistoryMessage("user", "I want to live on the campus."), HistoryMessa
 ANSWER = "The deposit for a room in Lakeside hall is EUR 300 [1]. It is paid back within 30 days [1]."
 GENEROUS_S = 60.0  # only a hang takes so long
 # Only for faults that are a silence: a call that is well may take its time on a busy machine.
-SHORT = {"first_token_timeout_s": 0.2, "structured_timeout_s": 0.2, "between_tokens_timeout_s": 0.2}
+SHORT = {"first_token_timeout_s": 0.2, "structured_timeout_s": 0.2}
+TIME_LIMITS = {  # of the workflows that have no setting for it
+    "self_corrective": "retrieval.workflows.self_corrective.TIMEOUT_S",
+    "dual_loop": "retrieval.workflows.dual_loop.workflow.TIMEOUT_S",
+    "planned": "retrieval.workflows.planned.workflow.TIMEOUT_S",
+    "react": "retrieval.workflows.react.TIMEOUT_S",
+}
 SILENT = {"first token too late", "stalls at once"}
 
 # What the server does with every call.
@@ -56,11 +62,12 @@ NONSENSE: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(params=WORKFLOW_NAMES)
-def workflow(request: pytest.FixtureRequest, rag_settings: Any) -> str:
+def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the five, with limits that a test can wait for."""
     if request.param not in available_workflows():
         pytest.skip("not there yet")
-    rag_settings(ollama={"busy_retry_s": 0.01, "max_answer_tokens": 24})
+    rag_settings(ollama={"max_answer_tokens": 24})
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     return str(request.param)
 
 
@@ -88,10 +95,11 @@ def assert_told(trace: Trace) -> None:
 
 @pytest.mark.parametrize("fault", OUTAGES)
 async def test_with_no_usable_call_the_documents_are_quoted(
-    online, workflow: str, fault: str, rag_settings: Any
+    online, workflow: str, fault: str, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if fault in SILENT:
         rag_settings(ollama=SHORT)
+        monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.2)
     online.reply(**OUTAGES[fault])
     answer, trace, events = await answered(workflow)
     assert answer.text == events.text
@@ -129,10 +137,10 @@ def _stop_at_the_first_call(server: Any) -> None:
 
 @pytest.mark.parametrize("fault", BREAKS)
 async def test_an_answer_that_breaks_off_is_marked_as_a_part(
-    online, workflow: str, fault: str, rag_settings: Any
+    online, workflow: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if fault == "stalls":
-        rag_settings(ollama={"between_tokens_timeout_s": 1.0})
+        monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 1.0)
     online.reply(structured=False, text=ANSWER, **BREAKS[fault])
     answer, trace, events = await answered(workflow)
     assert answer.text == events.text
@@ -151,11 +159,13 @@ async def test_nonsense_in_place_of_json_leaves_the_answer_whole(online, workflo
     assert_told(trace)
 
 
-async def test_nothing_goes_on_past_the_workflows_time(online, workflow: str, rag_settings: Any) -> None:
-    rag_settings(
-        ollama={"first_token_timeout_s": 900.0, "structured_timeout_s": 900.0, "between_tokens_timeout_s": 900.0},
-        **{workflow: {"timeout_s": 0.3}},
-    )
+async def test_nothing_goes_on_past_the_workflows_time(
+    online, workflow: str, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rag_settings(ollama={"first_token_timeout_s": 900.0, "structured_timeout_s": 900.0}, corrective={"timeout_s": 0.3})
+    if workflow in TIME_LIMITS:
+        monkeypatch.setattr(TIME_LIMITS[workflow], 0.3)
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 900.0)
     online.reply(delay_s=900.0)
     answer, trace, events = await answered(workflow)
     assert answer.text == events.text

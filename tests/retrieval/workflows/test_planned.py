@@ -160,14 +160,15 @@ async def test_an_index_that_is_away_is_an_error_not_an_empty_answer(online) -> 
         await answer(CLEAR, searcher=MemorySearcher(HANDBOOK, error=IndexUnavailableError()))
 
 
-async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, rag_settings) -> None:
+async def test_a_slow_task_is_given_up_and_the_answer_comes_from_the_others(online, rag_settings, monkeypatch) -> None:
     class Slow(MemorySearcher):
         async def search(self, request: Any) -> Any:
             if request.queries[0].text == "slow":
                 await asyncio.sleep(600)
             return await super().search(request)
 
-    rag_settings(planned={"task_timeout_s": 2.0, "max_retries": 0})
+    rag_settings(planned={"max_retries": 0})
+    monkeypatch.setattr("retrieval.workflows.planned.workflow.TASK_TIMEOUT_S", 2.0)
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "slow"), task("t2", "retrieve", "deposit Lakeside")))
     online.reply(match=REFLECTS, json=reflection(0.9, 1.0))
     online.reply(structured=False, text=GOOD)
@@ -230,9 +231,9 @@ async def test_retries_stop_when_no_remedy_is_left(online, rag_settings) -> None
     assert len(steps(trace, "plan")) < 8
 
 
-async def test_no_retry_begins_when_the_time_is_nearly_over(online, rag_settings) -> None:
+async def test_no_retry_begins_when_the_time_is_nearly_over(online, monkeypatch) -> None:
     online.reply(match=REFLECTS, json=reflection(0.4, 0.2))
-    rag_settings(planned={"timeout_s": 0.01})
+    monkeypatch.setattr("retrieval.workflows.planned.workflow.TIMEOUT_S", 0.01)
     result, trace, _ = await answer(VAGUE)
     assert result.text
     assert len(steps(trace, "plan")) == 1
@@ -337,8 +338,8 @@ async def test_the_first_token_is_the_one_that_the_reader_gets(online, rag_setti
     assert trace.usage().llm_rounds == 3
 
 
-async def test_the_check_can_be_switched_off(online, rag_settings) -> None:
-    rag_settings(planned={"check_answer": False})
+async def test_the_check_can_be_switched_off(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.workflows.planned.workflow.CHECK_ANSWER", False)
     online.reply(structured=False, text="Penguins live on Mars [1].")
     result, _, _ = await answer(CLEAR)
     assert result.text == "Penguins live on Mars [1]."

@@ -7,7 +7,6 @@ be: no document text reaches a system part, ends its quotation, or looks to the 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from django.conf import settings
@@ -127,7 +126,7 @@ async def test_an_address_that_a_document_smuggles_in_is_not_loaded_by_the_page(
 
 def test_prompts_of_a_site_take_the_place_of_ours(tmp_path) -> None:
     (tmp_path / "generate.en.md").write_text("Be brief.\n---\n$passages\n$question", encoding="utf-8")
-    library = PromptLibrary(str(replace(settings.RAG, prompts_dir=str(tmp_path)).prompts_dir))
+    library = PromptLibrary(str(settings.RAG.replace(prompts_dir=str(tmp_path)).prompts_dir))
     assert library.render("generate", language="en", passages="p", question="q").system == "Be brief."
     assert (
         "编号段落"

@@ -268,9 +268,11 @@ async def test_where_a_model_is_required_its_absence_is_an_error(rag_settings) -
      {"text": "no json"}, {"text": ""}, {"json": {"wrong": 1}}, {"json": {"verdict": "MAYBE", "query": 7}},
      {"delay_s": 9}, {"disconnect_after": 0}, {"malformed_after": 0}, {"stall_after": 0}],
 )  # fmt: skip
-async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault) -> None:
-    short = {"first_token_timeout_s": 0.1, "structured_timeout_s": 0.1, "between_tokens_timeout_s": 0.1}
-    rag_settings(ollama={**short, "busy_retry_s": 0.01})
+async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_settings, fault, monkeypatch) -> None:
+    short = {"first_token_timeout_s": 0.1, "structured_timeout_s": 0.1}
+    rag_settings(ollama=short)
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     online.reply(**fault)
     result, trace, events = await answer(CHATTY)
     assert result.text == events.text != ""
@@ -279,8 +281,8 @@ async def test_a_model_that_only_fails_still_ends_in_an_answer(online, rag_setti
     assert steps(trace).count("rewrite") <= 2
 
 
-async def test_at_the_deadline_every_step_falls_back(online, rag_settings) -> None:
-    rag_settings(react={"timeout_s": 0.2})
+async def test_at_the_deadline_every_step_falls_back(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.workflows.react.TIMEOUT_S", 0.2)
     online.reply(delay_s=30)
     result, trace, _ = await answer(CHATTY)
     assert result.text

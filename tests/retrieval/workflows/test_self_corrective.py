@@ -233,8 +233,8 @@ async def test_offline_the_trained_grader_decides_and_the_best_sentences_answer(
     assert {"grade", "generate"} <= {entry["step"] for entry in trace.degraded}
 
 
-async def test_offline_the_best_documents_answer_although_none_passes_by_itself(offline, rag_settings) -> None:
-    rag_settings(grade={"relevant_score": 0.999})
+async def test_offline_the_best_documents_answer_although_none_passes_by_itself(offline, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.999)
     result, trace, _ = await answer(DEPOSIT)
     assert steps(trace, "grade")[0].detail["pass_count"] == 0
     assert result.decision == "ANSWER"
@@ -242,9 +242,9 @@ async def test_offline_the_best_documents_answer_although_none_passes_by_itself(
 
 
 async def test_offline_documents_that_pass_do_not_make_an_answer_that_the_list_does_not_hold(
-    offline, rag_settings
+    offline, monkeypatch
 ) -> None:
-    rag_settings(grade={"relevant_score": 0.0001})
+    monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.0001)
     result, trace, _ = await answer("What does the deposit for a rented bicycle cost?")
     assert steps(trace, "grade")[0].detail["pass_count"] > 0
     assert result.decision == "NO_ANSWER"
@@ -283,10 +283,9 @@ async def test_whatever_the_model_does_wrong_the_question_is_answered(online, fa
     assert any(entry["step"] == "grade" for entry in trace.degraded)
 
 
-async def test_a_model_that_hangs_is_given_up_within_the_time_limit(online, rag_settings) -> None:
-    rag_settings(
-        ollama={"structured_timeout_s": 0.2, "first_token_timeout_s": 0.5}, self_corrective={"timeout_s": 20.0}
-    )
+async def test_a_model_that_hangs_is_given_up_within_the_time_limit(online, rag_settings, monkeypatch) -> None:
+    rag_settings(ollama={"structured_timeout_s": 0.2, "first_token_timeout_s": 0.5})
+    monkeypatch.setattr("retrieval.workflows.self_corrective.TIMEOUT_S", 20.0)
     online.reply(delay_s=60)
     result, trace, _ = await answer(DEPOSIT)
     assert result.decision == "ANSWER"
@@ -307,9 +306,10 @@ async def test_a_model_that_hangs_is_given_up_within_the_time_limit(online, rag_
     ids=["stalls", "disconnects", "endless", "length", "empty", "500"],
 )
 async def test_a_writer_that_breaks_leaves_a_marked_part_or_the_best_sentences(
-    online, rag_settings, fault: dict[str, Any], partial: bool
+    online, rag_settings, fault: dict[str, Any], partial: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rag_settings(ollama={"between_tokens_timeout_s": 0.3, "max_answer_tokens": 40})
+    rag_settings(ollama={"max_answer_tokens": 40})
+    monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.3)
     online.reply(match=GRADE, json=verdict(True))
     online.reply(structured=False, **fault)
     result, trace, events = await answer(DEPOSIT)
@@ -325,14 +325,14 @@ async def test_a_server_that_is_not_there_is_answered_without(online, rag_settin
     assert {entry["step"] for entry in trace.degraded} >= {"grade", "generate"}
 
 
-async def test_no_other_search_begins_when_little_time_is_left(online, rag_settings) -> None:
+async def test_no_other_search_begins_when_little_time_is_left(online, monkeypatch) -> None:
     class Slow(MemorySearcher):
         async def search(self, request: SearchRequest) -> SearchResult:
             result = await super().search(request)
             await asyncio.sleep(0.8)
             return result
 
-    rag_settings(self_corrective={"timeout_s": 1.0})
+    monkeypatch.setattr("retrieval.workflows.self_corrective.TIMEOUT_S", 1.0)
     online.reply(match=GRADE, json=verdict(False))
     result, trace, _ = await answer(LOANS, searcher=Slow(HANDBOOK))
     assert not steps(trace, "rewrite")
