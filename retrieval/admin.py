@@ -64,8 +64,8 @@ class CollectionAdmin(admin.ModelAdmin):
 
     def _approved(self, request: HttpRequest, queryset: QuerySet[Collection], *, approved: bool) -> None:
         done = sum(collection_approve(collection=collection, approved=approved) for collection in queryset)
-        told = "are approved" if approved else "are no longer approved"
-        self.message_user(request, f"{done} collections {told}.", messages.SUCCESS)
+        outcome = "are approved" if approved else "are no longer approved"
+        self.message_user(request, f"{done} collections {outcome}.", messages.SUCCESS)
         if left := len(queryset) - done:
             self.message_user(request, f"{left} stay as they are: the site's own, or not public.", messages.WARNING)
 

@@ -76,13 +76,13 @@ def best_match(
     A name that has the form of an address, which none can be given any more, counts where it is one's own or the
     site's: it could otherwise be taken to stand in for what the address means.
     """
-    found = []
+    matches = []
     for collection in collections:
         nearness = _nearness(collection, user)
         by_name = collection.name == address.text and (nearness <= _SITES or not address.exact)
         if by_name or address.names_exactly(collection):
-            found.append((not by_name, nearness, collection.created_at, collection.pk, collection))
-    return min(found, key=lambda entry: entry[:-1])[-1] if found else None
+            matches.append((not by_name, nearness, collection.created_at, collection.pk, collection))
+    return min(matches, key=lambda entry: entry[:-1])[-1] if matches else None
 
 
 def _nearness(collection: Collection, user: User | AnonymousUser | None) -> int:

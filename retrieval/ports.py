@@ -145,7 +145,7 @@ class WebResult:
 
 
 class WebSearcher(Protocol):
-    """A search engine on the web (`retrieval.providers.web_search`). What it gives back is data, and nobody's word."""
+    """A search engine on the web (`retrieval.providers.web_search`). What it gives back is material to quote, not to obey."""
 
     @property
     def name(self) -> str: ...

@@ -215,10 +215,10 @@ class _PageMap:
         return self._pages[bisect_right(self._starts, offset) - 1]
 
 
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _common(first: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """The headings above both; those of the first where they share none."""
-    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return tuple(left for left, _ in pairs) or one
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, other, strict=False))
+    return tuple(left for left, _ in pairs) or first
 
 
 def _without_blank_lines(text: str, start: int, end: int) -> tuple[int, int]:

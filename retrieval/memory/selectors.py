@@ -32,8 +32,8 @@ def memory_get(*, user: User, memory_id: uuid.UUID) -> Memory:
 
 def memory_enabled(*, user_id: int) -> bool:
     """As the user said, else as the settings say."""
-    said = MemoryPreference.objects.filter(user=user_id).values_list("enabled", flat=True).first()
-    return settings.RAG.memory.enabled if said is None else said
+    chosen = MemoryPreference.objects.filter(user=user_id).values_list("enabled", flat=True).first()
+    return settings.RAG.memory.enabled if chosen is None else chosen
 
 
 def spaces_of(memories: QuerySet[Memory]) -> list[EmbeddingSpace]:

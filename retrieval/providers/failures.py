@@ -31,12 +31,12 @@ def explain(error: Exception, *, model: str, server: str, limit_s: float, begun:
 
     limit_s: the time limit that a timeout ran into. begun: part of the answer had come, so it is an interruption.
     """
-    found = _explain(error, model=model, server=server, limit_s=limit_s)
+    failure = _explain(error, model=model, server=server, limit_s=limit_s)
     if not begun:
-        return found
-    if isinstance(found, ModelTimeoutError):
+        return failure
+    if isinstance(failure, ModelTimeoutError):
         return ModelInterruptedError(f"the answer broke off: nothing more came from Ollama for {limit_s:g} s")
-    return ModelInterruptedError(f"the answer broke off: {found.reason}")
+    return ModelInterruptedError(f"the answer broke off: {failure.reason}")
 
 
 def _explain(error: Exception, *, model: str, server: str, limit_s: float) -> ModelError:

@@ -294,15 +294,15 @@ class OllamaEmbedder:
         return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        found = {text: self._cache.get((self._space, text)) for text in texts}
-        missing = [text for text, vector in found.items() if vector is None]
+        vectors = {text: self._cache.get((self._space, text)) for text in texts}
+        missing = [text for text, vector in vectors.items() if vector is None]
         size = self._settings.embed_batch_size
         for start in range(0, len(missing), size):
             batch = missing[start : start + size]
             for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
-                found[text] = vector
+                vectors[text] = vector
                 self._cache[self._space, text] = vector
-        return np.array([found[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
+        return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
 
     async def measure(self) -> int:
         """Numbers per embedding, as the model really gives them: its description may tell another."""
@@ -365,5 +365,5 @@ def unfenced(text: str) -> str:
 
 def describe(error: ValidationError) -> str:
     """The first mistakes, in words for the model and for the decision path."""
-    found = [f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:3]]
-    return "; ".join(found)[:300]
+    mistakes = [f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:3]]
+    return "; ".join(mistakes)[:300]

@@ -84,7 +84,7 @@ class SearchEngine:
         raise NotImplementedError
 
     async def _ask(self, query: str, limit: int) -> Mapping[str, Any]:
-        """The answer's JSON object. Raises the ModelErrors that the gate keeps its books by."""
+        """The answer's JSON object. Raises ModelError; the gate counts them."""
         limit_s = TIMEOUT_S
         async with self._gate.enter(wait_s=limit_s, patience_s=limit_s):
             try:

@@ -110,9 +110,9 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
     if not address.exact:
         writable = list(writable_collections(user).filter(name=address.text))
         return best_match(address, writable, user) or _new_for_upload(user, name)
-    found = collection_find(user=user, name=name)
-    if found is not None:
-        return collection_writable(collection=found, user=user)
+    collection = collection_find(user=user, name=name)
+    if collection is not None:
+        return collection_writable(collection=collection, user=user)
     if address.owner == user.username:
         return _new_for_upload(user, address.name)
     raise CollectionNotFoundError(fields={"collection": [name]})

@@ -169,11 +169,11 @@ async def in_batches(chunks: QuerySet[Chunk], row_ids: Sequence[str]) -> AsyncIt
     for start in range(0, len(row_ids), WRITE_BATCH):
         page = row_ids[start : start + WRITE_BATCH]
         batch = chunks.filter(pk__in=page).select_related("document").order_by("document", "seq")
-        found = [chunk async for chunk in batch]
+        rows = [chunk async for chunk in batch]
         summaries = with_summary(Document.objects.filter(pk__in=page))
-        found += [summary_chunk(document) async for document in summaries]
-        if found:
-            yield found
+        rows += [summary_chunk(document) async for document in summaries]
+        if rows:
+            yield rows
 
 
 async def embed(embedder: Embedder, chunks: Sequence[Chunk]) -> Vectors:

@@ -112,8 +112,8 @@ def _most_telling_first(questions: Sequence[SuggestedQuestion], language: str) -
 
 
 def _collection(entry: dict[str, Any]) -> Collection:
-    if found := Collection.objects.filter(owner=None, name=entry["name"]).first():
-        return found
+    if collection := Collection.objects.filter(owner=None, name=entry["name"]).first():
+        return collection
     try:
         return collection_create(
             owner=None, name=entry["name"], visibility=Collection.Visibility.PUBLIC, description=entry["description"]

@@ -106,12 +106,12 @@ def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
             yield from _known_word(token, language, shouting)
             continue
         if kind == "han":
-            found = chinese(token)
+            terms = chinese(token)
         elif kind == "word":
-            found = _word_terms(token, language, shouting)
+            terms = _word_terms(token, language, shouting)
         else:
-            found = _bigram_terms(token, whole=kind == "hangul")
-        yield from filter(None, map(_clean, found))
+            terms = _bigram_terms(token, whole=kind == "hangul")
+        yield from filter(None, map(_clean, terms))
 
 
 def warm_up() -> None:

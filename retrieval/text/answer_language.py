@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
-from ragsite.core.text import encodable
-from retrieval.text.language import chinese_variant, detect_language
+from retrieval.text.language import chinese_variant, converted, detect_language
 
 Language = Literal["en", "zh-hans", "zh-hant", "other"]
 
@@ -18,7 +15,6 @@ NAMES: dict[Language, str] = {
     "other": "the language of the question",
 }
 _CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2t"}
-_loading = threading.Lock()
 
 
 def answer_language(question: str) -> Language:
@@ -38,20 +34,3 @@ def in_script_of(text: str, language: Language) -> str:
     if language not in _CONFIGS or detect_language(text) not in _CONFIGS or chinese_variant(text) == language:
         return text
     return converted(text, _CONFIGS[language])
-
-
-def converted(text: str, config: str) -> str:
-    """By OpenCC: `s2t`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
-    return str(_converter(config).convert(encodable(text)))
-
-
-def _converter(config: str) -> Any:
-    with _loading:
-        return _load_converter(config)
-
-
-@lru_cache(maxsize=2)
-def _load_converter(config: str) -> Any:
-    import opencc
-
-    return opencc.OpenCC(config)

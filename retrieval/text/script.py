@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from retrieval.text.answer_language import Language, converted
-from retrieval.text.language import HAN, to_simplified
+from retrieval.text.answer_language import Language
+from retrieval.text.language import HAN, converted, to_simplified
 
 # Simplified forms that are words of their own in Traditional text: no sign of the other script.
 _BOTH = frozenset("后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回")

@@ -27,8 +27,8 @@ def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial
 
 def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
     """The names in `given` that are not in `known`, each with a sentence about it; empty where there are none."""
-    said = f"There is no such field. Known are: {', '.join(known)}." if known else "No fields are known here."
-    return {name: [said] for name in sorted(set(map(str, given)) - set(known))}
+    reason = f"There is no such field. Known are: {', '.join(known)}." if known else "No fields are known here."
+    return {name: [reason] for name in sorted(set(map(str, given)) - set(known))}
 
 
 class StrictSerializer(serializers.Serializer[Any]):

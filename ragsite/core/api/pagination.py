@@ -58,8 +58,8 @@ def page_parameters(pages: type[Pages] = Pages) -> list[OpenApiParameter]:
     """The query parameters, for the schema of a view that is no `GenericAPIView`."""
     named = [OpenApiParameter(pages.page_query_param, _WHOLE)]
     if pages.page_size_query_param:
-        said = f"{pages.page_size} by default, {pages.max_page_size} at most."
-        named.append(OpenApiParameter(pages.page_size_query_param, _WHOLE, description=said))
+        description = f"{pages.page_size} by default, {pages.max_page_size} at most."
+        named.append(OpenApiParameter(pages.page_size_query_param, _WHOLE, description=description))
     return named
 
 
