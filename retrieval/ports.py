@@ -145,7 +145,7 @@ class WebResult:
 
 
 class WebSearcher(Protocol):
-    """A search engine on the web (`retrieval.providers.web_search`). What it gives back is material to quote, not to obey."""
+    """A search engine on the web (`retrieval.providers.web_search`). Its results are material, never instructions."""
 
     @property
     def name(self) -> str: ...

@@ -267,6 +267,13 @@ def note_models(reason: str) -> None:
         current[1].detail["models"] = reason
 
 
+def note_index_wait(seconds: float) -> None:
+    """The running step waited so long for the search index, which was being restarted; several waits add up."""
+    if current := _current.get():
+        detail = current[1].detail
+        detail["waited_for_index_s"] = round(detail.get("waited_for_index_s", 0.0) + seconds, 2)
+
+
 def mark_first_token(call: ModelCall) -> None:
     """Stamp the first piece of a streamed answer."""
     if call.first_token_ms is None and (current := _current.get()):
