@@ -3,6 +3,7 @@
 SHELL := /bin/sh
 VENV := .venv
 PYTHON := $(VENV)/bin/python
+WORKERS := 2
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt
 OURS := ragsite chat retrieval feedback tests benchmarks manage.py
 
@@ -19,8 +20,8 @@ help: ## this list
 run: $(VENV)/.installed ## start the site: web, worker, clock and Milvus Lite; Ctrl-C stops it
 	@exec $(PYTHON) manage.py up
 
-test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part)
-	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q $(ARGS)
+test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part; WORKERS=0: in one process)
+	@data=$$(mktemp -d) && trap 'rm -rf "$$data"' EXIT && $(TEST_ENV) $(PYTHON) -m pytest -q -n $(WORKERS) $(ARGS)
 
 test-js: ## test the site's scripts and check their types (needs Node.js 20.19, 22.10 or later; tsc where npm can install it)
 	@node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test --test-reporter=spec tests/js/*.test.js

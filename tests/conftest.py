@@ -7,11 +7,44 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.apps import apps
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.core.management.commands import flush
+from django.db import connections, transaction
 
 pytest_plugins = ["tests.milvus", "tests.ollama_server", "tests.search_engine"]
 
+BROWSER = "tests/browser"
+# What takes longest goes first, so that no worker is left alone with it in the end. One site serves all browser tests.
+LONGEST = (BROWSER, "tests/test_up.py", "tests/retrieval/workflows", "tests/test_settings.py", "tests/patterns")
 LOOPBACK = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`-n 2`: a file's tests stay together, as do those of the browser, and files come in the order of `_place`."""
+    if config.getoption("dist") != "load":
+        return None  # something else was asked for
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return BROWSER if nodeid.startswith(BROWSER) else nodeid.partition("::")[0]
+
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    file = item.nodeid.partition("::")[0]
+    return next((n for n, path in enumerate(LONGEST) if file.startswith(path)), len(LONGEST))
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +62,54 @@ def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The flush after a test with transactions leaves what the migrations made: no test depends on who ran before it.
+
+    Django's own makes content types and permissions anew each time, which took longer than most such tests.
+    """
+    made_once = {ContentType._meta.db_table, Permission._meta.db_table}
+    with django_db_blocker.unblock():
+        models = [model for model in apps.get_models() if model._meta.managed and model._meta.db_table not in made_once]
+        migrated = {model: rows for model in models if (rows := list(model._base_manager.all()))}
+
+    def sql_flush(style: Any, connection: Any, **options: Any) -> list[str]:
+        tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
+        return connection.ops.sql_flush(style, [table for table in tables if table not in made_once], **options)
+
+    def put_back(*_: Any) -> None:
+        with transaction.atomic():
+            for model, rows in migrated.items():
+                model._base_manager.bulk_create(rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flush, "sql_flush", sql_flush)
+        patch.setattr(flush, "emit_post_migrate_signal", put_back)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_are_listed_once() -> Iterator[None]:
+    """Each test client makes the middleware anew, which looks at some 220 files: half of the time of such tests."""
+    from servestatic.middleware import ServeStaticMiddleware
+
+    listed: dict[str, Any] = {}
+    list_files = ServeStaticMiddleware.add_files_from_finders
+
+    def once(self: ServeStaticMiddleware) -> None:
+        if not listed:
+            list_files(self)
+            listed.update(files=self.files, directories=self.directories)
+        vars(self).update(listed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ServeStaticMiddleware, "add_files_from_finders", once)
+        yield
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    tmp_path_factory: pytest.TempPathFactory, django_db_modify_db_settings_parallel_suffix: None
+) -> None:
     """SQLite in a file, as on a real site: threads wait for its lock, where those of a shared memory database fail."""
     database = connections["default"].settings_dict
     if database["ENGINE"].endswith("sqlite3"):

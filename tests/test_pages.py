@@ -33,7 +33,14 @@ def boot_of(page: Any) -> Any:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", f"/chat/{uuid.uuid4()}/", "/documents/", f"/documents/{uuid.uuid4()}/", "/memory/", "/self-corrective-rag"],
+    [
+        "/",
+        f"/chat/{uuid.UUID(int=1)}/",
+        "/documents/",
+        f"/documents/{uuid.UUID(int=1)}/",
+        "/memory/",
+        "/self-corrective-rag",
+    ],
 )
 def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:
     response = client.get(path)

@@ -163,7 +163,7 @@ def test_a_killed_part_comes_back(site: Site, part: str) -> None:
 
 
 def test_sigterm_leaves_nothing_running(site: Site) -> None:
-    wait_until(lambda: site.part("celery -A ragsite worker") > 0, within_s=START_S)
+    assert wait_until(lambda: site.part("-A ragsite worker") > 0, within_s=START_S)
     parts = descendants(site.process.pid)
     assert len(parts) >= 3
     site.process.send_signal(signal.SIGTERM)

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from chat.runs import event_log
 from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError
-from ragsite.core.redis_connection import lasting_connection
+from ragsite.core.redis_connection import heeding_cancellation, lasting_connection
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +71,8 @@ class RedisEventLog:
         longest_s = event_log.HEARTBEAT_S + CALL_TIMEOUT_S
         self._reader: Redis = Redis.from_url(url, socket_timeout=longest_s, **lasting_connection())
         self._writer: Redis = Redis.from_url(url, socket_timeout=CALL_TIMEOUT_S, **lasting_connection())
+        for client in (self._reader, self._writer):
+            heeding_cancellation(client.connection_pool)
         self._append = self._writer.register_script(APPEND)
         self._journals: dict[str, _Journal] = {}
         self._mender: asyncio.Task[None] | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -21,3 +23,24 @@ def lasting_connection() -> dict[str, Any]:
         "health_check_interval": HEALTH_CHECK_S,
         "retry": Retry(backoff, RETRIES, supported_errors=(RedisConnectionError,)),
     }
+
+
+class _HeedsCancellation:
+    """redis-py sends under `asyncio.wait_for`. On Python 3.11 that loses a cancellation that comes as the sending ends.
+
+    The cancelled task would then wait for Redis for ever, and with it whoever waits for its end.
+    """
+
+    async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        await super().send_packed_command(*args, **kwargs)  # type: ignore[misc]
+        if task and task.cancelling() > before:
+            await self.disconnect(nowait=True)  # type: ignore[attr-defined]  # nobody reads the reply
+            raise asyncio.CancelledError
+
+
+def heeding_cancellation(pool: ConnectionPool) -> ConnectionPool:
+    """The same pool; a task that is cancelled while one of its connections sends ends."""
+    pool.connection_class = type("LastingConnection", (_HeedsCancellation, pool.connection_class), {})
+    return pool

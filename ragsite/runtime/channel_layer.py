@@ -18,7 +18,7 @@ from channels_redis.core import RedisChannelLayer
 from channels_redis.utils import create_pool
 from redis.exceptions import RedisError
 
-from ragsite.core.redis_connection import lasting_connection
+from ragsite.core.redis_connection import heeding_cancellation, lasting_connection
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class LastingRedisChannelLayer(RedisChannelLayer):
         self._watchers: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[None]] = WeakKeyDictionary()
 
     def create_pool(self, index: int) -> Any:
-        return create_pool({**lasting_connection(), **self.hosts[index]})
+        return heeding_cancellation(create_pool({**lasting_connection(), **self.hosts[index]}))
 
     async def group_add(self, group: str, channel: str) -> None:
         """Where Redis is away, the channel is added as soon as it is back."""
@@ -88,8 +88,10 @@ class LastingRedisChannelLayer(RedisChannelLayer):
         while members:
             try:
                 if (seen := await self._server()) != server or not whole:
-                    if server is not None or not whole:
-                        await self._put_back(list(members), since)
+                    # A flush before the first look leaves no trace in what the look sees: only members that are gone.
+                    first = server is None and whole
+                    if lost := [member for member in list(members) if not (first and await self._is_there(*member))]:
+                        await self._put_back(lost, since)
                     server, whole = seen, True
                 since = time.time()
             except REDIS_AWAY as error:
@@ -106,6 +108,10 @@ class LastingRedisChannelLayer(RedisChannelLayer):
             await redis.set(MARK, uuid.uuid4().hex, nx=True)
             seen += [str(await redis.get(MARK)), str((await redis.info("server")).get("run_id"))]
         return tuple(seen)
+
+    async def _is_there(self, group: str, channel: str) -> bool:
+        redis = self.connection(self.consistent_hash(group))
+        return await redis.zscore(self._group_key(group), channel) is not None
 
     async def _put_back(self, members: list[tuple[str, str]], since: float) -> None:
         for group, channel in members:

@@ -18,6 +18,7 @@ from channels.layers import get_channel_layer
 from chat.runs.event_log import Event, EventLogGoneError
 from chat.runs.events import close_event_log
 from chat.runs.redis_events import PREFIX, RedisEventLog
+from ragsite.runtime.channel_layer import RESTORED
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually
 
@@ -171,6 +172,32 @@ async def test_open_tab_hears_again_after_a_flush(
     tab, session_id = await _open_tab(socket)
     site.call("FLUSHALL")
     await _hears_again(tab, api, session_id)
+
+
+async def test_channel_that_is_flushed_before_the_first_look_is_put_back(site: Server) -> None:
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add("group", channel)
+    site.call("FLUSHALL")  # nothing else of this loop has run since
+    assert (await asyncio.wait_for(layer.receive(channel), 10))["type"] == RESTORED
+    await layer.group_send("group", {"type": "anything"})
+    assert await asyncio.wait_for(layer.receive(channel), 10) == {"type": "anything"}
+    await layer.group_discard("group", channel)
+
+
+async def test_cancelled_receiver_ends_wherever_it_was(site: Server) -> None:
+    """Where it did not, the answer that listened for its stop never ended."""
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.send(channel, {"type": "anything"})
+    await layer.receive(channel)  # the connections are made
+    for steps in range(60):
+        receiver = asyncio.create_task(layer.receive(channel))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        receiver.cancel()
+        await asyncio.wait({receiver}, timeout=2)
+        assert receiver.cancelled(), f"after {steps} steps of the loop"
 
 
 async def test_open_tab_hears_again_after_a_restart(
