@@ -26,6 +26,8 @@ from retrieval.services.queueing import collection_reembed_queue, collection_rei
 
 @admin.register(Collection)
 class CollectionAdmin(admin.ModelAdmin):
+    """Collections: approved, re-embedded, written anew."""
+
     list_display = [
         "name", "owner", "visibility", "approved", "documents_link", "embedding_model", "embedding_dim", "version",
         "updated_at",
@@ -108,6 +110,8 @@ class CollectionAdmin(admin.ModelAdmin):
 
 
 class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
+    """A document's jobs, on its page."""
+
     model = IngestJob
     extra = 0
     readonly_fields = [
@@ -200,6 +204,8 @@ class DocumentAdmin(admin.ModelAdmin):
 
 @admin.register(Chunk)
 class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """Chunks of the collections that the reader may see."""
+
     list_display = ["beginning", "document_link", "seq", "page", "heading", "token_count", "indexed"]
     list_filter = ["indexed", "document__collection"]
     list_select_related = ["document"]
@@ -225,6 +231,8 @@ class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(IngestJob)
 class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """All jobs: who works on what, and why it failed."""
+
     list_display = [
         "document_link",
         "state",
@@ -251,6 +259,8 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(WriteLease)
 class WriteLeaseAdmin(ReadOnlyAdmin, admin.ModelAdmin):
+    """Who writes into which index now."""
+
     list_display = ["space", "holder", "lease_expires_at"]
     search_fields = ["space", "holder"]
     date_hierarchy = "lease_expires_at"

@@ -100,7 +100,7 @@ class ModelStatus:
 
 
 class Models(Protocol):
-    """The models that can be had at this moment (`retrieval.providers.registry`)."""
+    """The models that can be used at this moment (`retrieval.providers.registry`)."""
 
     async def status(self, *, refresh: bool = False) -> ModelStatus: ...
 

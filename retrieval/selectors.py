@@ -167,6 +167,7 @@ def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
 
 
 def collection_ref(collection: Collection) -> CollectionRef:
+    """The engine's value of a collection."""
     return CollectionRef(
         id=str(collection.pk), name=collection.name, space=collection_space(collection), version=collection.version
     )
@@ -185,6 +186,7 @@ def _scope(collections: Iterable[Collection]) -> SearchScope:
 
 # ------------------------------------------------------------------------------------------------ documents
 def visible_documents(user: User) -> QuerySet[Document]:
+    """Those of the collections that `user` may read."""
     return Document.objects.filter(collection__in=visible_collections(user).values("pk")).select_related("collection")
 
 

@@ -112,6 +112,8 @@ class NullSink:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """What an answer cost. llm_rounds: calls on the longest chain before the first token."""
+
     llm_calls: int
     llm_rounds: int
     prompt_tokens: int
@@ -262,7 +264,7 @@ def begin_model_call(call: ModelCall) -> ModelCall:
 
 
 def note_models(reason: str) -> None:
-    """Providers say what they go by where they can't be sure of it; it is told in the running step's detail."""
+    """Providers say why their list of models may be out of date; it goes into the running step's detail."""
     if current := _current.get():
         current[1].detail["models"] = reason
 

@@ -231,6 +231,8 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
+    """An earlier message of the conversation."""
+
     role: Literal["user", "assistant"]
     text: str
 
@@ -251,6 +253,8 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clarification:
+    """A question back to the user, with answers to choose from."""
+
     question: str
     options: tuple[str, ...] = ()
 

@@ -23,6 +23,8 @@ from ragsite.models import ApiToken
 
 
 class BadCredentialsError(InvalidInputError):
+    """The name, the password, or both are wrong; which one is not said."""
+
     code = "bad_credentials"
     message = "Username and password do not match; check both and try again."
 

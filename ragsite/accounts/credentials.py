@@ -34,6 +34,8 @@ Ended = asyncio.Future[None]
 
 
 class SignedOutError(AppError):
+    """The session or token of an open connection has ended."""
+
     code = "not_authenticated"
     status = 401
     message = "You have been signed out; sign in again."

@@ -28,6 +28,8 @@ from ragsite.core.api.user import asking_user
 
 
 class SignInView(auth_views.LoginView):
+    """`/accounts/login/`."""
+
     template_name = "accounts/login.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
@@ -86,6 +88,8 @@ class ChangePasswordView(auth_views.PasswordChangeView):
 
 
 class PasswordChangedView(auth_views.PasswordChangeDoneView):
+    """Says that the password was changed."""
+
     template_name = "accounts/password_change_done.html"
 
 
@@ -93,6 +97,7 @@ class PasswordChangedView(auth_views.PasswordChangeDoneView):
 @login_required
 @never_cache
 def account(request: HttpRequest) -> HttpResponse:
+    """The account's page: its tokens, and the ways to sign out."""
     tokens = token_list(user=asking_user(request))
     return render(request, "accounts/account.html", {"section": "account", "tokens": tokens})
 
@@ -100,6 +105,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
+    """A token of one's own; somebody else's answers 404."""
     try:
         token_revoke(user=asking_user(request), token_id=token_id)
     except TokenNotFoundError as error:
@@ -111,6 +117,7 @@ def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
 @require_POST
 @login_required
 def leave_everywhere(request: HttpRequest) -> HttpResponse:
+    """Ends all sessions and tokens of the account, this session too."""
     sign_out_everywhere(user=asking_user(request))
     logout(request)
     return redirect("login")

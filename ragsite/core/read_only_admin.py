@@ -47,6 +47,7 @@ def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
 
 
 def pretty_json(value: Any) -> str:
+    """JSON with sorted names, indented by two; what is no JSON is shown as its text."""
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
 
 

@@ -83,6 +83,7 @@ def without_hidden(text: str, by: str = "") -> str:
 
 
 def unix_lines(text: str) -> str:
+    """With \\n for \\r\\n and for \\r."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -1,4 +1,4 @@
-"""Probes: the same question asked again and again in a thread, so that an answer that does not come holds up nobody."""
+"""Probes: a question asked again and again in a thread, so that a missing answer does not block the caller."""
 
 from __future__ import annotations
 

@@ -136,6 +136,11 @@ class Watched:
 
 
 class Supervisor:
+    """Starts the parts, polls them, and stops them. Belongs to one thread, which must be the main one.
+
+    url: of the site, for `/readyz`. say: prints a line for the operator.
+    """
+
     def __init__(self, *, url: str, say: Callable[[str], None]) -> None:
         self.url = url.rstrip("/")
         self.ready = False

@@ -104,6 +104,7 @@ def search_data(result: SearchResult) -> dict[str, Any]:
 
 
 def candidate_data(candidate: ScoredChunk) -> dict[str, Any]:
+    """One candidate as JSON; scores and ranks by name."""
     chunk = candidate.chunk
     return {
         "document_id": chunk.document_id,

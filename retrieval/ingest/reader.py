@@ -57,6 +57,7 @@ class ReaderGoneError(Exception):
 
 
 def parse_limits() -> ParseLimits:
+    """The constants of this module, for the child that reads."""
     return ParseLimits(
         max_pages=MAX_PAGES,
         max_unpacked_mib=MAX_UNPACKED_MIB,

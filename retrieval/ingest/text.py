@@ -29,6 +29,7 @@ def readable_text(data: bytes, *, markup: bool = False) -> str:
 
 
 def parse_text(data: bytes) -> ParsedDocument:
+    """Raises DocumentUnreadableError."""
     blocks = tuple(plain_blocks(readable_text(data)))
     return ParsedDocument(blocks=blocks, title=first_title(blocks))
 
@@ -49,6 +50,7 @@ def parse_csv(data: bytes) -> ParsedDocument:
 
 
 def row_blocks(rows: Sequence[Sequence[str]]) -> Iterator[Block]:
+    """The first row is the header where it looks like one."""
     header = rows[0] if len(rows) > 1 and _is_header(rows[0]) else None
     return table_blocks(header, rows[1:] if header else rows)
 

@@ -31,7 +31,7 @@ def memory_get(*, user: User, memory_id: uuid.UUID) -> Memory:
 
 
 def memory_enabled(*, user_id: int) -> bool:
-    """As the user said, else as the settings say."""
+    """The user's choice, else the setting."""
     chosen = MemoryPreference.objects.filter(user=user_id).values_list("enabled", flat=True).first()
     return settings.RAG.memory.enabled if chosen is None else chosen
 

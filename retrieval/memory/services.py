@@ -181,10 +181,12 @@ def _unchanged(memory: Memory) -> Any:
 
 
 def terms_of(question: str, text: str) -> str:
+    """The distinct terms of both, in order, parted by spaces."""
     return " ".join(dict.fromkeys(analyze(f"{question}\n{text}")))
 
 
 def numbers_of(question: str, text: str) -> set[str]:
+    """Numbers, dates and times in both, as they are written."""
     return set(_NUMBER.findall(f"{question} {text}"))
 
 

@@ -67,7 +67,7 @@ class CircuitBreaker:
         self._probing = False
 
     def undecided(self) -> None:
-        """The call was given up before it told anything; the next one may be the probe."""
+        """The call was given up without a result; the next one may be the probe."""
         self._probing = False
 
 

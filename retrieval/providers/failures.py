@@ -82,6 +82,7 @@ def is_busy(error: Exception) -> bool:
 
 
 def not_installed(model: str) -> str:
+    """The reason, with the command that mends it."""
     return f"model '{model}' is not installed: ollama pull {model}"
 
 

@@ -102,7 +102,7 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
     """The collection that an upload names.
 
     A plain name means one's own collection, else one that the user may write to, else a new private one of their own:
-    that somebody else has the name refuses nobody. Any other address names a collection that is there, or a new one of
+    it does not matter who else has the name. Any other address names a collection that is there, or a new one of
     one's own. Raises CollectionNotFoundError, PermissionDeniedError for one that the user may only read,
     InvalidInputError for an impossible name.
     """

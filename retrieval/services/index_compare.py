@@ -72,7 +72,7 @@ async def differences(
 
 
 async def existing_in(rows: QuerySet[Any], ids: Set[str]) -> Set[str]:
-    """Those of the ids that are a primary key (a UUID) of these rows; what strayed into an index may be anything."""
+    """Those of the ids that are a primary key (a UUID) of these rows; other ids in an index may be any text."""
     wanted, existing = [key for key in map(as_uuid, ids) if key], set()
     for start in range(0, len(wanted), IN_CALL):
         page = rows.filter(pk__in=wanted[start : start + IN_CALL]).order_by().values_list("pk", flat=True)

@@ -152,12 +152,14 @@ async def _index_missing(engine: Engine, space: EmbeddingSpace, chunk_ids: Seque
 
 # ------------------------------------------------------------------------------------------------ parts for rebuilding
 async def spaces_in_use() -> list[EmbeddingSpace]:
+    """Of all collections that hold embedded documents."""
     pairs = Collection.objects.exclude(embedding_model="").order_by("embedding_model", "embedding_dim")
     rows = pairs.values_list("embedding_model", "embedding_dim").distinct()
     return [EmbeddingSpace(model, dim) async for model, dim in rows if dim]
 
 
 def chunks_of(space: EmbeddingSpace) -> QuerySet[Chunk]:
+    """All chunks of the space's collections, indexed or not."""
     return Chunk.objects.filter(
         document__collection__embedding_model=space.model, document__collection__embedding_dim=space.dim
     )
@@ -213,6 +215,7 @@ def _summaries(space: EmbeddingSpace, condition: Q = EVERY) -> QuerySet[Document
 
 
 async def ids_of(chunks: QuerySet[Chunk]) -> set[str]:
+    """Their primary keys as text."""
     return {str(pk) async for pk in chunks.order_by().values_list("pk", flat=True).aiterator(chunk_size=5000)}
 
 

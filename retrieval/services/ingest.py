@@ -113,7 +113,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
 
 async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
-    """The same with the job whose turn it is. idle: nobody waits, or those who do have enough being read."""
+    """The same with the job whose turn it is. idle: no job waits, or its user has enough documents being read."""
     run = await sync_to_async(_begin_next)(_holder())
     return await _ingest(run) if run else "idle"
 

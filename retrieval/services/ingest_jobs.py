@@ -32,7 +32,7 @@ from retrieval.services.collections import collection_touch
 
 LEASE_S = 60.0  # a job whose worker has not reported for this long is taken over
 MAX_ATTEMPTS = 3  # of a job whose worker died or failed in an unexpected way
-MAX_WAITS = 150  # times a job stands back while the model server or the index is away
+MAX_WAITS = 150  # times a job is put off while the model server or the index is away
 RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
 
@@ -215,6 +215,7 @@ def others_wait(*, claim: Claim) -> bool:
 
 
 def open_jobs_of(user: User) -> QuerySet[IngestJob]:
+    """Waiting and running ones."""
     return IngestJob.objects.filter(user=user, state__in=OPEN_STATES)
 
 

@@ -29,6 +29,7 @@ class Usage:
 
 
 def usage_of(user: User) -> Usage:
+    """What the user's own collections hold, and may hold."""
     used = Document.objects.filter(collection__owner=user).aggregate(
         documents=Count("pk"), storage_bytes=Sum("size_bytes", default=0)
     )

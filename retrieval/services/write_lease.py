@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 async def write_lease(space_key: str, *, lease_s: float = LEASE_S, wait_s: float = WAIT_S) -> AsyncIterator[Lease]:
     """Hold the lease for the body; `await lease.aensure()` right before each write to Milvus.
 
-    Raises IndexUnavailableError when it can't be had within `wait_s`, and when it is lost: then the body is cancelled.
+    Raises IndexUnavailableError when it isn't free within `wait_s`, and when it is lost: then the body is cancelled.
     """
     lease = space_lease(space_key, seconds=lease_s)
     await _acquire(lease, wait_s=wait_s)
@@ -69,6 +69,7 @@ def lease_take(lease: Lease) -> bool:
 
 
 def lease_is_held(space_key: str) -> bool:
+    """Whether somebody holds it at this moment."""
     return WriteLease.objects.filter(pk=space_key).exclude(run_out()).exists()
 
 

@@ -125,7 +125,7 @@ def _chinese_words(run: str) -> list[str]:
 
 
 def _chinese_index_terms(run: str) -> Iterator[str]:
-    """Words, the words within long words, and bigrams: a query's word is met however the text was cut."""
+    """Words, the words within long words, and bigrams: a query's word matches however the text was cut."""
     for part in _parts(run):
         yield from (word for word in _segmenter().lcut_for_search(part) if word not in CHINESE)
     if len(run) > 1:

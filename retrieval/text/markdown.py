@@ -102,6 +102,7 @@ def passage_blocks(text: str) -> list[MarkdownBlock]:
 
 # ------------------------------------------------------------------------------------------------ tables
 def is_row(line: str) -> bool:
+    """Whether a line looks like a row of a table."""
     return line.lstrip().startswith("|")
 
 

@@ -45,6 +45,7 @@ def neutralise(text: str) -> str:
 
 
 def one_line(text: str) -> str:
+    """`neutralise`d, on one line."""
     return " ".join(neutralise(text).split())
 
 

@@ -96,6 +96,8 @@ class TextField(serializers.CharField):
 
 
 class WholeNumberField(serializers.IntegerField):
+    """A JSON number without a fraction; 5.0 is 5."""
+
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, float) and data.is_integer():  # JSON has one kind of number: 5.0 is 5
             data = int(data)
@@ -105,6 +107,8 @@ class WholeNumberField(serializers.IntegerField):
 
 
 class NumberField(serializers.FloatField):
+    """A JSON number that a double holds."""
+
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float):
             self.fail("invalid")
@@ -115,6 +119,8 @@ class NumberField(serializers.FloatField):
 
 
 class FlagField(serializers.BooleanField):
+    """`true` or `false`."""
+
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
             self.fail("invalid", input=data)

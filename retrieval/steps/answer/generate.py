@@ -23,9 +23,8 @@ from retrieval.steps.retrieve import order
 from retrieval.steps.retrieve.compress import Compress
 from retrieval.steps.retrieve.order import Position
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import NAMES, Language
+from retrieval.text.answer_language import NAMES, Language, ScriptKeeper
 from retrieval.text.quoting import one_line, quote_history, quote_source
-from retrieval.text.script import ScriptKeeper
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
