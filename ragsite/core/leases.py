@@ -25,6 +25,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import socket
 import time
 import uuid
 from collections.abc import AsyncIterator
@@ -51,6 +53,11 @@ class LeaseLostError(ConflictError):
 
     code = "lease_lost"
     message = "Another process has taken this work over."
+
+
+def this_process() -> str:
+    """Host and process id, for people: who holds a lease."""
+    return f"{socket.gethostname()[:80]}:{os.getpid()}"
 
 
 class Leased(models.Model):

@@ -38,8 +38,8 @@ from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
 from retrieval.services import documents
 from retrieval.services.collections import (
+    collection_ensure,
     collection_for_upload,
-    collection_of_ones_own,
     collection_writable,
 )
 from retrieval.services.documents import document_create, document_delete, document_update
@@ -100,7 +100,7 @@ class RagUploadApi(APIView):
         it is. Nobody else's questions find them."""
         _refuse_unknown_fields(request, RagUploadSerializer)
         files = _uploaded_files(request)
-        collection = collection_of_ones_own(user=asking_user(request), name=PERSONAL_COLLECTION)
+        collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
         return _stored(request, files, collection, DocumentMetadata())
 
 
@@ -190,7 +190,7 @@ def _collection_named_in(request: Request) -> Collection:
     user, name = asking_user(request), request.POST.get("collection", "").strip()
     if name:
         return collection_for_upload(user=user, name=name)
-    return collection_of_ones_own(user=user, name=documents.DEFAULT_COLLECTION)
+    return collection_ensure(owner=user, name=documents.DEFAULT_COLLECTION)
 
 
 def _form_values(data: QueryDict) -> dict[str, Any]:

@@ -120,20 +120,22 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
 
 def _new_for_upload(user: User, name: str) -> Collection:
     try:
-        return collection_of_ones_own(user=user, name=name)
+        return collection_ensure(owner=user, name=name)
     except InvalidInputError as error:
         raise InvalidInputError(fields={"collection": error.fields.get("name", [error.message])}) from error
 
 
-def collection_of_ones_own(*, user: User, name: str) -> Collection:
-    """The user's own collection of this name, made private where there is none, whoever else has one of that name."""
-    own = Collection.objects.filter(owner=user, name=clean_text(name, nul="\ufffd")).first()
-    if own is not None:
-        return own
+def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collection:
+    """The owner's collection of this name (None: the site's), whoever else has one; made where there is none.
+
+    values: of a new one, as `collection_create` takes them, and raises.
+    """
+    if collection := Collection.objects.filter(owner=owner, name=clean_text(name, nul="\ufffd")).first():
+        return collection
     try:
-        return collection_create(owner=user, name=name)
-    except ConflictError:  # made by another upload of the same user at this very moment
-        return Collection.objects.get(owner=user, name=name)
+        return collection_create(owner=owner, name=name, **values)
+    except ConflictError:  # made by another upload or process at this very moment
+        return Collection.objects.get(owner=owner, name=name)
 
 
 def collection_writable(*, collection: Collection, user: User | AnonymousUser) -> Collection:

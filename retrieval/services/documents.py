@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ragsite.core.errors import ConflictError, StorageFullError, TooLargeError
-from ragsite.core.storage import check_room, is_lack_of_room
+from ragsite.core.storage import MIB, check_room, is_lack_of_room
 from ragsite.core.text import clean_file_name
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
@@ -32,7 +32,6 @@ DEFAULT_COLLECTION = "documents"  # of an upload that names none
 
 
 Outcome = Literal["added", "unchanged", "retried"]
-MIB = 1024 * 1024
 FINISHED = (Document.Status.READY, Document.Status.FAILED)
 
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +27,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from ragsite.core.errors import UnsupportedFileError
-from ragsite.core.leases import LeaseLostError, hold
+from ragsite.core.leases import LeaseLostError, hold, this_process
 from ragsite.core.storage import is_full, is_lack_of_room
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
@@ -105,7 +103,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
     busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
     """
-    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id, holder=_holder()), report)
+    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id, holder=this_process()), report)
     if run is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
@@ -114,7 +112,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
 async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
     """The same with the job whose turn it is. idle: no job waits, or its user has enough documents being read."""
-    run = await sync_to_async(_begin_next)(_holder())
+    run = await sync_to_async(_begin_next)(this_process())
     return await _ingest(run) if run else "idle"
 
 
@@ -155,11 +153,6 @@ async def _work(run: _Run) -> IngestOutcome:
         waits = await sync_to_async(job_wait)(claim=run.claim, reason=reason)
         return "waiting" if waits else "failed"
     return "ready"
-
-
-def _holder() -> str:
-    """Host and process, for people."""
-    return f"{socket.gethostname()[:80]}:{os.getpid()}"
 
 
 def _begin_next(holder: str) -> _Run | None:

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Sum
 
 from ragsite.core.errors import QuotaExceededError, TooManyIngestsError
+from ragsite.core.storage import MIB
 from retrieval.models import Collection, Document
 from retrieval.services.ingest_jobs import open_jobs_of
 
 OPEN_INGESTS = 1000  # documents of one user that wait or are being read; 0: no bound
 
-MIB = 1024 * 1024
 RETRY_AFTER_S = 60
 
 

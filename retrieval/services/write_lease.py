@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import socket
 from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
 from django.db import Error
 
-from ragsite.core.leases import Lease, LeaseLostError, hold, run_out
+from ragsite.core.leases import Lease, LeaseLostError, hold, run_out, this_process
 from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
 
@@ -59,7 +57,7 @@ def space_lease(space_key: str, *, seconds: float) -> Lease:
 
 def lease_take(lease: Lease) -> bool:
     """True when the lease was free, or its holder's time was over."""
-    holder = f"{socket.gethostname()[:80]}:{os.getpid()}"
+    holder = this_process()
     if lease.take(holder=holder):
         return True
     if lease.rows.filter(pk=lease.pk).exists():

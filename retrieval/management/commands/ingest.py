@@ -25,7 +25,7 @@ from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection, Document
 from retrieval.selectors import collection_named
-from retrieval.services.collections import collection_create
+from retrieval.services.collections import collection_ensure
 from retrieval.services.documents import document_create
 from retrieval.services.ingest import document_ingest
 from retrieval.services.metadata import DocumentMetadata, metadata_from
@@ -163,8 +163,7 @@ def _collection(named: str, owner_name: str) -> Collection:
     if owner_name and owner is None:
         raise CommandError(f"There is no user named {owner_name}.")
     visibility = Collection.Visibility.PRIVATE if owner else Collection.Visibility.PUBLIC
-    collection = Collection.objects.filter(name=name, owner=owner).first()
-    return collection or collection_create(owner=owner, name=name, visibility=visibility)
+    return collection_ensure(owner=owner, name=name, visibility=visibility)
 
 
 def _expand(patterns: Sequence[str]) -> tuple[list[Path], list[tuple[str, str]]]:
