@@ -59,7 +59,7 @@ def plain(asked: Asked) -> list[int]:
     return [int(one.chunk_id) for one in asked.found[:TOP]]
 
 
-def standings(asked: Asked) -> dict[int, float]:
+def normalized_scores(asked: Asked) -> dict[int, float]:
     """Of each passage found, as the site keeps it with an answer's sources."""
     return {int(one.chunk_id): one.standing for one in ranked_with(asked.found, Boosts())}
 

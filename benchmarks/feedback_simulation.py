@@ -43,28 +43,30 @@ from benchmarks.feedback_rankers import (
     Vector,
     document_id,
     net_votes,
+    normalized_scores,
     onyx,
     ours,
     plain,
     ragflow,
     search,
-    standings,
 )
 from benchmarks.feedback_users import SHOWN, User, paraphrase
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
 from feedback.ranking import boosts as formulas
 from feedback.ranking import guard as limits
-from feedback.ranking import kernel
-from feedback.ranking.agreement import SameQuestion, to_compare, trust
+from feedback.ranking import question_similarity
 from feedback.ranking.boosts import Votes
-from feedback.ranking.guard import Compared, judge, ndcg
+from feedback.ranking.guard import TOP, Compared, judge
+from feedback.ranking.rater_reliability import QuestionGroups, rater_weights, votes_to_compare
 from feedback.ranking.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.evaluation.embeddings import EmbeddingCache
+from retrieval.evaluation.metrics import ndcg
 from retrieval.providers.registry import ModelRegistry
 from retrieval.text.analysis import query_terms
 
+RECENT_QUESTIONS = 60  # as many as the guard of a site samples
 USERS, ATTACKERS = 200, 0.05
 WORDINGS, MEASURED = 4, 2  # of a rated question: those that users ask in, and those kept for measuring
 
@@ -78,8 +80,8 @@ class Ledger:
     rows: list[tuple[int, int, int, float, float, int, float]] = field(default_factory=list)
 
     def add(self, *, question: int, passage: int, voter: int, weight: float, document_weight: float, day: int,
-            standing: float) -> None:  # fmt: skip
-        self.rows.append((question, passage, voter, weight, document_weight, day, standing))
+            normalized_score: float) -> None:  # fmt: skip
+        self.rows.append((question, passage, voter, weight, document_weight, day, normalized_score))
 
     def number(self, asked: Asked) -> int:
         if asked.text not in self.numbers:
@@ -92,20 +94,21 @@ class Ledger:
         whole = table.astype(np.int64)
         return Votes(
             key=np.arange(len(table)), question=whole[:, 0], passage=whole[:, 1], document=whole[:, 1],
-            voter=whole[:, 2], value=table[:, 3], document_value=table[:, 4], day=whole[:, 5], standing=table[:, 6],
+            voter=whole[:, 2], value=table[:, 3], document_value=table[:, 4], day=whole[:, 5],
+            normalized_score=table[:, 6],
         )  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ the round
 def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snapshot:
     """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out."""
-    votes = votes.where(formulas.within_the_cap(votes, per_day=formulas.RATINGS_PER_DAY))
+    votes = votes.where(formulas.within_daily_cap(votes, per_day=formulas.RATINGS_PER_DAY))
     bursts = formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS)
     if bursts:
         votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
-    same_question = SameQuestion({at: terms_of(one.text) for at, one in enumerate(questions)})
-    compared, votes = to_compare(votes), formulas.one_voice(votes, same_question)
-    votes = trust(compared.where(np.isin(compared.key, votes.key)), same_question).weigh(votes)
+    group_questions = QuestionGroups({at: terms_of(one.text) for at, one in enumerate(questions)})
+    compared, votes = votes_to_compare(votes), formulas.deduplicated(votes, group_questions)
+    votes = rater_weights(compared.where(np.isin(compared.key, votes.key)), group_questions).apply(votes)
     votes = formulas.decayed(votes, today=today, half_life_days=formulas.HALF_LIFE_DAYS)
     queries = formulas.strongest(
         formulas.query_tallies(votes), full_votes=formulas.FULL_VOTES, least_effect=formulas.LEAST_EFFECT,
@@ -123,10 +126,10 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
         documents=documents,
         parameters={
             "full_votes": formulas.FULL_VOTES,
-            "cosine_from": kernel.COSINE_FROM,
-            "cosine_full": kernel.COSINE_FULL,
-            "overlap_from": kernel.OVERLAP_FROM,
-            "overlap_full": kernel.OVERLAP_FULL,
+            "cosine_from": question_similarity.COSINE_FROM,
+            "cosine_full": question_similarity.COSINE_FULL,
+            "overlap_from": question_similarity.OVERLAP_FROM,
+            "overlap_full": question_similarity.OVERLAP_FULL,
         },
     )
     rated = RatedQuestions(
@@ -200,7 +203,9 @@ class Group:
     asked: list[Asked]
 
     def ndcg(self, rank: Ranker) -> float:
-        return fmean(ndcg([([str(p) for p in rank(one)], {str(p): 1 for p in one.relevant}) for one in self.asked]))
+        qrels = {str(at): {str(passage): 1 for passage in asked.relevant} for at, asked in enumerate(self.asked)}
+        rankings = {str(at): [str(passage) for passage in rank(asked)] for at, asked in enumerate(self.asked)}
+        return fmean(ndcg(qrels, rankings, k=TOP).values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,14 +245,14 @@ def live_through(
             for at in range(day, count, rounds):
                 asked = wordings[at % WORDINGS]
                 user = users[int(draw.integers(USERS))]
-                shown, standing = rank(asked)[:SHOWN], standings(asked)
+                shown, normalized_score = rank(asked)[:SHOWN], normalized_scores(asked)
                 passages.update(shown)
                 asked_so_far.append(asked)
                 for credit in user.rate(shown, set(asked.relevant), draw):
                     ledger.add(
                         question=ledger.number(asked), passage=shown[credit.marker - 1], voter=user.number,
                         weight=credit.weight, document_weight=credit.document_weight, day=day,
-                        standing=standing[shown[credit.marker - 1]],
+                        normalized_score=normalized_score[shown[credit.marker - 1]],
                     )  # fmt: skip
         proposed = ours(snapshot_of(ledger.votes(), ledger.questions, today=rounds))
         report = judge(
@@ -310,7 +315,6 @@ def build(name: str, options: argparse.Namespace, seed: int) -> World:
     )
 
 
-RECENT_QUESTIONS = 60  # as many as the guard of a site samples
 SCENES = {"noise 20 %": (0.2, 0.0), "attack": (0.2, ATTACKERS), "noise 40 %": (0.4, 0.0)}
 
 
@@ -346,9 +350,10 @@ def never_seen(world: World, outcome: Outcome) -> float:
     for at, asked in enumerate(group.asked):
         wanted = {str(passage): 1 for passage in asked.relevant}
         first = [str(passage) for passage in asked.relevant & seen[at // MEASURED]]
-        now = ndcg([([str(passage) for passage in plain(asked)], wanted)])[0]
-        distance += 1.0 - now
-        hidden += 1.0 - max(now, *ndcg([(first, wanted)]))
+        rankings = {"now": [str(passage) for passage in plain(asked)], "possible": first}
+        values = ndcg(dict.fromkeys(rankings, wanted), rankings, k=TOP)
+        distance += 1.0 - values["now"]
+        hidden += 1.0 - max(values.values())
     return hidden / distance if distance else 0.0
 
 

@@ -14,8 +14,8 @@ from django.db.models.signals import post_delete, post_save, pre_delete
 from feedback.models import Rating
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.evidence import answer_touch
-from feedback.rounds.forgetting import questions_forget, questions_of
 from feedback.rounds.passages import document_relocate
+from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import use_boosts
 from retrieval.models import Document

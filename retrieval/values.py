@@ -179,15 +179,15 @@ class Contender:
 class Boost:
     """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
 
-    standing: 0..1, its mean standing in searches for rated questions that ask the same. alike: how many those are, each
-    by its nearness; 0: none.
+    similar_questions: the rated questions that ask the same, each counted by its similarity; 0: none.
+    normalized_score: 0..1, the chunk's mean in the searches for them.
     """
 
     multiplier: float = 1.0
     origin: str = ""
     hide: bool = False
-    standing: float = 0.0
-    alike: float = 0.0
+    normalized_score: float = 0.0
+    similar_questions: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

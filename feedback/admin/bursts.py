@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
-from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url, row_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
-from feedback.curation.evidence_selectors import votes_shown
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
+from feedback.curation.evidence_selectors import vote_shown
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide, burst_reopen
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
@@ -35,14 +34,11 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
     nothing_yet = (
         "No bursts: nobody has put many votes on one document on one day. What a round finds waits here for a decision."
     )
-
-    def get_urls(self) -> list[URLPattern]:
-        own = [
-            path("<uuid:burst_id>/accept/", self.admin_site.admin_view(self.accept_view), name="feedback_burst_accept"),
-            path("<uuid:burst_id>/reopen/", self.admin_site.admin_view(self.reopen_view), name="feedback_burst_reopen"),
-            path("<uuid:burst_id>/reject/", self.admin_site.admin_view(self.reject_view), name="feedback_burst_reject"),
-        ]
-        return [*own, *super().get_urls()]
+    pages = [
+        Page("<uuid:burst_id>/accept/", "accept_view", "feedback_burst_accept", CHANGE),
+        Page("<uuid:burst_id>/reject/", "reject_view", "feedback_burst_reject", CHANGE),
+        Page("<uuid:burst_id>/reopen/", "reopen_view", "feedback_burst_reopen", CHANGE),
+    ]
 
     def row_tools(self, request: HttpRequest, row: Burst) -> list[Tool]:
         if not request.user.has_perm(CHANGE):
@@ -54,70 +50,52 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
             Tool("Leave them out", page_url("feedback_burst_reject", row.pk)),
         ]
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = dict(extra_context or {})
-        if (burst := self.get_object(request, object_id)) is not None:
-            related = ("rating__message", "question", "passage", "voter", "burst", "discarded_by")
-            context["burst_votes"] = votes_shown(burst.evidence.select_related(*related)[:VOTES])
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: Burst) -> dict[str, Any]:
+        related = ("rating__message", "question", "passage", "voter", "burst", "discarded_by")
+        votes = [vote_shown(vote) for vote in row.evidence.select_related(*related)[:VOTES]]
+        return {**super().row_context(request, row), "burst_votes": votes}
 
     def accept_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        return self._decide(
-            request, burst_id, accept=True, title="Count these votes", explanation="They count from the next round on."
-        )
+        title, explanation = "Count these votes", "They count from the next round on."
+        return self._decide(request, burst_id, True, title, explanation, "{} votes count from the next round on.")
 
     def reject_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        explanation = "They do not count. To discard all that an account has said, reset the rater."
-        return self._decide(request, burst_id, accept=False, title="Leave these votes out", explanation=explanation)
-
-    def reopen_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
-        require(request, CHANGE)
-        burst = get_object_or_404(Burst.objects.select_related("document", "decided_by"), pk=burst_id)
-
-        def act(given: dict[str, Any]) -> str:
-            burst_reopen(burst=burst, by=staff_of(request), why=given["why"])
-            return "The burst waits for a decision again."
-
-        return FormPage(
-            title="Take the decision back",
-            explanation="The votes are left out until somebody decides on them again.",
-            button="Take it back",
-            back=row_url(burst),
-            act=act,
-            facts=[
-                *_facts(burst), ("Decision", burst.get_status_display()), ("By", burst.decided_by or "–"),
-                ("Because", burst.why or "–"),
-            ],
-        ).response(self, request)  # fmt: skip
+        explanation = "They do not count. To discard all votes of an account, reset the rater."
+        return self._decide(request, burst_id, False, "Leave these votes out", explanation, "{} votes are left out.")
 
     def _decide(
-        self, request: HttpRequest, burst_id: UUID, *, accept: bool, title: str, explanation: str
+        self, request: HttpRequest, burst_id: UUID, accept: bool, title: str, explanation: str, done: str
     ) -> HttpResponse:
-        require(request, CHANGE)
         burst = get_object_or_404(Burst.objects.select_related("document"), pk=burst_id)
-
-        def act(given: dict[str, Any]) -> str:
-            burst_decide(burst=burst, accept=accept, by=staff_of(request), why=given["why"])
-            return f"{burst.votes} votes {'count from the next round on' if accept else 'are left out'}."
-
-        return FormPage(
+        return self.form_page(
+            request,
             title=title,
             explanation=explanation,
             button=title,
             back=row_url(burst),
-            act=act,
+            act=partial(burst_decide, burst=burst, accept=accept, by=staff_of(request)),
+            done=done.format(burst.votes),
             facts=_facts(burst),
-        ).response(self, request)
+        )
 
-    @admin.display(description="Document", ordering="document__title")
-    def headline(self, burst: Burst) -> str:
-        return excerpt(burst.document.title, 60)
+    def reopen_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:
+        burst = get_object_or_404(Burst.objects.select_related("document", "decided_by"), pk=burst_id)
+        return self.form_page(
+            request,
+            title="Take the decision back",
+            explanation="The votes are left out until somebody decides on them again.",
+            button="Take it back",
+            back=row_url(burst),
+            act=partial(burst_reopen, burst=burst, by=staff_of(request)),
+            done="The burst waits for a decision again.",
+            facts=[
+                *_facts(burst), ("Decision", burst.get_status_display()), ("By", burst.decided_by or "–"),
+                ("Because", burst.why or "–"),
+            ],
+        )  # fmt: skip
 
-    @admin.display(description="Document")
-    def evidence(self, burst: Burst) -> SafeString:
-        return document_link(burst.document)
+    headline = column("Document", lambda burst: excerpt(burst.document.title, 60), ordering="document__title")
+    evidence = column("Document", lambda burst: document_link(burst.document))
 
 
 def _facts(burst: Burst) -> list[tuple[str, Any]]:

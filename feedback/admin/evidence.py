@@ -10,19 +10,16 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
-from django.utils.safestring import SafeString
 
 from feedback.admin.links import answer_link, document_link, page_url
-from feedback.admin.pages import Tool, ToolsAdmin, require
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.curation.evidence_selectors import (
     boosts_explained,
-    boosts_shown,
     events_on,
+    live_boosts,
     manual_boosts_in_force,
+    vote_shown,
     votes_on,
-    votes_shown,
 )
 from feedback.models import Burst, Evidence
 from feedback.rounds.live import feedback_state
@@ -68,28 +65,20 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     fields = ["document", "asked", "answer", "voter", "score", "for_question", "for_document", "of_voter", "state"]
     readonly_fields = ["document", "asked", "answer", "score", "for_question", "for_document", "of_voter", "state"]
     nothing_yet = "No votes yet: a round draws them from what users rate."
+    pages = [
+        Page("document/<uuid:document_id>/", "document_view", "feedback_document_evidence", VIEW),
+        Page("in-force/", "in_force_view", "feedback_in_force", VIEW),
+    ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Evidence]:
         return Evidence.objects.order_by("-pk")
-
-    def get_urls(self) -> list[URLPattern]:
-        own = [
-            path(
-                "document/<uuid:document_id>/",
-                self.admin_site.admin_view(self.document_view),
-                name="feedback_document_evidence",
-            ),
-            path("in-force/", self.admin_site.admin_view(self.in_force_view), name="feedback_in_force"),
-        ]
-        return [*own, *super().get_urls()]
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
         return [Tool("Boosts in force", page_url("feedback_in_force"))]
 
     def in_force_view(self, request: HttpRequest) -> HttpResponse:
         """All boosts that are live, the strongest first, and those by hand."""
-        require(request, VIEW)
-        page = Paginator(boosts_shown(), PER_PAGE).get_page(request.GET.get("page"))
+        page = Paginator(live_boosts(), PER_PAGE).get_page(request.GET.get("page"))
         context = {
             "title": "Boosts in force",
             "state": feedback_state(),
@@ -97,60 +86,34 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
             "boosts": boosts_explained(page.object_list),
             "manual": manual_boosts_in_force()[:200],
         }
-        return self._page(request, "admin/feedback/in_force.html", context)
+        return self.own_page(request, "admin/feedback/in_force.html", context)
 
     def document_view(self, request: HttpRequest, document_id: UUID) -> HttpResponse:
         """Why this document is up or down."""
-        require(request, VIEW)
         document = get_object_or_404(Document.objects.select_related("collection"), pk=document_id)
         page = Paginator(votes_on(document=document), PER_PAGE).get_page(request.GET.get("page"))
         context = {
             "title": f"Why is “{excerpt(document.title, 80)}” up or down?",
             "document": document,
             "state": feedback_state(),
-            "boosts": boosts_explained(boosts_shown(document_id=document.pk)[:200]),
+            "boosts": boosts_explained(live_boosts(document_id=document.pk)[:200]),
             "manual": manual_boosts_in_force().filter(document=document),
             "votes_page": page,
-            "votes": votes_shown(page.object_list),
+            "votes": [vote_shown(row) for row in page.object_list],
             "events": events_on(document)[:EVENTS],
             "may_decide": request.user.has_perm("feedback.change_revision"),
             "may_set": request.user.has_perm("feedback.add_manualboost"),
         }
-        return self._page(request, "admin/feedback/document_evidence.html", context)
+        return self.own_page(request, "admin/feedback/document_evidence.html", context)
 
-    def _page(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-        shared = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media}
-        return TemplateResponse(request, template, {**shared, **context})
-
-    @admin.display(description="Document", ordering="passage__document__title")
-    def document(self, row: Evidence) -> SafeString:
-        return document_link(row.passage.document)
-
-    @admin.display(description="Question")
-    def asked(self, row: Evidence) -> str:
-        return excerpt(row.question.text)
-
-    @admin.display(description="Answer")
-    def answer(self, row: Evidence) -> SafeString:
-        return answer_link(row.rating.message)
-
-    @admin.display(description="Rating")
-    def score(self, row: Evidence) -> str:
-        return f"{row.rating.score}/5"
-
-    @admin.display(description="For this question", ordering="weight")
-    def for_question(self, row: Evidence) -> str:
-        return f"{row.weight:.2f}"
-
-    @admin.display(description="For the document", ordering="document_weight")
-    def for_document(self, row: Evidence) -> str:
-        return f"{row.document_weight:.2f}"
-
-    @admin.display(description="Voter's weight", ordering="voter_weight")
-    def of_voter(self, row: Evidence) -> str:
-        return f"{row.voter_weight:.1f}"
+    document = column("Document", lambda row: document_link(row.passage.document), ordering="passage__document__title")
+    asked = column("Question", lambda row: excerpt(row.question.text))
+    answer = column("Answer", lambda row: answer_link(row.rating.message))
+    score = column("Rating", lambda row: f"{row.rating.score}/5")
+    for_question = column("For this question", lambda row: f"{row.weight:.2f}", ordering="weight")
+    for_document = column("For the document", lambda row: f"{row.document_weight:.2f}", ordering="document_weight")
+    of_voter = column("Voter's weight", lambda row: f"{row.voter_weight:.1f}", ordering="voter_weight")
 
     @admin.display(description="Counts")
     def state(self, row: Evidence) -> str:
-        (vote,) = votes_shown([row])
-        return vote.left_out or "yes"
+        return vote_shown(row).left_out or "yes"

@@ -7,19 +7,19 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
-from django.utils.safestring import SafeString
 
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
 from feedback.curation import golden_files
 from feedback.curation.downloads import golden_file
 from feedback.curation.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
-from feedback.curation.golden_files import golden_import
+from feedback.curation.golden_files import Imported, golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.rounds.evidence import searched_for
 from ragsite.core.errors import InvalidInputError
@@ -77,18 +77,14 @@ class GoldenQuestionAdmin(ToolsAdmin):
         "No golden questions: a revision is then judged only by how many results it changes. Make them from answers in "
         "reviewed conversations, import them, or add them one by one."
     )
+    pages = [
+        Page("import/", "import_view", "feedback_golden_import", ADD),
+        Page("export/", "export_view", "feedback_golden_export", "feedback.view_goldenquestion"),
+        Page("from-answer/<uuid:message_id>/", "from_answer_view", "feedback_golden_from_answer", ADD),
+    ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuestion]:
         return GoldenQuestion.objects.prefetch_related("relevant")
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("import/", view(self.import_view), name="feedback_golden_import"),
-            path("export/", view(self.export_view), name="feedback_golden_export"),
-            path("from-answer/<uuid:message_id>/", view(self.from_answer_view), name="feedback_golden_from_answer"),
-        ]
-        return [*own, *super().get_urls()]
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
         tools = [Tool("Export as JSONL", page_url("feedback_golden_export"))]
@@ -107,7 +103,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         action = RevisionEvent.Action.GOLDEN_CHANGED if change else RevisionEvent.Action.GOLDEN_ADDED
-        if not change or form.has_changed() or any(one.has_changed() for one in formsets):
+        if not change or form.has_changed() or any(formset.has_changed() for formset in formsets):
             golden_log(action, form.instance, by=staff_of(request))
 
     def delete_model(self, request: HttpRequest, obj: GoldenQuestion) -> None:
@@ -119,25 +115,23 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
     # -------------------------------------------------------------------------------------------- in and out
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, ADD)
+        def act(file: UploadedFile) -> Imported:
+            content = file.read(golden_files.GOLDEN_IMPORT_BYTES + 1)
+            return golden_import(content=content, by=staff_of(request))
 
-        def act(given: dict[str, Any]) -> str:
-            content = given["file"].read(golden_files.GOLDEN_IMPORT_BYTES + 1)
-            imported = golden_import(content=content, by=staff_of(request))
-            return f"Questions added: {imported.added}; written anew: {imported.updated}."
-
-        return FormPage(
+        return self.form_page(
+            request,
             title="Import golden questions",
             explanation="One question a line, all of them or none. A question that its collection has already, in the "
             "same words, is written anew.",
             button="Import",
             back=page_url(LIST),
             act=act,
+            done=lambda imported: f"Questions added: {imported.added}; written anew: {imported.updated}.",
             form=ImportForm,
-        ).response(self, request)
+        )
 
     def export_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, "feedback.view_goldenquestion")
         return golden_file(GoldenQuestion.objects.all())
 
     @admin.action(description="Export as JSONL", permissions=["view"])
@@ -157,52 +151,47 @@ class GoldenQuestionAdmin(ToolsAdmin):
     # -------------------------------------------------------------------------------------------- from an answer
     def from_answer_view(self, request: HttpRequest, message_id: UUID) -> HttpResponse:
         """A reviewed answer's question, with those of its sources that the reviewer finds relevant."""
-        require(request, ADD)
-        require(request, "chat.view_message")
+        if not request.user.has_perm("chat.view_message"):
+            raise PermissionDenied
         answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
         message = get_object_or_404(answers, pk=message_id)
         form, sources = from_answer_form(message)
 
-        def act(given: dict[str, Any]) -> str:
+        def act(text: str, collection: Collection, level: str, **grades: int) -> None:
             golden_save(
                 by=staff_of(request),
-                text=given["text"],
-                collection=given["collection"],
-                relevant=_relevant(given, sources),
+                text=text,
+                collection=collection,
+                relevant=_relevant([(source, grades[name]) for name, source in sources.items() if grades[name]], level),
                 source=GoldenQuestion.Origin.REVIEWED,
                 message=message,
             )
-            return "The guard measures this question from now on."
 
-        return FormPage(
+        return self.form_page(
+            request,
             title="Make a golden question",
             explanation="What should be found for this question? The guard holds a revision that finds it less well.",
             button="Make it",
             back=page_url(LIST),
             act=act,
+            done="The guard measures this question from now on.",
             form=form,
             facts=[("Answer", excerpt(message.text, 300))],
-        ).response(self, request)
+        )
 
     # -------------------------------------------------------------------------------------------- columns
-    @admin.display(description="Question", ordering="text")
-    def question(self, question: GoldenQuestion) -> str:
-        return excerpt(question.text)
-
-    @admin.display(description="Relevant")
-    def relevant_count(self, question: GoldenQuestion) -> int:
-        return len(question.relevant.all())
-
-    @admin.display(description="Reviewed answer")
-    def reviewed_answer(self, question: GoldenQuestion) -> SafeString | str:
-        return answer_link(question.message) if question.message else "–"
+    question = column("Question", lambda question: excerpt(question.text), ordering="text")
+    relevant_count = column("Relevant", lambda question: len(question.relevant.all()))
+    reviewed_answer = column(
+        "Reviewed answer", lambda question: answer_link(question.message) if question.message else "–"
+    )
 
 
 def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Source]]:
     """The form, and the sources by the names of their fields: those whose documents are still there."""
     shown = message.sources.exclude(document_id=None).order_by("marker")
     documents = Document.objects.select_related("collection").in_bulk(shown.values_list("document_id", flat=True))
-    sources = {f"source_{one.marker}": one for one in shown if one.document_id in documents}
+    sources = {f"source_{source.marker}": source for source in shown if source.document_id in documents}
     collections = {document.collection_id for document in documents.values()}
     asked = searched_for([message.pk]).get(message.pk) or (message.reply_to.text if message.reply_to else "")
     fields: dict[str, forms.Field] = {
@@ -228,20 +217,19 @@ def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Sour
     return type("FromAnswerForm", (forms.Form,), fields), sources
 
 
-def _relevant(given: dict[str, Any], sources: dict[str, Source]) -> list[Relevant]:
-    """As graded; of several passages of one document the best grade stands for it. Raises InvalidInputError."""
-    graded = [(source, given[name]) for name, source in sources.items() if given[name]]
-    if given["level"] == "document":
+def _relevant(graded: list[tuple[Source, int]], level: str) -> list[Relevant]:
+    """Passages, or at level `document` their documents, each with its best grade. Raises InvalidInputError."""
+    if level == "document":
         best: dict[UUID, int] = {}
         for source, grade in graded:
             assert source.document_id is not None
             best[source.document_id] = max(grade, best.get(source.document_id, 0))
         return [Relevant(document_id=key, grade=grade) for key, grade in best.items()]
-    found = []
+    relevant = []
     for source, grade in graded:
         if not Chunk.objects.filter(pk=source.chunk_id, document=source.document_id).exists():
             gone = "This passage is not in its document any more; take the document as a whole."
             raise InvalidInputError(fields={f"source_{source.marker}": [gone]})
         assert source.document_id is not None
-        found.append(Relevant(document_id=source.document_id, chunk_id=UUID(source.chunk_id), grade=grade))
-    return found
+        relevant.append(Relevant(document_id=source.document_id, chunk_id=UUID(source.chunk_id), grade=grade))
+    return relevant

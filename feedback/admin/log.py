@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -10,12 +11,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url, revision_link, row_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, require, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
 from feedback.models import GoldenQuestion, RevisionEvent
 from feedback.rounds.resets import reset_undo
 from feedback.rounds.round import RoundOutcome
@@ -41,50 +41,34 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
     fields = ["at", "what", "who", "why", "about", "details"]
     readonly_fields = ["what", "who", "about", "details"]
     nothing_yet = "Nobody has decided anything yet, and no round has run."
+    pages = [Page("<uuid:event_id>/take-back/", "undo_view", "feedback_reset_undo", CHANGE)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RevisionEvent]:
         return RevisionEvent.objects.defer("revision__content")
-
-    def get_urls(self) -> list[URLPattern]:
-        undo = self.admin_site.admin_view(self.undo_view)
-        return [path("<uuid:event_id>/take-back/", undo, name="feedback_reset_undo"), *super().get_urls()]
 
     def row_tools(self, request: HttpRequest, row: RevisionEvent) -> list[Tool]:
         possible = row.action in RESETS and request.user.has_perm(CHANGE) and row.discarded.exists()
         return [Tool("Take it back", page_url("feedback_reset_undo", row.pk))] if possible else []
 
     def undo_view(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
-        require(request, CHANGE)
         reset = get_object_or_404(RevisionEvent, pk=event_id, action__in=RESETS)
-
-        def act(given: dict[str, Any]) -> str:
-            return (
-                f"The votes count again. {round_told(reset_undo(reset=reset, by=staff_of(request), why=given['why']))}"
-            )
-
-        return FormPage(
+        return self.form_page(
+            request,
             title="Take a reset back",
             explanation="The votes that it discarded count again; a round then draws the consequence.",
             button="Take it back",
             back=row_url(reset),
-            act=act,
+            act=partial(reset_undo, reset=reset, by=staff_of(request)),
+            done=lambda outcome: f"The votes count again. {round_summary(outcome)}",
             facts=[
                 ("Reset", reset.get_action_display()), ("About", self.about(reset)), ("When", reset.at),
                 ("Why", reset.why or "–"), ("Votes", reset.discarded.count()),
             ],
-        ).response(self, request)  # fmt: skip
+        )  # fmt: skip
 
-    @admin.display(description="What", ordering="action")
-    def what(self, event: RevisionEvent) -> str:
-        return event.get_action_display()
-
-    @admin.display(description="Who", ordering="by")
-    def who(self, event: RevisionEvent) -> str:
-        return event.by.get_username() if event.by else "the periodic round"
-
-    @admin.display(description="Why")
-    def because(self, event: RevisionEvent) -> str:
-        return excerpt(event.why) or "–"
+    what = column("What", lambda event: event.get_action_display(), ordering="action")
+    who = column("Who", lambda event: event.by.get_username() if event.by else "the periodic round", ordering="by")
+    because = column("Why", lambda event: excerpt(event.why) or "–")
 
     @admin.display(description="About")
     def about(self, event: RevisionEvent) -> SafeString | str:
@@ -105,7 +89,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", lines)) if lines else "–"
 
 
-def round_told(outcome: RoundOutcome) -> str:
+def round_summary(outcome: RoundOutcome) -> str:
     reason = f": {outcome.reason.rstrip('.')}" if outcome.reason else ""
     return f"The round after it: {outcome.status}{reason}."
 

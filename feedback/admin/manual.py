@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,19 +13,18 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column, staff_of
 from feedback.curation.evidence_selectors import manual_boosts_in_force
-from feedback.curation.manual import manual_boost_end, manual_boost_set
+from feedback.curation.manual import MAX_MULTIPLIER, MIN_MULTIPLIER, manual_boost_end, manual_boost_set
 from feedback.models import ManualBoost
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Chunk, Document
 
 LIST = "feedback_manualboost_changelist"
+CHANGE = "feedback.change_manualboost"
 
 
 class ManualBoostForm(WhyForm):
@@ -33,7 +33,10 @@ class ManualBoostForm(WhyForm):
     )
     chunk_id = forms.UUIDField(label="Chunk", required=False, help_text="The id of one chunk; empty: all of it.")
     multiplier = forms.FloatField(
-        min_value=0.5, max_value=2.0, initial=1.0, help_text="0.5 lowers it, 2 lifts it; times what ratings say."
+        min_value=MIN_MULTIPLIER,
+        max_value=MAX_MULTIPLIER,
+        initial=1.0,
+        help_text="0.5 lowers it, 2 lifts it; times what ratings say.",
     )
     hide = forms.BooleanField(required=False, help_text="Never shown as a source.")
     expires_at = forms.DateTimeField(
@@ -72,16 +75,13 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
     nothing_yet = (
         "Nothing is set by hand. “Add” lifts, lowers or hides a document, until a day or until somebody ends it."
     )
+    pages = [Page("<uuid:boost_id>/end/", "end_view", "feedback_manualboost_end", CHANGE)]
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("feedback.add_manualboost")
 
-    def get_urls(self) -> list[URLPattern]:
-        end = self.admin_site.admin_view(self.end_view)
-        return [path("<uuid:boost_id>/end/", end, name="feedback_manualboost_end"), *super().get_urls()]
-
     def row_tools(self, request: HttpRequest, row: ManualBoost) -> list[Tool]:
-        if row.ended_at is not None or not request.user.has_perm("feedback.change_manualboost"):
+        if row.ended_at is not None or not request.user.has_perm(CHANGE):
             return []
         return [Tool("End it", page_url("feedback_manualboost_end", row.pk))]
 
@@ -91,53 +91,47 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
 
-        def act(given: dict[str, Any]) -> str:
-            boost = manual_boost_set(by=staff_of(request), **given)
+        def done(boost: ManualBoost) -> str:
             return f"“{excerpt(boost.document.title, 60)}”: {self.effect(boost)}. Searches see it in a moment."
 
-        return FormPage(
+        return self.form_page(
+            request,
             title="Lift, lower or hide a document",
             explanation="Whatever ratings say, at once, in place of an earlier one on the same document or chunk.",
             button="Set it",
             back=page_url(LIST),
-            act=act,
+            act=partial(manual_boost_set, by=staff_of(request)),
+            done=done,
             form=ManualBoostForm,
             initial={name: request.GET[name] for name in ("document", "chunk_id") if name in request.GET},
             facts=_passage(request.GET.get("chunk_id", "")),
-        ).response(self, request)
+        )
 
     def end_view(self, request: HttpRequest, boost_id: UUID) -> HttpResponse:
-        require(request, "feedback.change_manualboost")
         boost = get_object_or_404(ManualBoost.objects.select_related("document"), pk=boost_id)
-
-        def act(given: dict[str, Any]) -> str:
-            manual_boost_end(boost=boost, by=staff_of(request), why=given["why"])
-            return "The boost has ended."
-
-        return FormPage(
+        return self.form_page(
+            request,
             title="End a boost by hand",
             explanation="The document is ranked as ratings say again, at once.",
             button="End it",
             back=page_url(LIST),
-            act=act,
+            act=partial(manual_boost_end, boost=boost, by=staff_of(request)),
+            done="The boost has ended.",
             facts=[("Document", boost.document.title), ("Effect", self.effect(boost)), ("Set because", boost.why)],
-        ).response(self, request)
+        )
 
-    @admin.display(description="Document", ordering="document__title")
-    def about(self, boost: ManualBoost) -> str:
-        return excerpt(boost.document.title, 60) + (", one chunk" if boost.chunk_id else "")
-
-    @admin.display(description="Document")
-    def evidence(self, boost: ManualBoost) -> SafeString:
-        return document_link(boost.document)
-
-    @admin.display(description="Effect")
-    def effect(self, boost: ManualBoost) -> str:
-        return "hidden" if boost.hide else f"× {boost.multiplier:g}"
-
-    @admin.display(description="In force", boolean=True)
-    def in_force(self, boost: ManualBoost) -> bool:
-        return boost.ended_at is None and (boost.expires_at is None or boost.expires_at > timezone.now())
+    about = column(
+        "Document",
+        lambda boost: excerpt(boost.document.title, 60) + (", one chunk" if boost.chunk_id else ""),
+        ordering="document__title",
+    )
+    evidence = column("Document", lambda boost: document_link(boost.document))
+    effect = column("Effect", lambda boost: "hidden" if boost.hide else f"× {boost.multiplier:g}")
+    in_force = column(
+        "In force",
+        lambda boost: boost.ended_at is None and (boost.expires_at is None or boost.expires_at > timezone.now()),
+        boolean=True,
+    )
 
     @admin.display(description="Until", ordering="expires_at")
     def until(self, boost: ManualBoost) -> str:
@@ -145,9 +139,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             return f"ended on {timezone.localtime(boost.ended_at):%Y-%m-%d %H:%M}"
         return f"{timezone.localtime(boost.expires_at):%Y-%m-%d %H:%M}" if boost.expires_at else "somebody ends it"
 
-    @admin.display(description="Why")
-    def reason(self, boost: ManualBoost) -> str:
-        return excerpt(boost.why)
+    reason = column("Why", lambda boost: excerpt(boost.why))
 
 
 def _passage(chunk_id: str) -> list[tuple[str, Any]]:

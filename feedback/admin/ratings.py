@@ -10,12 +10,10 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
 from feedback.admin.links import answer_link, page_url
-from feedback.admin.pages import Tool, ToolsAdmin, require
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.curation import gap_selectors
 from feedback.curation.downloads import gaps_file
 from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
@@ -23,6 +21,7 @@ from feedback.models import Rating
 from ragsite.core.read_only_admin import ReadOnlyAdmin, excerpt
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
+VIEW = "feedback.view_rating"
 GAPS_PER_PAGE = 50
 
 
@@ -71,67 +70,42 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
     fields = ["user", "question", "answer", "rated_source", "stars", "tag_list", "comment", "created_at", "updated_at"]
     readonly_fields = ["question", "answer", "rated_source", "stars", "tag_list"]
     nothing_yet = "Nobody has rated anything yet: the thumbs stand below each answer and each source."
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("gaps/", view(self.gaps_view), name="feedback_gaps"),
-            path("gaps/export/", view(self.gaps_export_view), name="feedback_gaps_export"),
-        ]
-        return [*own, *super().get_urls()]
+    pages = [
+        Page("gaps/", "gaps_view", "feedback_gaps", VIEW),
+        Page("gaps/export/", "gaps_export_view", "feedback_gaps_export", VIEW),
+    ]
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
         return [Tool("Knowledge gaps", page_url("feedback_gaps"))]
 
     def gaps_view(self, request: HttpRequest) -> HttpResponse:
         """Questions that were not answered well, by what they are about."""
-        require(request, "feedback.view_rating")
         form = GapForm(request.GET)
         gaps = knowledge_gaps(**form.chosen()) if form.is_valid() else []
         page = Paginator(gaps, GAPS_PER_PAGE).get_page(request.GET.get("page"))
         context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "media": self.media,
             "title": "Knowledge gaps",
             "form": form,
             "gaps": page,
             "days": form.chosen().get("days", gap_selectors.GAP_DAYS) if form.is_valid() else None,
             "filters": urlencode(form.chosen()) if form.is_valid() else "",
         }
-        return TemplateResponse(request, "admin/feedback/gaps.html", context)
+        return self.own_page(request, "admin/feedback/gaps.html", context)
 
     def gaps_export_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, "feedback.view_rating")
         form = GapForm(request.GET)
         chosen = form.chosen() if form.is_valid() else {}
         return gaps_file(chosen, "json" if request.GET.get("format") == "json" else "csv")
 
-    @admin.display(description="Rating", ordering="score")
-    def stars(self, rating: Rating) -> str:
-        return f"{rating.score}/5"
+    stars = column("Rating", lambda rating: f"{rating.score}/5", ordering="score")
 
     @admin.display(description="Question")
     def question(self, rating: Rating) -> SafeString:
         asked = rating.message.reply_to
         return answer_link(rating.message, text=asked.text if asked else "")
 
-    @admin.display(description="Answer")
-    def answer(self, rating: Rating) -> SafeString:
-        return answer_link(rating.message)
-
-    @admin.display(description="Source")
-    def rated_source(self, rating: Rating) -> str:
-        return str(rating.source) if rating.source else "–"
-
-    @admin.display(description="Tags")
-    def tag_list(self, rating: Rating) -> str:
-        return rating.tags_said() or "–"
-
-    @admin.display(description="Comment")
-    def remark(self, rating: Rating) -> str:
-        return excerpt(rating.comment) or "–"
-
-    @admin.display(description="Decision", ordering="message__decision")
-    def decision(self, rating: Rating) -> str:
-        return rating.message.decision or "–"
+    answer = column("Answer", lambda rating: answer_link(rating.message))
+    rated_source = column("Source", lambda rating: str(rating.source) if rating.source else "–")
+    tag_list = column("Tags", lambda rating: rating.tags_text() or "–")
+    remark = column("Comment", lambda rating: excerpt(rating.comment) or "–")
+    decision = column("Decision", lambda rating: rating.message.decision or "–", ordering="message__decision")

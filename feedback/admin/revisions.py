@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,17 +13,16 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import URLPattern, path
-from django.utils.safestring import SafeString
 from kombu.exceptions import OperationalError
 
 from feedback.admin.links import page_url, revision_link, row_url
-from feedback.admin.log import round_told
-from feedback.admin.pages import FormPage, Tool, ToolsAdmin, WhyForm, require, staff_of
+from feedback.admin.log import round_summary
+from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column, staff_of
 from feedback.models import Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
+from feedback.rounds.round import RoundOutcome
 from feedback.tasks import reindex_feedback
 from ragsite.core.errors import ConflictError, NotFoundError, UnavailableError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
@@ -65,22 +65,18 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     ]  # fmt: skip
     readonly_fields = ["because", "parent_link", "counts", "maker", "released_by"]
     nothing_yet = "No revisions yet: a round makes the first one as soon as ratings lift or lower something."
+    pages = [
+        Page("<uuid:revision_id>/release/", "release_view", "feedback_revision_release", CHANGE),
+        Page("<uuid:revision_id>/hold/", "hold_view", "feedback_revision_hold", CHANGE),
+        Page("<uuid:revision_id>/roll-back/", "roll_back_view", "feedback_revision_roll_back", CHANGE),
+        Page("freeze/", "freeze_view", "feedback_freeze", CHANGE),
+        Page("round/", "round_view", "feedback_round", CHANGE),
+        Page("reset-document/<uuid:document_id>/", "reset_document_view", "feedback_reset_document", CHANGE),
+        Page("reset-rater/", "reset_rater_view", "feedback_reset_rater", CHANGE),
+    ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Revision]:
         return Revision.objects.defer("content")
-
-    def get_urls(self) -> list[URLPattern]:
-        pages: list[tuple[str, Any, str]] = [
-            ("<uuid:revision_id>/release/", self.release_view, "feedback_revision_release"),
-            ("<uuid:revision_id>/hold/", self.hold_view, "feedback_revision_hold"),
-            ("<uuid:revision_id>/roll-back/", self.roll_back_view, "feedback_revision_roll_back"),
-            ("freeze/", self.freeze_view, "feedback_freeze"),
-            ("round/", self.round_view, "feedback_round"),
-            ("reset-document/<uuid:document_id>/", self.reset_document_view, "feedback_reset_document"),
-            ("reset-rater/", self.reset_rater_view, "feedback_reset_rater"),
-        ]
-        own = [path(route, self.admin_site.admin_view(view), name=name) for route, view, name in pages]
-        return [*own, *super().get_urls()]
 
     # -------------------------------------------------------------------------------------------- the list
     def list_tools(self, request: HttpRequest) -> list[Tool]:
@@ -97,13 +93,8 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"state": feedback_state(), **(extra_context or {})})
 
-    @admin.display(description="Revision", ordering="number")
-    def name(self, revision: Revision) -> str:
-        return f"Revision {revision.number}"
-
-    @admin.display(description="Why")
-    def why(self, revision: Revision) -> str:
-        return excerpt(revision.reason) or "–"
+    name = column("Revision", lambda revision: f"Revision {revision.number}", ordering="number")
+    why = column("Why", lambda revision: excerpt(revision.reason) or "–")
 
     @admin.display(description="Boosts")
     def changes(self, revision: Revision) -> str:
@@ -123,23 +114,15 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             tools.append(Tool("Roll back", page_url("feedback_revision_roll_back", row.pk)))
         return tools
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = dict(extra_context or {})
-        if (revision := self.get_object(request, object_id)) is not None:
-            boosts = revision.boosts.select_related("document", "question", "passage")
-            context["boosts"] = Paginator(boosts, BOOSTS_PER_PAGE).get_page(request.GET.get("boosts_page"))
-            context["events"] = revision.events.select_related("by")
-        return super().change_view(request, object_id, form_url, context)
+    def row_context(self, request: HttpRequest, row: Revision) -> dict[str, Any]:
+        boosts = row.boosts.select_related("document", "question", "passage")
+        page = Paginator(boosts, BOOSTS_PER_PAGE).get_page(request.GET.get("boosts_page"))
+        return {**super().row_context(request, row), "boosts": page, "events": row.events.select_related("by")}
 
-    @admin.display(description="Why")
-    def because(self, revision: Revision) -> str:
-        return revision.reason or "–"
-
-    @admin.display(description="Made by")
-    def maker(self, revision: Revision) -> str:
-        return revision.made_by.get_username() if revision.made_by else "the periodic round"
+    because = column("Why", lambda revision: revision.reason or "–")
+    maker = column(
+        "Made by", lambda revision: revision.made_by.get_username() if revision.made_by else "the periodic round"
+    )
 
     @admin.display(description="Made live by")
     def released_by(self, revision: Revision) -> str:
@@ -147,150 +130,131 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             return revision.live_by.get_username()
         return "the guard let it pass" if revision.live_at else "–"
 
-    @admin.display(description="Compared with")
-    def parent_link(self, revision: Revision) -> SafeString | str:
-        return revision_link(revision.parent)
-
-    @admin.display(description="Counts")
-    def counts(self, revision: Revision) -> str:
-        return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in revision.summary.items()) or "–"
+    parent_link = column("Compared with", lambda revision: revision_link(revision.parent))
+    counts = column(
+        "Counts",
+        lambda revision: (
+            ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in revision.summary.items()) or "–"
+        ),
+    )
 
     # -------------------------------------------------------------------------------------------- decisions
     def release_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
-        require(request, CHANGE)
         revision = get_object_or_404(Revision, pk=revision_id)
-
-        def act(given: dict[str, Any]) -> str:
-            revision_release(revision=revision, by=staff_of(request), why=given["why"])
-            return f"Revision {revision.number} is live."
-
-        return FormPage(
+        return self.form_page(
+            request,
             title=f"Make revision {revision.number} live",
             explanation="Searches use it from now on, in spite of what the guard found. It can be rolled back.",
             button="Make it live",
             back=row_url(revision),
-            act=act,
+            act=partial(revision_release, revision=revision, by=staff_of(request)),
+            done=f"Revision {revision.number} is live.",
             facts=[
-                ("Status", revision.get_status_display()),
-                ("Because", revision.reason or "–"),
-                *_measured(revision),
+                ("Status", revision.get_status_display()), ("Because", revision.reason or "–"), *_measured(revision),
             ],
-        ).response(self, request)
+        )  # fmt: skip
 
     def hold_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
-        require(request, CHANGE)
         revision = get_object_or_404(Revision, pk=revision_id)
-
-        def act(given: dict[str, Any]) -> str:
-            revision_hold(revision=revision, by=staff_of(request), why=given["why"])
-            return f"Revision {revision.number} is held."
-
-        return FormPage(
+        return self.form_page(
+            request,
             title=f"Hold revision {revision.number}",
             explanation="It does not go live unless somebody releases it.",
             button="Hold it",
             back=row_url(revision),
-            act=act,
+            act=partial(revision_hold, revision=revision, by=staff_of(request)),
+            done=f"Revision {revision.number} is held.",
             facts=_measured(revision),
-        ).response(self, request)
+        )
 
     def roll_back_view(self, request: HttpRequest, revision_id: UUID) -> HttpResponse:
         """Of the live revision. The address names it, so that nobody rolls back another that went live meanwhile."""
-        require(request, CHANGE)
         revision = get_object_or_404(Revision, pk=revision_id)
 
-        def act(given: dict[str, Any]) -> str:
-            if feedback_state().live_id != revision.pk:
-                raise ConflictError(f"Revision {revision.number} is not live any more; look at the one that is.")
-            target = revision_roll_back(by=staff_of(request), why=given["why"], freeze=given["freeze"])
+        def done(target: Revision | None) -> str:
             now = f"revision {target.number} is live again" if target else "no boosts are live"
             return f"Revision {revision.number} is rolled back: {now}."
 
-        return FormPage(
+        return self.form_page(
+            request,
             title=f"Roll back revision {revision.number}",
             explanation="Searches use the revision that was live before it, at once; without one, no boosts at all.",
             button="Roll back",
             back=page_url(LIST),
-            act=act,
+            act=partial(revision_roll_back, revision=revision, by=staff_of(request)),
+            done=done,
             form=RollBackForm,
             facts=[("Live since", revision.live_at), ("Boosts", self.counts(revision))],
-        ).response(self, request)
+        )
 
     def freeze_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, CHANGE)
         frozen = feedback_state().frozen
 
-        def act(given: dict[str, Any]) -> str:
-            if not feedback_freeze(by=staff_of(request), why=given["why"], frozen=not frozen):
+        def act(why: str) -> None:
+            if not feedback_freeze(by=staff_of(request), why=why, frozen=not frozen):
                 raise ConflictError("Somebody has done that just now.")
-            return "Rounds propose again." if frozen else "Rounds are frozen."
 
-        return FormPage(
-            title="Lift the freeze" if frozen else "Freeze rounds",
-            explanation="Rounds propose revisions again, from all that was rated meanwhile."
-            if frozen
-            else "Ratings are still gathered, but no new revision is proposed. What is live stays live.",
-            button="Lift the freeze" if frozen else "Freeze",
-            back=page_url(LIST),
-            act=act,
-        ).response(self, request)
+        texts = (
+            ("Lift the freeze", "Rounds propose revisions again, from all that was rated meanwhile.",
+             "Lift the freeze", "Rounds propose again."),
+            ("Freeze rounds", "Ratings are still gathered, but no new revision is proposed. What is live stays live.",
+             "Freeze", "Rounds are frozen."),
+        )  # fmt: skip
+        title, explanation, button, done = texts[0 if frozen else 1]
+        return self.form_page(
+            request, title=title, explanation=explanation, button=button, back=page_url(LIST), act=act, done=done
+        )
 
     def round_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, CHANGE)
-
-        def act(_: dict[str, Any]) -> str:
+        def act() -> None:
             try:
                 reindex_feedback.delay()
             except (OperationalError, OSError) as error:
                 raise UnavailableError("The task queue is away; try again shortly.") from error
-            return "The worker has been told to run a round; its outcome will stand above the list."
 
-        return FormPage(
+        return self.form_page(
+            request,
             title="Run a round now",
             explanation="The same that runs every night: new ratings become a revision, which the guard measures.",
             button="Run it",
             back=page_url(LIST),
             act=act,
+            done="The worker has been told to run a round; its outcome will stand above the list.",
             form=QueueForm,
-        ).response(self, request)
+        )
 
     def reset_document_view(self, request: HttpRequest, document_id: UUID) -> HttpResponse:
-        require(request, CHANGE)
         document = get_object_or_404(Document, pk=document_id)
-
-        def act(given: dict[str, Any]) -> str:
-            outcome = reset_document(document=document, by=staff_of(request), why=given["why"])
-            return f"The votes are discarded. {round_told(outcome)}"
-
-        return FormPage(
+        return self.form_page(
+            request,
             title=f"Reset what was said of “{excerpt(document.title, 60)}”",
             explanation="All votes on this document up to now count no more; a round then takes its boosts back. The "
             "ratings stay, and new ones count. It can be taken back from the log.",
             button="Reset",
             back=page_url("feedback_document_evidence", document.pk),
-            act=act,
-        ).response(self, request)
+            act=partial(reset_document, document=document, by=staff_of(request)),
+            done=lambda outcome: f"The votes are discarded. {round_summary(outcome)}",
+        )
 
     def reset_rater_view(self, request: HttpRequest) -> HttpResponse:
-        require(request, CHANGE)
-
-        def act(given: dict[str, Any]) -> str:
-            rater = User.objects.filter(username=given["rater"]).first()
-            if rater is None:
+        def act(rater: str, why: str) -> RoundOutcome:
+            user = User.objects.filter(username=rater).first()
+            if user is None:
                 raise NotFoundError("There is no such user.", fields={"rater": ["There is no such user."]})
-            outcome = reset_rater(rater=rater, by=staff_of(request), why=given["why"])
-            return f"The votes are discarded. {round_told(outcome)}"
+            return reset_rater(rater=user, by=staff_of(request), why=why)
 
-        return FormPage(
+        return self.form_page(
+            request,
             title="Reset a rater",
             explanation="All that this user has said up to now counts no more; a round then takes the boosts back that "
             "it made. The ratings stay, and new ones count. It can be taken back from the log.",
             button="Reset",
             back=page_url(LIST),
             act=act,
+            done=lambda outcome: f"The votes are discarded. {round_summary(outcome)}",
             form=RaterForm,
             initial={"rater": request.GET.get("rater", "")},
-        ).response(self, request)
+        )
 
 
 def _measured(revision: Revision) -> list[tuple[str, Any]]:

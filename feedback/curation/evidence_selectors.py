@@ -1,10 +1,11 @@
-"""Why a document is up or down: the boosts on it that are live, those by hand, and the votes behind them. For staff."""
+"""Why a document is ranked higher or lower: its live boosts, those that staff set, and the votes. For staff."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
+from math import log
 from typing import Any
 from uuid import UUID
 
@@ -14,10 +15,50 @@ from django.utils import timezone
 from feedback.models import Burst, Evidence, ManualBoost, RatedPassage, RatedQuestion, Revision, RevisionEvent
 from feedback.ranking import boosts
 from feedback.rounds.evidence import day_of
-from feedback.rounds.live import LiveBoost, live_boosts
+from feedback.rounds.live import content_of, feedback_state
 from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveBoost:
+    """One boost of a revision. question_id, passage_id: None for a document's prior."""
+
+    document_id: UUID
+    multiplier: float
+    raters_up: int
+    raters_down: int
+    question_id: int | None = None
+    passage_id: int | None = None
+
+
+def live_boosts(
+    *, document_id: UUID | None = None, revision: Revision | None = None, chunk_id: UUID | None = None
+) -> list[LiveBoost]:
+    """The boosts of a revision, by default the live one, that differ most from 1 first.
+
+    document_id: those of this document. chunk_id: without those of other chunks.
+    """
+    content = content_of(revision or feedback_state().live)
+    of_document = {"document": document_id} if document_id else {"pk__in": set(content.queries.passage.tolist())}
+    passages = RatedPassage.objects.filter(**of_document)
+    if chunk_id is not None:
+        passages = passages.filter(chunk_id=chunk_id)
+    document_of = dict(passages.values_list("pk", "document_id"))
+    rows = content.queries
+    columns = (rows.question, rows.passage, content.multipliers(), rows.raters_up, rows.raters_down)
+    live = [
+        LiveBoost(
+            document_id=document_of[passage], multiplier=multiplier, raters_up=up, raters_down=down,
+            question_id=question, passage_id=passage,
+        )
+        for question, passage, multiplier, up, down in zip(*(column.tolist() for column in columns), strict=True)
+        if passage in document_of
+    ]  # fmt: skip
+    priors = content.documents.items()
+    live += [LiveBoost(document_id=key, **asdict(prior)) for key, prior in priors if document_id in (None, key)]
+    return sorted(live, key=lambda boost: -abs(log(boost.multiplier)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +72,16 @@ class ShownBoost:
     passage: RatedPassage | None
     chunk: Chunk | None
 
-
-def boosts_shown(
-    *, document_id: UUID | None = None, revision: Revision | None = None, chunk_id: UUID | None = None
-) -> list[LiveBoost]:
-    """Strongest first. chunk_id: those on this chunk, and the prior of its document."""
-    found = live_boosts(document_id=document_id, revision=revision)
-    if chunk_id is None:
-        return found
-    here = set(RatedPassage.objects.filter(chunk_id=chunk_id).values_list("pk", flat=True))
-    return [boost for boost in found if boost.passage_id is None or boost.passage_id in here]
+    def as_dict(self) -> dict[str, Any]:
+        """As the API gives it."""
+        return {
+            "kind": "document" if self.boost.passage_id is None else "query",
+            "multiplier": round(self.boost.multiplier, 4),
+            "raters_up": self.boost.raters_up,
+            "raters_down": self.boost.raters_down,
+            "question": self.question.text if self.question else None,
+            "chunk_id": str(self.chunk.pk) if self.chunk else None,
+        }
 
 
 def boosts_explained(boosts: Iterable[LiveBoost]) -> list[ShownBoost]:
@@ -50,21 +91,16 @@ def boosts_explained(boosts: Iterable[LiveBoost]) -> list[ShownBoost]:
     questions = RatedQuestion.objects.in_bulk({boost.question_id for boost in boosts if boost.question_id})
     passages = RatedPassage.objects.in_bulk({boost.passage_id for boost in boosts if boost.passage_id})
     chunks = Chunk.objects.in_bulk({passage.chunk_id for passage in passages.values() if passage.chunk_id})
-    found = []
+    explained = []
     for boost in boosts:
-        if boost.document_id not in documents:
-            continue
         passage = passages.get(boost.passage_id) if boost.passage_id else None
-        found.append(
-            ShownBoost(
-                boost=boost,
-                document=documents[boost.document_id],
-                question=questions.get(boost.question_id) if boost.question_id else None,
-                passage=passage,
-                chunk=chunks.get(passage.chunk_id) if passage and passage.chunk_id else None,
+        if document := documents.get(boost.document_id):
+            question = questions.get(boost.question_id) if boost.question_id else None
+            chunk = chunks.get(passage.chunk_id) if passage and passage.chunk_id else None
+            explained.append(
+                ShownBoost(boost=boost, document=document, question=question, passage=passage, chunk=chunk)
             )
-        )
-    return found
+    return explained
 
 
 def manual_boosts_in_force() -> QuerySet[ManualBoost]:
@@ -99,7 +135,7 @@ class Vote:
 
     @property
     def counts_now(self) -> float:
-        """What it adds to this question's votes today, before one voice per person is seen to."""
+        """What it adds to this question's votes today, before deduplication and the raters' reliability."""
         return 0.0 if self.left_out else self.evidence.weight * self.evidence.voter_weight * self.fading
 
     @property
@@ -127,11 +163,9 @@ class Vote:
         }
 
 
-def votes_shown(rows: Iterable[Evidence]) -> list[Vote]:
-    today, half_life = day_of(timezone.now()), boosts.HALF_LIFE_DAYS
-    return [
-        Vote(evidence=row, fading=0.5 ** (max(0, today - row.day) / half_life), left_out=_left_out(row)) for row in rows
-    ]
+def vote_shown(row: Evidence) -> Vote:
+    age_days = max(0, day_of(timezone.now()) - row.day)
+    return Vote(evidence=row, fading=0.5 ** (age_days / boosts.HALF_LIFE_DAYS), left_out=_left_out(row))
 
 
 def _left_out(row: Evidence) -> str:

@@ -18,7 +18,7 @@ from feedback.curation.gaps import Gap, Unanswered, Vector, find_gaps
 from feedback.models import QuestionVector, Rating
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.live import vector_decode
-from feedback.rounds.rated_texts import signature
+from feedback.rounds.questions import signature
 from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms
@@ -26,8 +26,7 @@ from retrieval.text.analysis import analyze, query_terms
 GAP_DAYS = 90  # knowledge gaps are made of questions of the last days
 GAP_QUESTIONS = 5000  # the newest are looked at, not more
 GAP_OVERLAP = 0.45  # questions that share this much of their terms, weighted by rarity, are one gap …
-GAP_COSINE = 0.8  # … or whose embeddings are this near, where both have one
-
+GAP_COSINE = 0.8  # … or whose embeddings have this cosine, where both have one
 BAD_SCORE = 2  # and below
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 MAX_QUESTION_CHARS = 1000
@@ -42,14 +41,15 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begin
 
 
 def knowledge_gaps(*, collection: str | None = None, days: int | None = None) -> list[Gap]:
-    """Clusters of the newest `gap_questions` questions of the last days that got no answer, a failed or a badly rated
+    """Clusters of the newest GAP_QUESTIONS questions of the last days that got no answer, a failed or a badly rated
     one. A question that was asked of two collections counts in each.
 
     collection: a name of the site's, `owner/name` of others, `ANY_COLLECTION` for questions that named none, None: all.
-    days: `gap_days` by default. An answer that was written anew does not count, nor do bad ratings for style alone.
+    days: GAP_DAYS by default. An answer that was written anew does not count, nor do bad ratings for style alone.
     """
     since = timezone.now() - timedelta(days=days or GAP_DAYS)
-    asked = [one for one in _unanswered(since, GAP_QUESTIONS) if collection in (None, one.collection)]
+    unanswered = _unanswered(since, GAP_QUESTIONS)
+    asked = [question for question in unanswered if collection in (None, question.collection)]
     return find_gaps(asked, overlap=GAP_OVERLAP, cosine=GAP_COSINE)
 
 
@@ -64,8 +64,8 @@ def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
             "pk", "decision", "status", "bad", "reply_to__text", "request", "created_at", "session__user_id"
         )[:limit]
     )
-    standing_alone = searched_for([row["pk"] for row in rows])
-    texts = {row["pk"]: (standing_alone.get(row["pk"]) or row["reply_to__text"])[:MAX_QUESTION_CHARS] for row in rows}
+    searched = searched_for([row["pk"] for row in rows])
+    texts = {row["pk"]: (searched.get(row["pk"]) or row["reply_to__text"])[:MAX_QUESTION_CHARS] for row in rows}
     words = {text: query_terms(text)[:MAX_TERMS] for text in set(texts.values())}
     vectors = _vectors(words)
     collections = _collections([row["request"] for row in rows])
@@ -73,11 +73,16 @@ def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
         text = texts[row["pk"]]
         if not text.strip():
             continue
+        reasons = {
+            "no_answer": row["decision"] == Message.Decision.NO_ANSWER,
+            "failed": row["status"] == Message.Status.FAILED,
+            "badly_rated": row["bad"],
+        }
         for collection in asked_of:
             yield Unanswered(
                 text=" ".join(text.split()),
                 collection=collection,
-                reasons=_reasons(row),
+                reasons=frozenset(reason for reason, holds in reasons.items() if holds),
                 asker=row["session__user_id"],
                 at=row["created_at"],
                 terms=tuple(dict.fromkeys(analyze(text)[:MAX_TERMS])),
@@ -86,25 +91,16 @@ def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
             )
 
 
-def _reasons(row: Mapping[str, Any]) -> frozenset[str]:
-    found = {
-        "no_answer": row["decision"] == Message.Decision.NO_ANSWER,
-        "failed": row["status"] == Message.Status.FAILED,
-        "badly_rated": row["bad"],
-    }
-    return frozenset(reason for reason, holds in found.items() if holds)
-
-
 def _collections(requests: Sequence[Any]) -> list[list[str]]:
     """What each question was asked of, whatever the asker called it: the same collection under one name for all."""
     kept = [request if isinstance(request, dict) else {} for request in requests]
     addresses = collection_addresses({key for request in kept for key in request.get("collection_ids") or ()})
-    found = []
+    collections = []
     for request in kept:
         names = [addresses[key].removeprefix(SITE) for key in request.get("collection_ids") or () if key in addresses]
         names = names or [str(name) for name in request.get("collections") or ()]
-        found.append(list(dict.fromkeys(names)) or [ANY_COLLECTION])
-    return found
+        collections.append(list(dict.fromkeys(names)) or [ANY_COLLECTION])
+    return collections
 
 
 def _vectors(words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Vector]]:
@@ -112,12 +108,12 @@ def _vectors(words: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Vector]]
     texts: dict[str, list[str]] = defaultdict(list)
     for text, terms in words.items():
         texts[signature(text, terms)].append(text)
-    found: dict[str, dict[str, Vector]] = defaultdict(dict)
+    vectors: dict[str, dict[str, Vector]] = defaultdict(dict)
     rows = QuestionVector.objects.filter(question__signature__in=list(texts))
     for key, model, dim, data in rows.values_list("question__signature", "embedding_model", "embedding_dim", "vector"):
         for text in texts[key]:
-            found[text][f"{model}/{dim}"] = vector_decode(data)
-    return found
+            vectors[text][f"{model}/{dim}"] = vector_decode(data)
+    return vectors
 
 
 # ------------------------------------------------------------------------------------------------ as files
@@ -132,8 +128,8 @@ def gaps_as_csv(gaps: Iterable[Gap]) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(CSV_COLUMNS)
     for gap in gaps:
-        told = gap.as_dict()
-        writer.writerow([_cell(told[name]) for name in CSV_COLUMNS])
+        row = gap.as_dict()
+        writer.writerow([_cell(row[name]) for name in CSV_COLUMNS])
     return "\ufeff" + out.getvalue()
 
 

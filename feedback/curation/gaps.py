@@ -77,9 +77,9 @@ class Gap:
 
     def as_dict(self) -> dict[str, Any]:
         """As the API and the exports give it."""
-        told = {name: getattr(self, name) for name in self.__slots__}
-        times = {name: told[name].isoformat().replace("+00:00", "Z") for name in ("first_seen", "last_seen")}
-        return {**told, **times, "terms": list(self.terms), "examples": list(self.examples)}
+        values = {name: getattr(self, name) for name in self.__slots__}
+        times = {name: values[name].isoformat().replace("+00:00", "Z") for name in ("first_seen", "last_seen")}
+        return {**values, **times, "terms": list(self.terms), "examples": list(self.examples)}
 
 
 @dataclass(slots=True)
@@ -92,47 +92,40 @@ class _Wording:
 
     @property
     def vectors(self) -> Mapping[str, Vector]:
-        return next((one.vectors for one in self.asked if one.vectors), {})
+        return next((question.vectors for question in self.asked if question.vectors), {})
 
 
 def find_gaps(asked: Iterable[Unanswered], *, overlap: float, cosine: float) -> list[Gap]:
-    """The most asked first, then the latest. overlap, cosine: 0..1, from which on two questions are about the same."""
+    """The most asked first, then the latest. overlap, cosine: 0..1, from which two questions are about the same."""
     by_collection: dict[str, list[Unanswered]] = defaultdict(list)
-    for one in asked:
-        by_collection[one.collection].append(one)
-    gaps = [
-        gap
-        for collection in sorted(by_collection)
-        for gap in _gaps_of(collection, by_collection[collection], overlap=overlap, cosine=cosine)
-    ]
+    for question in asked:
+        by_collection[question.collection].append(question)
+    gaps = []
+    for collection, questions in sorted(by_collection.items()):
+        wordings = _wordings(questions)
+        held = Counter(term for wording in wordings for term in wording.terms)
+        rarity = {term: math.log(1.0 + len(wordings) / count) for term, count in held.items()}
+        clusters = _Leaders(rarity, overlap=overlap, cosine=cosine)
+        for wording in wordings:
+            clusters.place(wording)
+        gaps += [_gap(collection, members, rarity) for members in clusters.members]
     return sorted(gaps, key=lambda gap: (-gap.count, -gap.last_seen.timestamp(), gap.collection, gap.id))
-
-
-def _gaps_of(collection: str, asked: Sequence[Unanswered], *, overlap: float, cosine: float) -> list[Gap]:
-    wordings = _wordings(asked)
-    rarity = _rarity(wordings)
-    clusters = _Leaders(rarity, overlap=overlap, cosine=cosine)
-    for wording in wordings:
-        clusters.place(wording)
-    return [_gap(collection, members, rarity) for members in clusters.members]
 
 
 def _wordings(asked: Sequence[Unanswered]) -> list[_Wording]:
     """The most asked first."""
     by_key: dict[str, list[Unanswered]] = defaultdict(list)
-    for one in asked:
-        by_key[one.key].append(one)
-    found = [
-        _Wording(key, sorted(ones, key=lambda one: (one.at, one.text)), tuple(sorted(set(ones[0].terms))))
-        for key, ones in by_key.items()
+    for question in asked:
+        by_key[question.key].append(question)
+    wordings = [
+        _Wording(
+            key,
+            sorted(questions, key=lambda question: (question.at, question.text)),
+            tuple(sorted(set(questions[0].terms))),
+        )
+        for key, questions in by_key.items()
     ]
-    return sorted(found, key=lambda wording: (-len(wording.asked), -len(wording.terms), wording.key))
-
-
-def _rarity(wordings: Sequence[_Wording]) -> dict[str, float]:
-    """A term's weight: ln(1 + N / n), n of N wordings hold it."""
-    held = Counter(term for wording in wordings for term in wording.terms)
-    return {term: math.log(1.0 + len(wordings) / count) for term, count in held.items()}
+    return sorted(wordings, key=lambda wording: (-len(wording.asked), -len(wording.terms), wording.key))
 
 
 class _Leaders:
@@ -164,15 +157,13 @@ class _Leaders:
 
     def _nearest(self, wording: _Wording) -> int | None:
         """The cluster that is furthest beyond its threshold; of equals the first."""
-        found: dict[int, float] = {}
-        for number, likeness in self._by_terms(wording.terms):
-            found[number] = likeness / self._overlap
+        ratio = {number: similarity / self._overlap for number, similarity in self._by_terms(wording.terms)}
         for space, vector in wording.vectors.items():
             if space in self._spaces:
-                number, likeness = self._spaces[space].nearest(vector)
-                found[number] = max(found.get(number, 0.0), likeness / self._cosine)
-        best = max(found, key=lambda number: (found[number], -number), default=None)
-        return best if best is not None and found[best] >= 1.0 else None
+                number, similarity = self._spaces[space].nearest(vector)
+                ratio[number] = max(ratio.get(number, 0.0), similarity / self._cosine)
+        best = max(ratio, key=lambda number: (ratio[number], -number), default=None)
+        return best if best is not None and ratio[best] >= 1.0 else None
 
     def _by_terms(self, terms: Sequence[str]) -> list[tuple[int, float]]:
         """Only clusters that share one of the rarest terms are looked at: by the inequality of Cauchy and Schwarz the
@@ -209,9 +200,9 @@ class _Vectors:
         self._clusters.append(cluster)
 
     def nearest(self, vector: Vector) -> tuple[int, float]:
-        likeness = self._rows[: len(self._clusters)] @ vector
-        best = int(np.argmax(likeness))
-        return self._clusters[best], float(likeness[best])
+        similarities = self._rows[: len(self._clusters)] @ vector
+        best = int(np.argmax(similarities))
+        return self._clusters[best], float(similarities[best])
 
 
 def _as_written(terms: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:
@@ -225,8 +216,8 @@ def _as_written(terms: Sequence[str], texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _gap(collection: str, members: Sequence[_Wording], rarity: Mapping[str, float]) -> Gap:
-    asked = [one for wording in members for one in wording.asked]
-    reasons = Counter(reason for one in asked for reason in one.reasons)
+    asked = [question for wording in members for question in wording.asked]
+    reasons = Counter(reason for question in asked for reason in question.reasons)
     held = Counter(word for wording in members for word in set(wording.asked[0].words))
     shared = [word for word, count in held.items() if count * 2 >= len(members)]
     latest = [wording.asked[-1].text for wording in members]
@@ -238,11 +229,11 @@ def _gap(collection: str, members: Sequence[_Wording], rarity: Mapping[str, floa
         question=members[0].asked[-1].text,
         terms=_as_written(sorted(shared, key=lambda word: (-rarity.get(word, 0.0), word))[:SHOWN_TERMS], latest),
         count=len(asked),
-        people=len({one.asker for one in asked}),
+        people=len({question.asker for question in asked}),
         no_answer=reasons["no_answer"],
         badly_rated=reasons["badly_rated"],
         failed=reasons["failed"],
-        examples=tuple(dict.fromkeys([*latest, *(one.text for one in asked)]))[:EXAMPLES],
-        first_seen=min(one.at for one in asked),
-        last_seen=max(one.at for one in asked),
+        examples=tuple(dict.fromkeys([*latest, *(question.text for question in asked)]))[:EXAMPLES],
+        first_seen=min(question.at for question in asked),
+        last_seen=max(question.at for question in asked),
     )

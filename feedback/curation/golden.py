@@ -1,5 +1,7 @@
-"""Golden questions: what the guard measures a revision on. Entered one by one, or made from a reviewed answer. Audited:
-a question that goes or is left out may let a revision pass."""
+"""Golden questions: what the guard measures a revision on. Entered one by one, or made from a reviewed answer.
+
+Audited, because a revision may pass when a question is deleted or switched off.
+"""
 
 from __future__ import annotations
 
@@ -78,8 +80,8 @@ def golden_switch(*, questions: QuerySet[GoldenQuestion], enabled: bool, by: Use
 
 def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
     """As the question is now."""
-    RevisionEvent.objects.create(
-        action=action,
+    RevisionEvent.log(
+        action,
         by=by,
         detail={
             "golden_question": str(question.pk),
@@ -93,8 +95,8 @@ def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
 
 def relevance_rows(question: GoldenQuestion, relevant: Sequence[Relevant]) -> list[GoldenRelevance]:
     return [
-        GoldenRelevance(question=question, document_id=one.document_id, chunk_id=one.chunk_id, grade=one.grade)
-        for one in relevant
+        GoldenRelevance(question=question, document_id=item.document_id, chunk_id=item.chunk_id, grade=item.grade)
+        for item in relevant
     ]
 
 
@@ -116,15 +118,15 @@ def _wrong_with(collection: Collection, relevant: Sequence[Relevant]) -> str:
         return "Name at least one document or chunk that answers it."
     if len(relevant) > MAX_RELEVANT:
         return f"At most {MAX_RELEVANT}."
-    if any(one.grade not in GRADES for one in relevant):
+    if any(item.grade not in GRADES for item in relevant):
         return "A grade is 1, 2 or 3."
-    if len({one.chunk_id or one.document_id for one in relevant}) < len(relevant):
+    if len({item.chunk_id or item.document_id for item in relevant}) < len(relevant):
         return "The same document or chunk is named twice."
-    wanted = {one.document_id for one in relevant}
+    wanted = {item.document_id for item in relevant}
     there = set(Document.objects.filter(pk__in=wanted, collection=collection).values_list("pk", flat=True))
     if missing := wanted - there:
         return f"The collection {collection.name} has no document {min(missing)}."
-    chunks = {one.chunk_id: one.document_id for one in relevant if one.chunk_id}
+    chunks = {item.chunk_id: item.document_id for item in relevant if item.chunk_id}
     known = dict(Chunk.objects.filter(pk__in=list(chunks)).values_list("pk", "document_id"))
     for chunk, document in chunks.items():
         if chunk is not None and known.get(chunk) != document:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -29,9 +30,8 @@ from ragsite.core.text import clean_text
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
-GOLDEN_IMPORT_BYTES = 5_000_000  # of a file of golden questions
-GOLDEN_IMPORT_LINES = 10_000  # …
-
+GOLDEN_IMPORT_BYTES = 5_000_000
+GOLDEN_IMPORT_LINES = 10_000
 SHOWN_ERRORS = 50
 IN_BATCH = 2000
 
@@ -53,8 +53,8 @@ class _Line(BaseModel):
     enabled: bool = True
 
     def texts(self) -> list[str]:
-        named = [text or "" for one in self.relevant for text in (one.document, one.file_name, one.chunk)]
-        return [self.question, self.collection, self.collection_id, *named]
+        names = [text or "" for named in self.relevant for text in (named.document, named.file_name, named.chunk)]
+        return [self.question, self.collection, self.collection_id, *names]
 
     @field_validator("question")
     @classmethod
@@ -66,9 +66,9 @@ class _Line(BaseModel):
     @field_validator("relevant", mode="before")
     @classmethod
     def _names_alone(cls, value: Any) -> Any:
-        return (
-            [{"document": one} if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
-        )
+        if not isinstance(value, list):
+            return value
+        return [{"document": item} if isinstance(item, str) else item for item in value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,191 +79,167 @@ class Imported:
     updated: int
 
 
-@dataclass(slots=True)
-class _Reading:
-    """Lines by number, each with its collection once that is known, and what is wrong by number."""
-
-    lines: dict[int, _Line] = field(default_factory=dict)
-    collections: dict[int, Collection] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)
-
-    def good(self) -> Iterator[tuple[int, _Line, Collection]]:
-        for number, line in self.lines.items():
-            if number not in self.errors:
-                yield number, line, self.collections[number]
-
-    def raise_errors(self) -> None:
-        if not self.errors:
-            return
-        shown = {f"line {number}": [text] for number, text in sorted(self.errors.items())[:SHOWN_ERRORS]}
-        lines = "1 line is" if len(self.errors) == 1 else f"{len(self.errors)} lines are"
-        raise InvalidInputError(f"Nothing was imported: {lines} not valid; see the fields.", fields=shown)
-
-
 # ------------------------------------------------------------------------------------------------ in
 def golden_import(*, content: bytes, by: User) -> Imported:
     """All lines, or none: raises InvalidInputError whose fields are `line 3` and so on. Raises TooLargeError.
 
-    A question that its collection has already, in the same words, is written anew.
+    A question that its collection has already, in the same words, is replaced.
     """
-    reading = _read(content)
-    _find_collections(reading)
-    found = _resolve(reading)
-    reading.raise_errors()
-    return _store(reading, found, by)
+    errors: dict[int, str] = {}  # by line number, as all that is read
+    lines = _parse(content, errors)
+    collections = _collections(lines, errors)
+    relevant = _relevant_of(lines, collections, errors)
+    if errors:
+        shown = {f"line {number}": [text] for number, text in sorted(errors.items())[:SHOWN_ERRORS]}
+        count = "1 line is" if len(errors) == 1 else f"{len(errors)} lines are"
+        raise InvalidInputError(f"Nothing was imported: {count} not valid; see the fields.", fields=shown)
+    return _store(lines, collections, relevant, by)
 
 
-def _read(content: bytes) -> _Reading:
+def _parse(content: bytes, errors: dict[int, str]) -> dict[int, _Line]:
     if len(content) > GOLDEN_IMPORT_BYTES:
         raise TooLargeError(f"A file may have {GOLDEN_IMPORT_BYTES // 1000} kB; import it in parts.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise InvalidInputError("The file is not UTF-8.", fields={f"line {line}": ["This is not UTF-8."]}) from error
-    lines = text.split("\n")
-    if len(lines) > GOLDEN_IMPORT_LINES + 1:
+        number = content[: error.start].count(b"\n") + 1
+        raise InvalidInputError("The file is not UTF-8.", fields={f"line {number}": ["This is not UTF-8."]}) from error
+    written = text.split("\n")
+    if len(written) > GOLDEN_IMPORT_LINES + 1:
         raise TooLargeError(f"A file may have {GOLDEN_IMPORT_LINES} lines; import it in parts.")
-    reading = _Reading()
-    for number, written in enumerate(lines, start=1):
-        if written.strip():
-            _read_line(reading, number, written)
-    if not reading.lines and not reading.errors:
-        raise InvalidInputError("The file holds no questions.", fields={"file": ["It is empty."]})
-    return reading
-
-
-def _read_line(reading: _Reading, number: int, line: str) -> None:
-    try:
-        one = _Line.model_validate(parse_json(line))
-    except InvalidJsonError as error:
-        reading.errors[number] = f"This is not a JSON object that can be read. {error}"
-    except ValidationError as error:
-        reading.errors[number] = "; ".join(map(_said, error.errors()[:3]))
-    else:
-        if any(clean_text(text) != text for text in one.texts()):
-            reading.errors[number] = "It holds a character that cannot be stored."
+    lines: dict[int, _Line] = {}
+    for number, line in enumerate(written, start=1):
+        if not line.strip():
+            continue
+        try:
+            lines[number] = _Line.model_validate(parse_json(line))
+        except InvalidJsonError as error:
+            errors[number] = f"This is not a JSON object that can be read. {error}"
+        except ValidationError as error:
+            errors[number] = "; ".join(map(_in_words, error.errors()[:3]))
         else:
-            reading.lines[number] = one
+            if any(clean_text(text) != text for text in lines[number].texts()):
+                errors[number] = "It holds a character that cannot be stored."
+    if not lines and not errors:
+        raise InvalidInputError("The file holds no questions.", fields={"file": ["It is empty."]})
+    return {number: line for number, line in lines.items() if number not in errors}
 
 
-def _said(error: Any) -> str:
+def _in_words(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     return f"{place}: {error['msg']}" if place else str(error["msg"])
 
 
-def _find_collections(reading: _Reading) -> None:
-    known: dict[str, Collection | str] = {}
+def _collections(lines: dict[int, _Line], errors: dict[int, str]) -> dict[int, Collection]:
+    """Of the lines whose collection is known, and whose question stands in no line before."""
 
+    @cache
     def find(name: str) -> Collection | str:
-        if name not in known:
-            try:
-                known[name] = collection_find(name)
-            except InvalidInputError as error:
-                known[name] = str(error.fields["collection"][0])
-        return known[name]
+        try:
+            return collection_find(name)
+        except InvalidInputError as error:
+            return str(error.fields["collection"][0])
 
+    collections: dict[int, Collection] = {}
     seen: dict[tuple[UUID, str], int] = {}
-    for number, line in reading.lines.items():
-        found = find(line.collection_id) if line.collection_id else ""
-        if isinstance(found, str):
-            found = find(line.collection)
-        if isinstance(found, str):
-            reading.errors[number] = found
-        elif (earlier := seen.setdefault((found.pk, line.question), number)) != number:
-            reading.errors[number] = f"The same question stands in line {earlier}."
+    for number, line in lines.items():
+        collection = find(line.collection_id) if line.collection_id else ""
+        if isinstance(collection, str):
+            collection = find(line.collection)
+        if isinstance(collection, str):
+            errors[number] = collection
+        elif (earlier := seen.setdefault((collection.pk, line.question), number)) != number:
+            errors[number] = f"The same question stands in line {earlier}."
         else:
-            reading.collections[number] = found
+            collections[number] = collection
+    return collections
 
 
-def _resolve(reading: _Reading) -> dict[int, list[Relevant]]:
-    """What each line names, by its number."""
-    wanted = [named for _, line, _ in reading.good() for named in line.relevant]
+def _relevant_of(
+    lines: dict[int, _Line], collections: dict[int, Collection], errors: dict[int, str]
+) -> dict[int, list[Relevant]]:
+    wanted = [named for number in collections for named in lines[number].relevant]
     documents = _documents({name for named in wanted for name in (named.document, named.file_name) if name})
     chunks = _chunks({named.chunk for named in wanted if named.chunk})
-    found: dict[int, list[Relevant]] = {}
-    for number, line, collection in list(reading.good()):
+    relevant: dict[int, list[Relevant]] = {}
+    for number, collection in collections.items():
         try:
-            relevant = [_relevant(named, documents, chunks, collection) for named in line.relevant]
+            relevant[number] = [_relevant(named, documents, chunks, collection) for named in lines[number].relevant]
         except LookupError as error:
-            reading.errors[number] = str(error.args[0])
-            continue
-        if len({one.chunk_id or one.document_id for one in relevant}) < len(relevant):
-            reading.errors[number] = "relevant: the same document or chunk is named twice."
-        found[number] = relevant
-    return found
+            errors[number] = str(error.args[0])
+        else:
+            if len({item.chunk_id or item.document_id for item in relevant[number]}) < len(relevant[number]):
+                errors[number] = "relevant: the same document or chunk is named twice."
+    return relevant
 
 
 Documents = dict[tuple[UUID, str], set[UUID]]  # by collection and id, file name or title
 
 
 def _documents(names: set[str]) -> Documents:
-    found: Documents = defaultdict(set)
+    documents: Documents = defaultdict(set)
     for batch in _batches(sorted(names)):
-        by_name = Q(file_name__in=batch) | Q(title__in=batch) | Q(pk__in=list(filter(None, map(_as_uuid, batch))))
-        for key, collection, file_name, title in Document.objects.filter(by_name).values_list(
-            "pk", "collection_id", "file_name", "title"
-        ):
+        named = Q(file_name__in=batch) | Q(title__in=batch) | Q(pk__in=list(filter(None, map(_as_uuid, batch))))
+        columns = Document.objects.filter(named).values_list("pk", "collection_id", "file_name", "title")
+        for key, collection, file_name, title in columns:
             for name in {str(key), file_name, title}:
-                found[collection, name].add(key)
-    return found
+                documents[collection, name].add(key)
+    return documents
 
 
 def _chunks(ids: set[str]) -> dict[str, UUID]:
     """Chunk id as it was written → its document."""
     written = {key: text for text in ids if (key := _as_uuid(text))}
-    found: dict[str, UUID] = {}
+    chunks: dict[str, UUID] = {}
     for batch in _batches(sorted(written)):
         rows = Chunk.objects.filter(pk__in=batch).values_list("pk", "document_id")
-        found.update((written[key], document) for key, document in rows)
-    return found
+        chunks.update((written[key], document) for key, document in rows)
+    return chunks
 
 
 def _relevant(named: _Named, documents: Documents, chunks: dict[str, UUID], collection: Collection) -> Relevant:
     """Raises LookupError with what is wrong."""
     names = [str(_as_uuid(named.document) or named.document), named.file_name]
-    found = next((keys for name in names if name and (keys := documents.get((collection.pk, name)))), set())
+    keys = next((keys for name in names if name and (keys := documents.get((collection.pk, name)))), set())
     called = (named.document or named.file_name)[:100]
     if not called:
         raise LookupError("relevant.document: is missing.")
-    if not found:
+    if not keys:
         raise LookupError(f"The collection {collection.name} has no document {called}.")
-    if len(found) > 1:
+    if len(keys) > 1:
         raise LookupError(f"Several documents are called {called}; give the id of one.")
-    document = next(iter(found))
+    (document,) = keys
     if named.chunk and chunks.get(named.chunk) != document:
         raise LookupError(f"The document {called} has no chunk {named.chunk[:100]}.")
     return Relevant(document_id=document, chunk_id=UUID(named.chunk) if named.chunk else None, grade=named.grade)
 
 
 @transaction.atomic
-def _store(reading: _Reading, found: dict[int, list[Relevant]], by: User) -> Imported:
-    collections = {collection.pk for collection in reading.collections.values()}
-    there = {
-        (question.collection_id, question.text): question
-        for question in GoldenQuestion.objects.filter(collection__in=collections)
-    }
+def _store(
+    lines: dict[int, _Line], collections: dict[int, Collection], relevant: dict[int, list[Relevant]], by: User
+) -> Imported:
+    questions = GoldenQuestion.objects.filter(collection__in={collection.pk for collection in collections.values()})
+    existing = {(question.collection_id, question.text): question for question in questions}
     added, updated, relevances = [], [], []
-    for number, line, collection in reading.good():
-        question = there.get((collection.pk, line.question))
+    for number, collection in collections.items():
+        line = lines[number]
+        question = existing.get((collection.pk, line.question))
         if question is None:
             imported = GoldenQuestion.Origin.IMPORTED
             question = GoldenQuestion(text=line.question, collection=collection, source=imported, created_by=by)
-            there[collection.pk, line.question] = question
             added.append(question)
         else:
             updated.append(question)
         question.enabled = line.enabled
-        relevances += relevance_rows(question, found[number])
+        relevances += relevance_rows(question, relevant[number])
     GoldenQuestion.objects.bulk_create(added, batch_size=IN_BATCH)
     for batch in _batches(updated):
         for question in batch:
             question.save(update_fields=["enabled", "updated_at"])
         GoldenRelevance.objects.filter(question__in=batch).delete()
     GoldenRelevance.objects.bulk_create(relevances, batch_size=IN_BATCH)
-    RevisionEvent.objects.create(
-        action=RevisionEvent.Action.GOLDEN_IMPORTED, by=by, detail={"added": len(added), "changed": len(updated)}
-    )
+    detail = {"added": len(added), "changed": len(updated)}
+    RevisionEvent.log(RevisionEvent.Action.GOLDEN_IMPORTED, by=by, detail=detail)
     return Imported(added=len(added), updated=len(updated))
 
 
@@ -301,12 +277,12 @@ def _exported(question: GoldenQuestion) -> dict[str, Any]:
         "source": question.source,
         "relevant": [
             {
-                "document": str(one.document_id),
-                "file_name": one.document.file_name,
-                "title": one.document.title,
-                **({"chunk": str(one.chunk_id)} if one.chunk_id else {}),
-                "grade": one.grade,
+                "document": str(item.document_id),
+                "file_name": item.document.file_name,
+                "title": item.document.title,
+                **({"chunk": str(item.chunk_id)} if item.chunk_id else {}),
+                "grade": item.grade,
             }
-            for one in question.relevant.all()
+            for item in question.relevant.all()
         ],
     }

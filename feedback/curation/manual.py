@@ -1,4 +1,4 @@
-"""Boosts by hand: a document or one chunk lifted, lowered or hidden, at once and until a day. Audited."""
+"""Boosts by hand: staff raise, lower or hide a document or one chunk, at once, until a day. Audited."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from feedback.models import ManualBoost, RevisionEvent
 from feedback.rounds.live import version_bump
 from ragsite.core.errors import ConflictError, InvalidInputError
 from retrieval.models import Chunk, Document
+
+MIN_MULTIPLIER, MAX_MULTIPLIER = 0.5, 2.0
 
 
 @transaction.atomic
@@ -27,10 +28,10 @@ def manual_boost_set(
     hide: bool = False,
     expires_at: datetime | None = None,
 ) -> ManualBoost:
-    """In place of an earlier one on the same document or chunk. multiplier: 0.5–2. Raises InvalidInputError."""
+    """Replaces an earlier one on the same document or chunk. Raises InvalidInputError."""
     fields: dict[str, list[str]] = {}
-    if not 0.5 <= multiplier <= 2.0:
-        fields["multiplier"] = ["From 0.5 to 2."]
+    if not MIN_MULTIPLIER <= multiplier <= MAX_MULTIPLIER:
+        fields["multiplier"] = [f"From {MIN_MULTIPLIER:g} to {MAX_MULTIPLIER:g}."]
     if not why.strip():
         fields["why"] = ["Say why."]
     if expires_at is not None and expires_at <= timezone.now():
@@ -41,7 +42,8 @@ def manual_boost_set(
         fields.setdefault("multiplier", ["1 changes nothing; choose another, or hide it."])
     if fields:
         raise InvalidInputError(fields=fields)
-    _in_force(document, chunk_id).update(ended_at=timezone.now(), ended_by=by)
+    earlier = ManualBoost.objects.filter(document=document, chunk_id=chunk_id, ended_at=None)
+    earlier.update(ended_at=timezone.now(), ended_by=by)
     boost = ManualBoost.objects.create(
         document=document,
         chunk_id=chunk_id,
@@ -51,7 +53,7 @@ def manual_boost_set(
         created_by=by,
         expires_at=expires_at,
     )
-    _told(RevisionEvent.Action.MANUAL_SET, boost, by, boost.why)
+    _logged(RevisionEvent.Action.MANUAL_SET, boost, by, boost.why)
     return boost
 
 
@@ -61,25 +63,12 @@ def manual_boost_end(*, boost: ManualBoost, by: User, why: str = "") -> ManualBo
     if not ManualBoost.objects.filter(pk=boost.pk, ended_at=None).update(ended_at=timezone.now(), ended_by=by):
         raise ConflictError("This boost has ended already.")
     boost.refresh_from_db()
-    _told(RevisionEvent.Action.MANUAL_ENDED, boost, by, why)
+    _logged(RevisionEvent.Action.MANUAL_ENDED, boost, by, why)
     return boost
 
 
-def _in_force(document: Document, chunk_id: UUID | None) -> QuerySet[ManualBoost]:
-    return ManualBoost.objects.filter(document=document, chunk_id=chunk_id, ended_at=None)
-
-
-def _told(action: str, boost: ManualBoost, by: User, why: str) -> None:
-    RevisionEvent.objects.create(
-        action=action,
-        document_id=boost.document_id,
-        by=by,
-        why=why[:500],
-        detail={
-            "manual_boost": str(boost.pk),
-            "chunk_id": str(boost.chunk_id or ""),
-            "multiplier": boost.multiplier,
-            "hide": boost.hide,
-        },
-    )
+def _logged(action: str, boost: ManualBoost, by: User, why: str) -> None:
+    chunk = str(boost.chunk_id or "")
+    detail = {"manual_boost": str(boost.pk), "chunk_id": chunk, "multiplier": boost.multiplier, "hide": boost.hide}
+    RevisionEvent.log(action, document_id=boost.document_id, by=by, why=why, detail=detail)
     version_bump()

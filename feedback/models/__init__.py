@@ -1,17 +1,15 @@
-"""What users said of answers, what follows from it, and who decided so.
+"""Ratings, the evidence and boosts made of them, and the decisions of staff.
 
-ratings      Rating: one user's word on one answer or source
-evidence     RatedQuestion, QuestionVector, RatedPassage, Evidence, Burst: which passage a rating speaks for or against
-revisions    Revision, Boost, RevisionEvent, FeedbackState: what ranking makes of the evidence, and what is live
-sketches     PassageSketch: how a passage is known again where its document is cut otherwise
-curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff say themselves
+ratings      Rating: of one answer or source, by one user
+evidence     RatedQuestion, QuestionVector, RatedPassage, PassageSketch, Evidence, Burst: votes for or against passages
+revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
+curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
 """
 
 from feedback.models.curation import GoldenQuestion, GoldenRelevance, ManualBoost
-from feedback.models.evidence import Burst, Evidence, QuestionVector, RatedPassage, RatedQuestion
+from feedback.models.evidence import Burst, Evidence, PassageSketch, QuestionVector, RatedPassage, RatedQuestion
 from feedback.models.ratings import Rating
 from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent
-from feedback.models.sketches import PassageSketch
 
 __all__ = [
     "Boost",

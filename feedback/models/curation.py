@@ -1,4 +1,4 @@
-"""What staff say themselves: questions whose right passages are known, and boosts by hand."""
+"""What staff enter themselves: golden questions, and boosts by hand."""
 
 from __future__ import annotations
 

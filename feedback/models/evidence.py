@@ -1,7 +1,6 @@
-"""Evidence: what a rating says for or against a passage.
+"""Evidence: what ratings say for or against passages.
 
-Rows come in the hundreds of thousands and every round reads them all, so they hold numbers and have whole-number keys;
-nothing outside the admin names them.
+There are hundreds of thousands of rows, and every round reads them all: they hold numbers and have whole-number keys.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ from retrieval.models import Document
 
 
 class RatedQuestion(models.Model):
-    """A question that was rated, once for all who put it in the same words.
+    """A question that was rated: one row for all who asked it in the same words.
 
-    `signature` is made of the analysed terms in order, so that case, punctuation, stop words and endings don't count.
-    This is the cluster within which a user has one voice for each passage.
+    `signature` is made of the analysed terms in order, so case, punctuation, stop words and endings make no difference.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -77,6 +75,19 @@ class RatedPassage(models.Model):
         return f"{self.document_id}:{self.content_hash[:8]}"
 
 
+class PassageSketch(models.Model):
+    """A sketch of a rated passage's text, to find it again where its document is split differently.
+
+    In a table of its own, because every round reads all passages and few sketches.
+    """
+
+    passage = models.OneToOneField(RatedPassage, on_delete=models.CASCADE, primary_key=True, related_name="sketch")
+    hashes = models.BinaryField(help_text="The smallest hashes of its shingles, little-endian uint32.")
+
+    def __str__(self) -> str:
+        return f"sketch of passage {self.passage_id}"
+
+
 class Burst(models.Model):
     """Many votes on one document on one day from very few accounts: left out until a person decides."""
 
@@ -108,9 +119,9 @@ class Burst(models.Model):
         indexes = [models.Index(fields=["status"])]
 
     def __str__(self) -> str:
-        return f"{self.said()} on “{self.document.title[:60]}”, {self.day}"
+        return f"{self.summary()} on “{self.document.title[:60]}”, {self.day}"
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """16 votes of 1 account"""
         return f"{self.votes} votes of {self.accounts} account{'s'[: self.accounts != 1]}"
 
@@ -119,8 +130,8 @@ class Evidence(models.Model):
     """What one rating says of one passage. It goes when its rating, its voter or its document goes.
 
     weight: -1..1, for this question; document_weight: -1..1, for the document whatever is asked; voter_weight: how much
-    the voter counted when the rating was given. day: of the rating, days since 1970-01-01. standing: of the passage in
-    the search that was rated, 0..1; empty: not known.
+    the voter counted when the rating was given. day: of the rating, days since 1970-01-01. normalized_score: of the
+    passage in the search that was rated, 0..1; empty: not known.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -132,7 +143,7 @@ class Evidence(models.Model):
     document_weight = models.FloatField()
     voter_weight = models.FloatField(default=1.0)
     day = models.PositiveIntegerField()
-    standing = models.FloatField(null=True, blank=True)
+    normalized_score = models.FloatField(null=True, blank=True, db_column="standing")
     burst = models.ForeignKey(Burst, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence")
     discarded_by = models.ForeignKey(
         "feedback.RevisionEvent", null=True, blank=True, on_delete=models.SET_NULL, related_name="discarded"

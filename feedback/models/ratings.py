@@ -1,4 +1,4 @@
-"""What users thought of answers and of single sources."""
+"""Ratings of answers and of single sources."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ class Rating(models.Model):
     def __str__(self) -> str:
         return f"{self.user}: {self.score}/5"
 
-    def tags_said(self) -> str:
+    def tags_text(self) -> str:
         """wrong source, outdated"""
         return ", ".join(str(tag).replace("_", " ") for tag in self.tags)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -150,6 +151,11 @@ class RevisionEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_action_display()}, {self.at:%Y-%m-%d %H:%M}"
+
+    @classmethod
+    def log(cls, action: str, *, why: str = "", **fields: Any) -> RevisionEvent:
+        """Write an entry. why: cut to 500 characters."""
+        return cls.objects.create(action=action, why=why[:500], **fields)
 
 
 class FeedbackState(models.Model):

@@ -1,11 +1,11 @@
-"""From a rating to evidence: which passages earned it, and how much of it. Pure: values in, values out.
+"""From a rating to evidence: which passages get credit or blame for it, and how much. Pure.
 
 - A good answer credits the passages that it cites, in proportion to how often it leans on them. A bad one debits them
   by its reason: `wrong_source` and `outdated` are about the sources, `style`, `wrong_reasoning` and `incomplete` are
   not; without a reason it may be either, and counts half.
-- `outdated` is a fault of the document, `wrong_source` one for this question: it hardly says anything of the document.
+- `outdated` is about the document, `wrong_source` about this question: it counts hardly at all for the document.
 - A source that was rated by itself gets its evidence from that, and none from the rating of the whole answer.
-- Answers that are none (NO_ANSWER, CLARIFY, failed) say nothing of sources.
+- NO_ANSWER, CLARIFY and failed answers give no evidence.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ BLAME: Mapping[str, tuple[float, float]] = {
     "wrong_source": (1.0, 0.1), "outdated": (1.0, 1.0), "not_helpful": (0.5, 0.1),
 }  # fmt: skip
 NOT_ABOUT_SOURCES = frozenset({"style", "wrong_reasoning", "incomplete"})
-# Without a reason a vote says whether this question was answered, and next to nothing of the document: at a full share
-# the documents that were asked about rose above all others, which cost other questions 0.8 points of nDCG@10.
+# Without a reason a vote counts for this question, and little for the document: at a full share the documents that were
+# asked about rose above all others, which cost other questions 0.8 points of nDCG@10.
 NO_REASON_PRAISE, NO_REASON_BLAME = (1.0, 0.1), (0.5, 0.1)
 SOURCE_NO_REASON_BLAME = (1.0, 0.1)  # of one source: it was pointed at
 _MARKERS = re.compile(r"(?:\[\d{1,3}\]\s*)+")
@@ -90,7 +90,7 @@ def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credi
 
 
 def vote(score: int, tags: Sequence[str], *, single_source: bool = False) -> tuple[float, float]:
-    """What a rating says of its sources for this question and of their documents, each -1..1; (0, 0): nothing.
+    """The weight of a rating for its sources on this question, and for their documents, each -1..1; (0, 0): none.
 
     Tags that point the other way than the score are not counted; when all that are left are not about the sources,
     neither is the rating.
@@ -101,7 +101,7 @@ def vote(score: int, tags: Sequence[str], *, single_source: bool = False) -> tup
     reasons = PRAISE if strength > 0 else BLAME
     named = [reasons[tag] for tag in tags if tag in reasons]
     if named:
-        share = (max(one for one, _ in named), max(other for _, other in named))
+        share = (max(question for question, _ in named), max(document for _, document in named))
     elif NOT_ABOUT_SOURCES.intersection(tags):
         return 0.0, 0.0
     elif strength > 0:
@@ -114,7 +114,7 @@ def vote(score: int, tags: Sequence[str], *, single_source: bool = False) -> tup
 
 
 def use_of(answer: RatedAnswer) -> dict[int, float]:
-    """How much of the answer leans on each cited source: shares that add up to 1; empty when it cites none.
+    """How much of the answer depends on each cited source: shares that add up to 1; empty when it cites none.
 
     Each place with markers counts once, divided among the markers that stand there.
     """

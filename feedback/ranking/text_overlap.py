@@ -1,8 +1,8 @@
-"""How much of one text stands in another, told from a small sketch of the first. Pure.
+"""Which share of one text is contained in another, estimated from a small sketch of the first. Pure.
 
-A text is the set of its shingles: runs of characters, white space left out. The sketch keeps those with the smallest
-hashes, a fair sample of them all (bottom-k; Broder, "On the resemblance and containment of documents", 1997), so the
-share of it that is found in another text is, within a few points, the share of the whole.
+A text is the set of its shingles: runs of characters without white space. The sketch keeps those with the smallest
+hashes, which are a random sample (bottom-k; Broder, "On the resemblance and containment of documents", 1997). So the
+share of the sketch that another text contains is, within a few points, the share of the whole text.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Sketches:
     """Those of several texts, to be looked for in one text after the other."""
 
     def __init__(self, sketches: Sequence[bytes]) -> None:
-        parts = [np.frombuffer(one, dtype="<u4") for one in sketches]
+        parts = [np.frombuffer(data, dtype="<u4") for data in sketches]
         self._hashes: Hashes = np.concatenate([np.zeros(0, dtype=np.uint32), *parts])
         self._owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         self._sizes = np.bincount(self._owner, minlength=len(parts))
 
     def shares_in(self, text: str) -> NDArray[np.float64]:
-        """Of each sketched text, which share stands in this one, 0..1. An empty text stands nowhere."""
-        there = np.append(shingles(text), np.uint32(0))  # something to compare with behind the last one
-        places = np.searchsorted(there[:-1], self._hashes)
-        found = (there[places] == self._hashes) & (places < len(there) - 1)
-        return np.bincount(self._owner, weights=found, minlength=len(self._sizes)) / np.maximum(self._sizes, 1)
+        """Of each sketched text, which share is contained in this one, 0..1; 0 for an empty one. Shape (texts,)."""
+        hashes = np.append(shingles(text), np.uint32(0))  # something to compare with behind the last one
+        places = np.searchsorted(hashes[:-1], self._hashes)
+        contained = (hashes[places] == self._hashes) & (places < len(hashes) - 1)
+        return np.bincount(self._owner, weights=contained, minlength=len(self._sizes)) / np.maximum(self._sizes, 1)

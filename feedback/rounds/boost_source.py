@@ -1,8 +1,8 @@
-"""`retrieval.ports.BoostSource` over the live revision, kept in memory.
+"""`retrieval.ports.BoostSource`: the live revision, kept in memory.
 
-The pointer's version is looked at when a search comes and some seconds have gone; another revision is loaded beside the
-searches and put in place in one assignment. Who asks is given the snapshot that is in place, and keeps it: a search, or
-an answer with all of its searches, works on one revision.
+When a search comes and REFRESH_S have passed, the version in the database is compared. Another revision is loaded
+beside the searches, and replaces the old one in one assignment. A search, or an answer with all of its searches, keeps
+the snapshot that it was given first.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from retrieval.ports import Models
 from retrieval.text.analysis import query_terms
 from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
 
-REFRESH_S = 2.0  # a process looks so often whether another revision is live
-
-PATIENCE_S = 0.5  # with the database, when it is looked whether another revision is live
+REFRESH_S = 2.0  # how often a process looks whether another revision is live
+PATIENCE_S = 0.5  # how long a search waits for the database to say whether another revision is live
 UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
@@ -53,14 +52,14 @@ class LiveBoosts:
         return SnapshotBoosts(snapshot=await self._current(), models=self._models, settings=self._settings)
 
     async def _current(self) -> Snapshot:
-        """The first one is waited for; later ones only for a moment, so that whoever has just seen a revision go live
-        finds it at work, and a slow database holds nobody up."""
+        """Waits for the first snapshot, and at most PATIENCE_S for a later one: so the next search uses a revision that
+        has just gone live, and a slow database delays nobody for long."""
         if self._refreshing and self._refreshing.done():
             self._refreshing = None
         now = time.monotonic()
         due = now - self._checked >= REFRESH_S
         if (due or self._snapshot is None) and self._refreshing is None:
-            # Nothing of the request that happens to start it: it may end before this does.
+            # An empty context: the request that starts the task may end before it does.
             self._refreshing = asyncio.create_task(self._refresh(), context=contextvars.Context())
             self._begun = now
         if self._refreshing and self._snapshot is None:
@@ -97,18 +96,22 @@ class SnapshotBoosts:
         degraded = ""
         if snapshot.spaces and snapshot.touches(candidates):
             vectors, degraded = await self._vectors(query, snapshot.spaces)
-        found = await asyncio.to_thread(_evaluate, snapshot, query, vectors, candidates)
+
+        def evaluate() -> Boosts:
+            return snapshot.boosts(query_terms(query), vectors, candidates, now=time.time())
+
+        boosts = await asyncio.to_thread(evaluate)
         if exploration:
-            found = explored(found, snapshot, query, candidates, share=exploration)
-        return replace(found, degraded=degraded)
+            boosts = explored(boosts, snapshot, query, candidates, share=exploration)
+        return replace(boosts, degraded=degraded)
 
     async def _vectors(
         self, query: str, spaces: Sequence[EmbeddingSpace]
     ) -> tuple[dict[EmbeddingSpace, NDArray[np.float32]], str]:
-        """The question in each space, which the search has mostly embedded already; and what could not be had."""
+        """The question's vectors, which the search has mostly computed already; and why one is missing, or ""."""
         results = await asyncio.gather(*(self._vector(query, space) for space in spaces))
         reasons = [result for result in results if isinstance(result, str)]
-        vectors = {space: one for space, one in zip(spaces, results, strict=True) if not isinstance(one, str)}
+        vectors = {space: vector for space, vector in zip(spaces, results, strict=True) if not isinstance(vector, str)}
         return vectors, f"rated questions were compared by words alone: {reasons[0]}" if reasons else ""
 
     async def _vector(self, query: str, space: EmbeddingSpace) -> NDArray[np.float32] | str:
@@ -124,24 +127,15 @@ async def _read(function: Callable[[], Result]) -> Result:
     return await database_sync_to_async(function, thread_sensitive=False)()
 
 
-def _evaluate(
-    snapshot: Snapshot,
-    query: str,
-    vectors: Mapping[EmbeddingSpace, NDArray[np.float32]],
-    candidates: Sequence[ScoredChunk | Contender],
-) -> Boosts:
-    return snapshot.boosts(query_terms(query), vectors, candidates, now=time.time())
-
-
 def explored(
     boosts: Boosts, snapshot: Snapshot, query: str, candidates: Sequence[ScoredChunk | Contender], *, share: float
 ) -> Boosts:
-    """For a share of the questions, always the same ones: what nobody has rated stands first among equals."""
+    """For a share of the questions, always the same ones, unrated candidates come first among equals."""
     if random.Random(f"{snapshot.revision}:{query}").random() >= share:  # noqa: S311
         return boosts
     unseen = {
-        one.chunk_id: UNSEEN
-        for one in candidates
-        if one.chunk_id not in boosts.by_chunk and not snapshot.has_seen(one.chunk_id)
+        candidate.chunk_id: UNSEEN
+        for candidate in candidates
+        if candidate.chunk_id not in boosts.by_chunk and not snapshot.has_seen(candidate.chunk_id)
     }
     return replace(boosts, by_chunk={**boosts.by_chunk, **unseen})

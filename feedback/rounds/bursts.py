@@ -13,29 +13,28 @@ from django.utils import timezone
 
 from feedback.models import Burst, Evidence, RevisionEvent
 from feedback.ranking import boosts
-from feedback.ranking.boosts import find_bursts
 from feedback.rounds.proposals import Ballot
 from ragsite.core.errors import ConflictError
 
 EPOCH = date(1970, 1, 1)
+Action = RevisionEvent.Action
 
 
 def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
-    """Set aside what looks like a burst: how many were found or have grown, and the ballot without them.
+    """Mark what looks like a burst. Returns how many were found or have grown, and the ballot without their votes.
 
-    Votes that belong to a burst that a person has decided on are not judged again.
+    Votes in a burst that a person has decided on are not judged again.
     """
     open_votes = ballot.votes.where(~ballot.judged)
-    found = find_bursts(open_votes, least_votes=boosts.BURST_VOTES, accounts=boosts.BURST_ACCOUNTS)
+    bursts = boosts.find_bursts(open_votes, least_votes=boosts.BURST_VOTES, accounts=boosts.BURST_ACCOUNTS)
     known = set(ballot.votes.key[ballot.left_out].tolist())
     grown = 0
-    for one in found:
-        keys = open_votes.key[one.rows].tolist()
-        if known.issuperset(keys):
-            continue
-        _flag(ballot.documents.ids[one.document], one.day, keys)
-        known.update(keys)
-        grown += 1
+    for burst in bursts:
+        keys = open_votes.key[burst.rows].tolist()
+        if not known.issuperset(keys):
+            _flag(ballot.passages.ids[burst.document], burst.day, keys)
+            known.update(keys)
+            grown += 1
     return grown, replace(ballot, left_out=np.isin(ballot.votes.key, np.fromiter(known, np.int64, len(known))))
 
 
@@ -52,7 +51,7 @@ def _flag(document_id: UUID, day: int, evidence: list[int]) -> None:
     burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
     burst.save(update_fields=["votes", "accounts"])
     if made:
-        _log(RevisionEvent.Action.BURST_FLAGGED, burst, f"{burst.said()} on {burst.day}")
+        _log(Action.BURST_FLAGGED, burst, f"{burst.summary()} on {burst.day}")
 
 
 @transaction.atomic
@@ -65,7 +64,7 @@ def burst_decide(*, burst: Burst, accept: bool, by: User, why: str = "") -> Burs
     burst.status = Burst.Status.ACCEPTED if accept else Burst.Status.REJECTED
     burst.decided_by, burst.decided_at, burst.why = by, timezone.now(), why[:500]
     burst.save()
-    _log(RevisionEvent.Action.BURST_ACCEPTED if accept else RevisionEvent.Action.BURST_REJECTED, burst, burst.why, by)
+    _log(Action.BURST_ACCEPTED if accept else Action.BURST_REJECTED, burst, burst.why, by)
     return burst
 
 
@@ -78,7 +77,7 @@ def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
             undecided = {"status": Burst.Status.OPEN, "decided_by": None, "decided_at": None, "why": ""}
             if not decided.update(**undecided):
                 raise ConflictError("This burst waits for a decision already.")
-            _log(RevisionEvent.Action.BURST_REOPENED, burst, why, by)
+            _log(Action.BURST_REOPENED, burst, why, by)
     except IntegrityError as error:  # one_open_burst_per_document_and_day
         raise ConflictError("Another burst on this document and day waits; decide on that one first.") from error
     burst.refresh_from_db()
@@ -86,10 +85,5 @@ def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
 
 
 def _log(action: str, burst: Burst, why: str, by: User | None = None) -> None:
-    RevisionEvent.objects.create(
-        action=action,
-        document_id=burst.document_id,
-        by=by,
-        why=why[:500],
-        detail={"burst": str(burst.pk), "votes": burst.votes, "accounts": burst.accounts},
-    )
+    detail = {"burst": str(burst.pk), "votes": burst.votes, "accounts": burst.accounts}
+    RevisionEvent.log(action, document_id=burst.document_id, by=by, why=why, detail=detail)

@@ -1,7 +1,7 @@
 """Draws evidence from ratings: those that are new or have changed since their evidence was drawn.
 
-A rating knows the `updated_at` that its evidence belongs to, so nothing is lost to a clock or a kill and nothing is
-counted twice: a batch's evidence and that mark are written in one transaction.
+`attributed_at` of a rating is the `updated_at` that its evidence belongs to. Both are written in one transaction, so
+after a crash or a change of the clock nothing is lost, and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from chat.models import DecisionStep, Message, Source
 from feedback.models import Evidence, Rating
 from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
-from feedback.rounds.rated_texts import PassageReader, QuestionReader, Shown
+from feedback.rounds.passages import PassageReader, Shown
+from feedback.rounds.questions import QuestionReader
 
+BATCH = 1000  # rated answers in a transaction
+ATTEMPTS = 3  # at a batch, when documents or accounts are deleted meanwhile
+MAX_QUESTION_CHARS = 4000
 NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
 NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
 STAFF_WEIGHT = 1.5  # of a staff member's vote
-
-BATCH = 1000  # rated answers in a transaction
-ATTEMPTS = 3  # at a batch in whose midst documents or accounts go
-MAX_QUESTION_CHARS = 4000
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 
@@ -66,20 +66,34 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
 
 
 class _Readers:
-    """What is known of texts and people in a round."""
+    """What a round has read of questions, passages and people."""
 
     def __init__(self) -> None:
-        self.questions, self.passages, self.voters = QuestionReader(), PassageReader(), _VoterWeights()
+        self.questions, self.passages = QuestionReader(), PassageReader()
+        self._users: dict[int, tuple[datetime, bool]] = {}
 
     def forget(self) -> None:
         self.questions.forget()
         self.passages.forget()
 
+    def read_users(self, users: set[int]) -> None:
+        if new := users - self._users.keys():
+            rows = get_user_model().objects.filter(pk__in=new).values_list("pk", "date_joined", "is_staff")
+            self._users.update((key, (joined, staff)) for key, joined, staff in rows)
+
+    def voter_weight(self, user: int, rated_at: datetime) -> float:
+        """New accounts count less, staff more."""
+        joined, staff = self._users[user]
+        if staff:
+            return STAFF_WEIGHT
+        is_new = rated_at - joined < timedelta(days=NEW_ACCOUNT_DAYS)
+        return NEW_ACCOUNT_WEIGHT if is_new else 1.0
+
 
 # ------------------------------------------------------------------------------------------------ one batch
 @dataclass(slots=True)
 class _Row:
-    """One of Evidence's, before it is written."""
+    """A row of Evidence before it is written."""
 
     rating: Key
     question: int
@@ -89,7 +103,7 @@ class _Row:
     document_weight: float
     voter_weight: float
     day: int
-    standing: float | None = None
+    normalized_score: float | None = None
     burst: Key | None = None
     discarded_by: Key | None = None
 
@@ -121,8 +135,8 @@ class _Answer:
 
 
 def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
-    """Returns the rows written. What is known of questions and passages may have been deleted since it was read; the
-    database notices, and the batch is done again without it."""
+    """Returns how many rows were written. Questions and passages that were read may have been deleted since; then the
+    database refuses the batch, and it is done again after reading them anew."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with transaction.atomic():
@@ -136,7 +150,7 @@ def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
 
 def _attribute(messages: Sequence[Key], read: _Readers) -> int:
     """A user's ratings of one answer belong together, so all of them are drawn anew when one has changed."""
-    given = {one.key: one for one in _given(messages)}
+    given = {rating.key: rating for rating in _given(messages)}
     if not given:
         return 0
     answers = _answers(list(given.values()))
@@ -148,7 +162,7 @@ def _attribute(messages: Sequence[Key], read: _Readers) -> int:
         if credit.marker in answer.sources
     ]
     rows = _evidence_rows(credits, given, read)
-    _keep_marks(rows, [one.key for one in given.values() if one.attributed_at == one.updated_at])
+    _keep_marks(rows, [rating.key for rating in given.values() if rating.attributed_at == rating.updated_at])
     Evidence.objects.filter(one_of("rating_id", given)).delete()
     rows_add(Evidence, ROW, map(attrgetter(*ROW), rows))
     Rating.objects.filter(one_of("pk", given)).update(attributed_at=F("updated_at"))
@@ -160,58 +174,51 @@ def _given(messages: Sequence[Key]) -> list[_Given]:
     rows = Rating.objects.select_for_update().filter(one_of("message_id", messages)).order_by("updated_at", "pk")
     columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", "attributed_at")
     ratings = [_Given(*row) for row in rows.values_list(*columns)]
-    changed = {(one.user, one.message) for one in ratings if one.attributed_at != one.updated_at}
-    return [one for one in ratings if (one.user, one.message) in changed]
+    changed = {(rating.user, rating.message) for rating in ratings if rating.attributed_at != rating.updated_at}
+    return [rating for rating in ratings if (rating.user, rating.message) in changed]
 
 
 def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
-    messages = list(dict.fromkeys(one.message for one in given))
+    messages = list(dict.fromkeys(rating.message for rating in given))
     listed: dict[Key, list[CitedSource]] = defaultdict(list)
     places: dict[Key, dict[int, int]] = defaultdict(dict)
     marker_of: dict[int, int] = {}
-    rated = {one.source for one in given} - {None}
+    rated = {rating.source for rating in given} - {None}
     wanted = Q(cited=True) | Q(pk__in=rated) if rated else Q(cited=True)
-    rows = Source.objects.filter(wanted, one_of("message_id", messages)).order_by("pk")
-    for key, message, marker, document, cited in rows.values_list(
+    sources = Source.objects.filter(wanted, one_of("message_id", messages)).order_by("pk")
+    for key, message, marker, document, cited in sources.values_list(
         "pk", raw("message_id"), "marker", raw("document_id"), "cited"
     ):
         listed[message].append(CitedSource(marker, cited))
         if document is not None:  # a page from the web has none
             places[message][marker] = key
         marker_of[key] = marker
-    searched = _searched_for(messages)
-    columns = (
-        Message.objects.filter(one_of("id", messages))
-        .order_by()
-        .values_list(raw("id"), "text", "decision", "status", "reply_to__text")
-    )
-    texts = {key: (text, decision, status, question) for key, text, decision, status, question in columns}
-    answers: dict[Key, _Answer] = {}
-    for key in messages:
-        text, decision, status, question = texts[key]
-        answers[key] = _Answer(
+    searched = _first_queries(DecisionStep.objects.filter(one_of("message_id", messages)), raw("message_id"))
+    rows = Message.objects.filter(one_of("id", messages)).order_by()
+    columns = rows.values_list(raw("id"), "text", "decision", "status", "reply_to__text")
+    answers = {
+        key: _Answer(
             rated=RatedAnswer(text=text, decision=decision, status=status, sources=listed[key]),
             question=(searched.get(key) or question or "")[:MAX_QUESTION_CHARS],
             sources=places[key],
         )
-    for one in given:
-        place = None if one.source is None else marker_of[one.source]
-        rating = GivenRating(id=one.key, marker=place, score=one.score, tags=one.tags)
-        answers[one.message].ratings[one.user].append(rating)
-    return answers
+        for key, text, decision, status, question in columns
+    }
+    for rating in given:
+        marker = None if rating.source is None else marker_of[rating.source]
+        answers[rating.message].ratings[rating.user].append(
+            GivenRating(id=rating.key, marker=marker, score=rating.score, tags=rating.tags)
+        )
+    return {key: answers[key] for key in messages}
 
 
 def searched_for(message_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """The user's words as they were searched for first: of "and for Masters?" made to stand alone."""
-    return _first_words(DecisionStep.objects.filter(message__in=message_ids), F("message_id"))
+    """By message, the question as it was searched for first: "and for Masters?" was made to stand alone."""
+    return _first_queries(DecisionStep.objects.filter(message__in=message_ids), F("message_id"))
 
 
-def _searched_for(messages: Sequence[Key]) -> dict[Key, str]:
-    return _first_words(DecisionStep.objects.filter(one_of("message_id", messages)), raw("message_id"))
-
-
-def _first_words(steps: QuerySet[DecisionStep], message: Any) -> dict[Any, str]:
-    """By message. The last step of each is the first search, and overwrites those after it."""
+def _first_queries(steps: QuerySet[DecisionStep], message: Any) -> dict[Any, str]:
+    """By message. Steps are read in reverse, so the first search overwrites the later ones."""
     rows = steps.filter(name="retrieve").order_by("-seq").values_list(message, "detail__queries__0")
     first = ((key, query) for key, query in rows if isinstance(query, dict) and query.get("kind") == "original")
     return {key: str(query["text"]) for key, query in first if query.get("text")}
@@ -221,10 +228,14 @@ def _evidence_rows(
     credits: Sequence[tuple[_Answer, int, Credit]], given: dict[Key, _Given], read: _Readers
 ) -> list[_Row]:
     sources = {answer.sources[credit.marker] for answer, _, credit in credits}
-    passages, standings = read.passages.passages(_shown(sources)), _standings(sources)
-    credited = [one for one in credits if one[0].sources[one[2].marker] in passages]
+    rows_of = Source.objects.filter(one_of("pk", sources)).order_by("pk")
+    shown = rows_of.values_list("pk", raw("document_id"), "chunk_id", "text")
+    passages = read.passages.passages(map(Shown._make, shown))
+    known = rows_of.filter(scores__standing__isnull=False).values_list("pk", "scores__standing")
+    scores = {key: min(1.0, max(0.0, float(score))) for key, score in known}  # older sources have none
+    credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]
     questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
-    read.voters.learn({user for _, user, _ in credited})
+    read.read_users({user for _, user, _ in credited})
     rows: dict[tuple[Key, int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
@@ -242,22 +253,11 @@ def _evidence_rows(
             voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
-            voter_weight=read.voters.weight(user, rating.updated_at),
+            voter_weight=read.voter_weight(user, rating.updated_at),
             day=day_of(rating.updated_at),
-            standing=standings.get(answer.sources[credit.marker]),
+            normalized_score=scores.get(answer.sources[credit.marker]),
         )
     return list(rows.values())
-
-
-def _shown(sources: set[int]) -> Iterable[Shown]:
-    rows = Source.objects.filter(one_of("pk", sources)).order_by("pk")
-    return map(Shown._make, rows.values_list("pk", raw("document_id"), "chunk_id", "text"))
-
-
-def _standings(sources: set[int]) -> dict[int, float]:
-    """Source → where its passage stood in the search; not of those that were shown before this was kept."""
-    rows = Source.objects.filter(one_of("pk", sources), scores__standing__isnull=False)
-    return {key: min(1.0, max(0.0, float(place))) for key, place in rows.values_list("pk", "scores__standing")}
 
 
 def _keep_marks(rows: Iterable[_Row], unchanged: Sequence[Key]) -> None:
@@ -278,22 +278,3 @@ def _keep_marks(rows: Iterable[_Row], unchanged: Sequence[Key]) -> None:
 def day_of(moment: datetime) -> int:
     """Days since 1970-01-01, UTC."""
     return max(0, (moment - EPOCH).days)
-
-
-class _VoterWeights:
-    """How much each voter counts: new accounts less, staff more."""
-
-    def __init__(self) -> None:
-        self._users: dict[int, tuple[datetime, bool]] = {}
-
-    def learn(self, users: set[int]) -> None:
-        new = users - self._users.keys()
-        rows = get_user_model().objects.filter(pk__in=new).values_list("pk", "date_joined", "is_staff") if new else ()
-        self._users.update((key, (joined, staff)) for key, joined, staff in rows)
-
-    def weight(self, user: int, rated_at: datetime) -> float:
-        joined, staff = self._users[user]
-        if staff:
-            return STAFF_WEIGHT
-        is_new = rated_at - joined < timedelta(days=NEW_ACCOUNT_DAYS)
-        return NEW_ACCOUNT_WEIGHT if is_new else 1.0

@@ -1,10 +1,8 @@
-"""The live revision as searches use it, and as the admin shows it."""
+"""The live revision as searches use it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from uuid import UUID
 
 import numpy as np
 from django.db.models import F, Q
@@ -12,7 +10,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from feedback.models import FeedbackState, ManualBoost, QuestionVector, RatedPassage, RatedQuestion, Revision
-from feedback.ranking import boosts, kernel
+from feedback.ranking import boosts, question_similarity
 from feedback.ranking.snapshot import Content, ManualRule, RatedQuestions, Snapshot
 from retrieval.values import EmbeddingSpace
 
@@ -40,10 +38,10 @@ def parameters() -> dict[str, float]:
     """What a revision made now is read with."""
     return {
         "full_votes": boosts.FULL_VOTES,
-        "cosine_from": kernel.COSINE_FROM,
-        "cosine_full": kernel.COSINE_FULL,
-        "overlap_from": kernel.OVERLAP_FROM,
-        "overlap_full": kernel.OVERLAP_FULL,
+        "cosine_from": question_similarity.COSINE_FROM,
+        "cosine_full": question_similarity.COSINE_FULL,
+        "overlap_from": question_similarity.OVERLAP_FROM,
+        "overlap_full": question_similarity.OVERLAP_FULL,
     }
 
 
@@ -64,32 +62,29 @@ def snapshot_load() -> Snapshot:
 def snapshot_make(
     content: Content, *, revision: str = "", version: int = 0, manual: Mapping[str, ManualRule] | None = None
 ) -> Snapshot:
-    """With the places, words and vectors that the content's rows refer to."""
+    """With the questions and chunks that the content's rows refer to."""
     questions = questions_load(np.unique(content.queries.question).tolist())
     chunk_of = chunks_of(np.unique(content.queries.passage).tolist())
     return Snapshot(content, questions, chunk_of, revision=revision, version=version, manual=manual)
 
 
 def snapshots_make(contents: Sequence[Content], *, manual: Mapping[str, ManualRule]) -> list[Snapshot]:
-    """Of contents that have most of their rows in common: what these refer to is read once."""
+    """Of contents that have most of their rows in common: the questions and chunks of all are read once."""
     asked = [np.unique(content.queries.question) for content in contents]
-    questions = questions_load(np.unique(np.concatenate(asked)).tolist())
+    all_questions = questions_load(np.unique(np.concatenate(asked)).tolist())
     chunk_of = chunks_of(np.unique(np.concatenate([content.queries.passage for content in contents])).tolist())
-    return [
-        Snapshot(content, _some_of(questions, ids), chunk_of, manual=manual)
-        for content, ids in zip(contents, asked, strict=True)
-    ]
-
-
-def _some_of(questions: RatedQuestions, ids: NDArray[np.int64]) -> RatedQuestions:
-    rows = np.flatnonzero(np.isin(questions.ids, ids))
-    if len(rows) == len(questions.ids):
-        return questions
-    return RatedQuestions(
-        ids=questions.ids[rows],
-        terms=[questions.terms[row] for row in rows.tolist()],
-        vectors={space: stored[rows] for space, stored in questions.vectors.items()},
-    )
+    snapshots = []
+    for content, ids in zip(contents, asked, strict=True):
+        rows = np.flatnonzero(np.isin(all_questions.ids, ids))
+        questions = all_questions
+        if len(rows) < len(all_questions.ids):
+            questions = RatedQuestions(
+                ids=all_questions.ids[rows],
+                terms=[all_questions.terms[row] for row in rows.tolist()],
+                vectors={space: stored[rows] for space, stored in all_questions.vectors.items()},
+            )
+        snapshots.append(Snapshot(content, questions, chunk_of, manual=manual))
+    return snapshots
 
 
 def questions_load(ids: list[int]) -> RatedQuestions:
@@ -99,24 +94,19 @@ def questions_load(ids: list[int]) -> RatedQuestions:
         rows = RatedQuestion.objects.filter(pk__in=batch).order_by("pk").values_list("pk", "terms")
         terms.update((key, text.split()) for key, text in rows)
     known = np.asarray(sorted(terms), dtype=np.int64)
-    return RatedQuestions(ids=known, terms=[terms[key] for key in known.tolist()], vectors=_vectors(known))
-
-
-def _vectors(ids: NDArray[np.int64]) -> dict[EmbeddingSpace, NDArray[np.float32]]:
     vectors: dict[EmbeddingSpace, NDArray[np.float32]] = {}
-    for batch in _batches(ids.tolist()):
-        rows = QuestionVector.objects.filter(question__in=batch).values_list(
-            "question_id", "embedding_model", "embedding_dim", "vector"
-        )
-        for question, model, dim, data in rows:
+    columns = ("question_id", "embedding_model", "embedding_dim", "vector")
+    for batch in _batches(known.tolist()):
+        for question, model, dim, data in QuestionVector.objects.filter(question__in=batch).values_list(*columns):
             space = EmbeddingSpace(model, dim)
             if space not in vectors:
-                vectors[space] = np.full((len(ids), dim), np.nan, dtype=np.float32)
-            vectors[space][np.searchsorted(ids, question)] = vector_decode(data)
-    return vectors
+                vectors[space] = np.full((len(known), dim), np.nan, dtype=np.float32)
+            vectors[space][np.searchsorted(known, question)] = vector_decode(data)
+    return RatedQuestions(ids=known, terms=[terms[key] for key in known.tolist()], vectors=vectors)
 
 
 def vector_encode(vector: NDArray[np.float32]) -> bytes:
+    """As little-endian float16."""
     return np.asarray(vector, dtype="<f2").tobytes()
 
 
@@ -125,16 +115,16 @@ def vector_decode(data: bytes | memoryview) -> NDArray[np.float32]:
 
 
 def chunks_of(passages: list[int]) -> dict[int, str]:
-    """passage → the chunk in which its text stands now; without those whose text or document is gone."""
-    found: dict[int, str] = {}
+    """passage → the chunk that holds its text now; without those whose text or document is gone."""
+    chunks: dict[int, str] = {}
     for batch in _batches(passages):
         rows = RatedPassage.objects.filter(pk__in=batch, chunk_id__isnull=False).values_list("pk", "chunk_id")
-        found.update((key, str(chunk_id)) for key, chunk_id in rows)
-    return found
+        chunks.update((key, str(chunk_id)) for key, chunk_id in rows)
+    return chunks
 
 
 def manual_rules() -> dict[str, ManualRule]:
-    """The boosts by hand that are in force, by chunk or document id."""
+    """The boosts that staff set and that are in force, by chunk or document id."""
     rows = ManualBoost.objects.filter(ended_at=None).filter(Q(expires_at=None) | Q(expires_at__gt=timezone.now()))
     return {
         str(row.chunk_id or row.document_id): ManualRule(
@@ -149,50 +139,3 @@ def manual_rules() -> dict[str, ManualRule]:
 
 def _batches(ids: list[int]) -> Iterable[list[int]]:
     return (ids[start : start + IN_BATCH] for start in range(0, len(ids), IN_BATCH))
-
-
-# ------------------------------------------------------------------------------------------------ for people
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveBoost:
-    """One boost that is live. question_id, passage_id: None for a document's prior."""
-
-    document_id: UUID
-    multiplier: float
-    raters_up: int
-    raters_down: int
-    question_id: int | None = None
-    passage_id: int | None = None
-
-
-def live_boosts(*, document_id: UUID | None = None, revision: Revision | None = None) -> list[LiveBoost]:
-    """What a revision, by default the live one, does; of one document, or all of it. Strongest first.
-
-    "Why is this document up?": these rows, and for each the `Evidence` with its question and passage.
-    """
-    content = content_of(revision or feedback_state().live)
-    passages = (
-        RatedPassage.objects.filter(pk__in=set(content.queries.passage.tolist()))
-        if document_id is None
-        else (RatedPassage.objects.filter(document=document_id))
-    )
-    document_of = dict(passages.values_list("pk", "document_id"))
-    rows = content.queries
-    columns = zip(rows.question, rows.passage, content.multipliers(), rows.raters_up, rows.raters_down, strict=True)
-    found = [
-        LiveBoost(
-            document_id=document_of[int(passage)],
-            multiplier=float(multiplier),
-            raters_up=int(up),
-            raters_down=int(down),
-            question_id=int(question),
-            passage_id=int(passage),
-        )
-        for question, passage, multiplier, up, down in columns
-        if int(passage) in document_of
-    ]
-    found += [
-        LiveBoost(document_id=key, multiplier=one.multiplier, raters_up=one.raters_up, raters_down=one.raters_down)
-        for key, one in content.documents.items()
-        if document_id in (None, key)
-    ]
-    return sorted(found, key=lambda one: -abs(np.log(one.multiplier)))

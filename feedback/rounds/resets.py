@@ -1,6 +1,8 @@
-"""Resets: what was said of a document, or by a rater, up to now counts no more. The ratings stay; audited."""
+"""Resets: the votes on a document, or by a rater, up to now are discarded. The ratings stay. Audited."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -11,51 +13,38 @@ from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import ConflictError
 from retrieval.models import Document
 
+Action = RevisionEvent.Action
+
 
 def reset_document(*, document: Document, by: User, why: str) -> RoundOutcome:
-    """Discard all evidence on a document, then run a round that draws the consequence.
+    """Discard all evidence on a document, then run a round without it.
 
-    The round's outcome may be that the guard holds it, that rounds are frozen, or that one is running already; what was
-    discarded stays so for the next.
+    The round may hold its revision, find rounds frozen, or find one that is running already: then the next one works
+    without the evidence.
     """
-    return _reset(by=by, why=why, document=document)
+    return _reset(Action.RESET_DOCUMENT, {"passage__document": document}, by=by, why=why, document_id=document.pk)
 
 
 def reset_rater(*, rater: User, by: User, why: str) -> RoundOutcome:
-    """The same for all that one user has said."""
-    return _reset(by=by, why=why, rater=rater)
+    """The same for all that one user has rated."""
+    return _reset(Action.RESET_RATER, {"voter": rater}, by=by, why=why, rater=rater)
 
 
-def _reset(*, by: User, why: str, document: Document | None = None, rater: User | None = None) -> RoundOutcome:
-    evidence_gather()  # what was rated but not drawn yet is meant as well
+def _reset(action: str, which: dict[str, Any], **fields: Any) -> RoundOutcome:
+    evidence_gather()  # what was rated before the reset is discarded too, also where its evidence was not drawn yet
     with transaction.atomic():
-        rows = Evidence.objects.filter(discarded_by=None)
-        rows = rows.filter(passage__document=document) if document else rows.filter(voter=rater)
-        event = RevisionEvent.objects.create(
-            action=RevisionEvent.Action.RESET_DOCUMENT if document else RevisionEvent.Action.RESET_RATER,
-            document_id=document.pk if document else None,
-            rater=rater,
-            by=by,
-            why=why[:500],
-        )
-        event.detail = {"evidence": rows.update(discarded_by=event)}
+        event = RevisionEvent.log(action, **fields)
+        event.detail = {"evidence": Evidence.objects.filter(discarded_by=None, **which).update(discarded_by=event)}
         event.save(update_fields=["detail"])
-    return feedback_round(by=by)
+    return feedback_round(by=fields["by"])
 
 
 def reset_undo(*, reset: RevisionEvent, by: User, why: str) -> RoundOutcome:
-    """Count again what a reset discarded and is still there, then run a round. Raises ConflictError where that is
-    nothing."""
+    """Count again what a reset discarded, then run a round. Raises ConflictError where nothing of it is left."""
     with transaction.atomic():
         count = Evidence.objects.filter(discarded_by=reset).update(discarded_by=None)
         if not count:
             raise ConflictError("Nothing of this reset is discarded any more.")
-        RevisionEvent.objects.create(
-            action=RevisionEvent.Action.RESET_UNDONE,
-            document_id=reset.document_id,
-            rater=reset.rater,
-            by=by,
-            why=why[:500],
-            detail={"evidence": count},
-        )
+        about = {"document_id": reset.document_id, "rater": reset.rater}
+        RevisionEvent.log(Action.RESET_UNDONE, by=by, why=why, detail={"evidence": count}, **about)
     return feedback_round(by=by)

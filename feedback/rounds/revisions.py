@@ -15,9 +15,10 @@ from django.utils import timezone
 from feedback.models import Boost, FeedbackState, Revision, RevisionEvent
 from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.live import feedback_state
-from feedback.rounds.proposals import Change, Proposal
+from feedback.rounds.proposals import Proposal
 from ragsite.core.errors import ConflictError
 
+KEEP_REVISIONS = 60  # older ones that are not live are deleted
 Action = RevisionEvent.Action
 BOOST_COLUMNS = (
     "revision", "kind", "change", "document", "passage", "question", "before", "after", "raters_up", "raters_down",
@@ -40,39 +41,34 @@ def revision_create(
         guard=guard,
         made_by=by,
     )
-    rows_add(Boost, BOOST_COLUMNS, (_boost_row(revision, change) for change in proposal.changes))
-    _log(Action.PROPOSED, revision=revision, by=by, detail=proposal.counts())
+    document, query = Boost.Kind.DOCUMENT, Boost.Kind.QUERY
+    rows = (
+        (
+            revision.pk, document if change.passage is None else query, change.kind, change.document, change.passage,
+            change.question, change.before, change.after, change.raters_up, change.raters_down,
+        )
+        for change in proposal.changes
+    )  # fmt: skip
+    rows_add(Boost, BOOST_COLUMNS, rows)
+    RevisionEvent.log(Action.PROPOSED, revision=revision, by=by, detail=proposal.counts())
     return revision
 
 
-def _boost_row(revision: Revision, change: Change) -> tuple[Any, ...]:
-    kind = Boost.Kind.DOCUMENT if change.passage is None else Boost.Kind.QUERY
-    return (
-        revision.pk, kind, change.kind, change.document, change.passage, change.question, change.before, change.after,
-        change.raters_up, change.raters_down,
-    )  # fmt: skip
-
-
 @transaction.atomic
-def revision_go_live(*, revision: Revision, by: User | None = None, why: str = "") -> Revision:
+def revision_go_live(
+    *, revision: Revision, by: User | None = None, why: str = "", action: str = Action.WENT_LIVE
+) -> Revision:
     """Make it the one that searches use; the one before is superseded, and so are those that were waiting.
 
-    Raises ConflictError for one that is live, was rolled back, or was made before the one that is live now.
+    action: for the log. Raises ConflictError for one that is live, was rolled back, or was made before the one that is
+    live now.
     """
-    return _go_live(revision, by=by, why=why, action=Action.WENT_LIVE)
-
-
-@transaction.atomic
-def revision_release(*, revision: Revision, by: User, why: str = "") -> Revision:
-    """Make a held or proposed one live in spite of the guard. Raises as `revision_go_live`."""
-    return _go_live(revision, by=by, why=why, action=Action.RELEASED)
-
-
-def _go_live(revision: Revision, *, by: User | None, why: str, action: str) -> Revision:
     state = _locked()
     revision = Revision.objects.select_for_update().get(pk=revision.pk)
     if revision.status not in (Status.PROPOSED, Status.HELD):
-        raise ConflictError(f"Revision {revision.number} is {_said(revision)}; only one that waits can go live.")
+        raise ConflictError(
+            f"Revision {revision.number} is {revision.get_status_display().lower()}; only one that waits can go live."
+        )
     if state.live and state.live.number > revision.number:
         raise ConflictError(
             f"Revision {revision.number} was made before revision {state.live.number}, which is live; run a new round."
@@ -81,8 +77,13 @@ def _go_live(revision: Revision, *, by: User | None, why: str, action: str) -> R
     if state.live:
         _end(state.live, Status.SUPERSEDED, f"Revision {revision.number} took its place.")
     _point_at(state, revision, by=by, why=why)
-    _log(action, revision=revision, by=by, why=why)
+    RevisionEvent.log(action, revision=revision, by=by, why=why)
     return revision
+
+
+def revision_release(*, revision: Revision, by: User, why: str = "") -> Revision:
+    """Make a held or proposed one live in spite of the guard. Raises as `revision_go_live`."""
+    return revision_go_live(revision=revision, by=by, why=why, action=Action.RELEASED)
 
 
 @transaction.atomic
@@ -91,37 +92,45 @@ def revision_hold(*, revision: Revision, by: User | None = None, why: str) -> Re
     _locked()
     revision = Revision.objects.select_for_update().get(pk=revision.pk)
     if revision.status != Status.PROPOSED:
-        raise ConflictError(f"Revision {revision.number} is {_said(revision)}; only a proposed one can be held.")
+        raise ConflictError(
+            f"Revision {revision.number} is {revision.get_status_display().lower()}; only a proposed one can be held."
+        )
     _supersede_waiting(revision)
     revision.status, revision.reason = Status.HELD, why[:500]
     revision.save(update_fields=["status", "reason"])
-    _log(Action.HELD, revision=revision, by=by, why=why)
+    RevisionEvent.log(Action.HELD, revision=revision, by=by, why=why)
     return revision
 
 
 @transaction.atomic
-def revision_roll_back(*, by: User, why: str, to: Revision | None = None, freeze: bool = True) -> Revision | None:
-    """Take the live revision back, to the one that was live before it, or to `to`; None: to no boosts at all.
+def revision_roll_back(
+    *, by: User, why: str, revision: Revision | None = None, to: Revision | None = None, freeze: bool = True
+) -> Revision | None:
+    """Take the live revision back, to the one that was live before it, or to `to`. Returns that one; None: no boosts.
 
-    Rounds are frozen with it (`freeze`), for the next one would draw the same from the same ratings. Raises
-    ConflictError when nothing is live, or when `to` never was.
+    revision: the one to take back; ConflictError when another went live meanwhile. freeze: rounds too, because the next
+    one would make the same from the same ratings. Raises ConflictError when nothing is live, or when `to` never was.
     """
     state = _locked()
     live = state.live
+    if revision is not None and revision != live:
+        raise ConflictError(f"Revision {revision.number} is not live any more; look at the one that is.")
     if live is None:
         raise ConflictError("No revision is live, so there is nothing to roll back.")
     target = to or _before(live)
     if target is not None and (target.pk == live.pk or target.live_at is None):
         raise ConflictError(f"Revision {target.number} can't be rolled back to: it is live, or never was.")
     _end(live, Status.ROLLED_BACK, why)
-    _log(Action.ROLLED_BACK, revision=live, by=by, why=why, detail={"to": target.number if target else None})
+    RevisionEvent.log(
+        Action.ROLLED_BACK, revision=live, by=by, why=why, detail={"to": target.number if target else None}
+    )
     if target is None:
         FeedbackState.objects.filter(pk=state.pk).update(live=None, version=state.version + 1)
     else:
         _point_at(state, target, by=by, why=f"Rolled back from revision {live.number}: {why}")
     if freeze and not state.frozen:
         FeedbackState.objects.filter(pk=state.pk).update(frozen=True)
-        _log(Action.FROZEN, by=by, why=f"Rolled back revision {live.number}: {why}")
+        RevisionEvent.log(Action.FROZEN, by=by, why=f"Rolled back revision {live.number}: {why}")
     return target
 
 
@@ -138,7 +147,7 @@ def feedback_freeze(*, by: User, why: str, frozen: bool = True) -> bool:
     if state.frozen == frozen:
         return False
     FeedbackState.objects.filter(pk=state.pk).update(frozen=frozen)
-    _log(Action.FROZEN if frozen else Action.UNFROZEN, by=by, why=why)
+    RevisionEvent.log(Action.FROZEN if frozen else Action.UNFROZEN, by=by, why=why)
     return True
 
 
@@ -167,9 +176,9 @@ def _end(revision: Revision, status: str, why: str) -> None:
     Revision.objects.filter(pk=revision.pk).update(status=status, ended_at=timezone.now(), reason=why[:500])
 
 
-def _said(revision: Revision) -> str:
-    return revision.get_status_display().lower()
-
-
-def _log(action: str, *, why: str = "", detail: dict[str, Any] | None = None, **fields: Any) -> RevisionEvent:
-    return RevisionEvent.objects.create(action=action, why=why[:500], detail=detail or {}, **fields)
+def revisions_forget() -> int:
+    """Delete revisions beyond the newest KEEP_REVISIONS, never the live one. Returns how many."""
+    kept = list(Revision.objects.values_list("pk", flat=True)[:KEEP_REVISIONS])
+    old = Revision.objects.exclude(pk__in=kept).exclude(status=Revision.Status.LIVE)
+    old = old.exclude(pk__in=FeedbackState.objects.exclude(live=None).values("live"))
+    return old.delete()[1].get("feedback.Revision", 0)

@@ -3,9 +3,9 @@
     ratings ─► evidence ─► bursts set aside ─► proposal ─► guard ─┬─► live
                (batches)                       (diff)             └─► held, with the reason
 
-Only one runs at a time (a lease in the database). Evidence is written batch by batch, the revision with everything
-about it in one transaction; so a round that is killed leaves what it has done, and the next one goes on from there. A
-round that finds nothing to change writes no revision.
+Only one round runs at a time (a lease in the database). Evidence is written in batches, the revision in one transaction
+with its boosts and its status. So after a crash the next round continues with what was written. A round that finds
+nothing to change writes no revision.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -28,21 +28,19 @@ from feedback.ranking.guard import GuardReport
 from feedback.rounds.bulk_rows import room_for_many_rows
 from feedback.rounds.bursts import bursts_flag
 from feedback.rounds.evidence import Gathered, evidence_gather
-from feedback.rounds.forgetting import revisions_forget
 from feedback.rounds.guard import guard_measure
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, proposal_make
-from feedback.rounds.question_vectors import questions_embed
-from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold
+from feedback.rounds.questions import questions_embed
+from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
-LEASE_S = 120.0  # a round that has not reported for this long is taken over
-
 LEASE = "feedback round"
+LEASE_S = 120.0  # a round that has not reported for this long is taken over
 Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
 logger = logging.getLogger(__name__)
 
@@ -95,7 +93,7 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
     with _lease() as lease:
         if lease is None:
             return BUSY
-        with _failure_told():
+        with _failure_recorded():
             outcome = _round(lease.renew, by)
         outcome = replace(outcome, duration_ms=_ms_since(begun))
         FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
@@ -107,14 +105,10 @@ def _dry_run(by: User | None, begun: float) -> RoundOutcome:
     if lease_is_held(LEASE):
         return replace(BUSY, dry_run=True)
     with private_copy():
-        outcome = _round(_nothing, by)
+        outcome = _round(lambda: None, by)  # there is no lease to renew
     if outcome.revision and not Revision.objects.filter(pk=outcome.revision).exists():
         outcome = replace(outcome, revision=None, number=None)
     return replace(outcome, dry_run=True, duration_ms=_ms_since(begun))
-
-
-def _nothing() -> None:
-    """There is no lease to renew."""
 
 
 def _ms_since(begun: float) -> int:
@@ -122,17 +116,17 @@ def _ms_since(begun: float) -> int:
 
 
 @contextmanager
-def _failure_told() -> Iterator[None]:
-    """Staff who look for the outcome find that there is none, also while the task queue shows nothing."""
+def _failure_recorded() -> Iterator[None]:
+    """Staff who look for the outcome see that the round failed, which the task queue does not show."""
     try:
         yield
     except (LeaseLostError, RoundLostError):
-        raise  # the other round tells its own
+        raise  # the other round records its own outcome
     except Exception:
         at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
         reason = f"It broke off at {at}; the worker's log says why. What was rated waits for the next one."
         with suppress(DatabaseError):
-            # Not its time: from that on documents are looked at whose passages have moved.
+            # `last_round_at` stays: the next round looks at documents that have changed since then.
             state = FeedbackState.objects.filter(pk=1)
             state.update(last_round=RoundOutcome(status="failed", reason=reason).as_dict())
         raise
@@ -160,22 +154,24 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     done["counts"] = proposal.counts()
     if not proposal.changes:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
-    revision = _waits_already(proposal)
-    if revision is None:
+    # A revision that was held for the very same boosts needs a person, not another row.
+    revision = Revision.objects.order_by("-number").first()
+    held = revision and revision.status == Revision.Status.HELD and revision.digest == proposal.content.digest()
+    if revision is None or not held:
         report = guard_measure(proposal, live=live, report=renew)
         laps.end("guard")
         revision = _decide(proposal, report, gathered, state, renew, by)
         laps.end("revision")
     return RoundOutcome(
-        status=_outcome_status(revision), reason=revision.reason, revision=str(revision.pk), number=revision.number,
-        guard=revision.guard, **done,
+        status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
+        number=revision.number, guard=revision.guard, **done,
     )  # fmt: skip
 
 
 def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tuple[Gathered, str]:
-    """Evidence, passages and vectors brought up to date; why some questions could not be embedded, or nothing."""
+    """Bring evidence, passages and vectors up to date. Also returns why some questions could not be embedded, or ""."""
     begun = timezone.now()
-    # Passages that the first round makes are read in it, so only those of an earlier one that broke off may have moved.
+    # The first round reads the passages that it makes; only those of an earlier one that failed may have moved.
     since = state.last_round_at or (None if RatedPassage.objects.exists() else begun)
     with room_for_many_rows():
         gathered = evidence_gather(report=renew)
@@ -186,13 +182,6 @@ def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tup
     not_embedded = questions_embed(report=renew)
     laps.end("vectors")
     return gathered, not_embedded
-
-
-def _waits_already(proposal: Proposal) -> Revision | None:
-    """The revision that was held for the very same boosts: it needs a person, not another row."""
-    newest = Revision.objects.order_by("-number").first()
-    same = newest and newest.status == Revision.Status.HELD and newest.digest == proposal.content.digest()
-    return newest if same else None
 
 
 @transaction.atomic
@@ -223,13 +212,8 @@ def _decide(
     return revision
 
 
-def _outcome_status(revision: Revision) -> Status:
-    statuses: dict[str, Status] = {"live": "live", "held": "held", "proposed": "proposed"}
-    return statuses[revision.status]
-
-
 class _Laps:
-    """How long the parts of a round took, in ms, one after the other."""
+    """How long the parts of a round took, in ms."""
 
     def __init__(self) -> None:
         self.ms: dict[str, int] = {}
@@ -243,9 +227,10 @@ class _Laps:
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """A round makes millions of rows and no cycles: looking for those after every 700 objects takes a third of it.
+    """Collect garbage seldom: a round makes millions of objects but no cycles, and the search for them takes a third of
+    its time.
 
-    For a process that does nothing else meanwhile: it holds for all threads.
+    It holds for all threads, so it is for a process that does nothing else meanwhile.
     """
     before = gc.get_threshold()
     gc.set_threshold(50_000, 20, 20)
@@ -258,7 +243,7 @@ def rare_collections() -> Iterator[None]:
 # ------------------------------------------------------------------------------------------------ one at a time
 @contextmanager
 def _lease() -> Iterator[Lease | None]:
-    """None where another round holds it. Raises RoundLostError out of a body whose lease is another round's by now."""
+    """None where another round holds it. Raises RoundLostError when another round has taken it over meanwhile."""
     lease = space_lease(LEASE, seconds=LEASE_S)
     if not lease_take(lease):
         yield None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.permissions import IsAdminUser
@@ -15,10 +16,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField
-from ragsite.core.api.pagination import Pages, page_parameters
+from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.errors import NotFoundError
 
-TAG = "feedback for staff"
+schema = partial(extend_schema, tags=["feedback for staff"])
 Row = TypeVar("Row", bound=Model)
 
 
@@ -31,7 +32,17 @@ class StaffPagination(Pages):
 PAGE = page_parameters(StaffPagination)
 
 
-class OneRenderer(BaseContentNegotiation):
+def list_schema(
+    operation_id: str, name: str, row: type[serializers.BaseSerializer[Any]], *query: type[QuerySerializer]
+) -> Any:
+    """Of a view that answers with a page of rows. name: the page's, in the schema."""
+    responses = {200: page_of(name, row(many=True))}
+    return schema(
+        operation_id=operation_id, parameters=[*query, *page_parameters(StaffPagination)], responses=responses
+    )
+
+
+class FirstRenderer(BaseContentNegotiation):
     """The view's first renderer, whatever is asked for: `format` in the address is ours, not REST framework's."""
 
     def select_parser(self, request: Request, parsers: Any) -> Any:
@@ -43,12 +54,13 @@ class OneRenderer(BaseContentNegotiation):
 
 class StaffView(APIView):
     permission_classes = (IsAdminUser,)
-    content_negotiation_class = OneRenderer
+    content_negotiation_class = FirstRenderer
 
-    def paged(self, rows: Any, told: Callable[[list[Any]], Any]) -> Response:
-        """rows: anything that can be sliced and counted. told: one page of them as JSON."""
+    def paged(self, rows: Any, row: type[serializers.BaseSerializer[Any]]) -> Response:
+        """rows: anything that can be sliced and counted."""
         pages = StaffPagination()
-        return pages.get_paginated_response(told(pages.paginate_queryset(rows, self.request, view=self) or []))
+        page: list[Any] = pages.paginate_queryset(rows, self.request, view=self) or []
+        return pages.get_paginated_response(row(page, many=True).data)
 
 
 class WhySerializer(StrictSerializer):
@@ -73,7 +85,7 @@ def read(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: b
     return checked.validated_data
 
 
-def one(rows: QuerySet[Row], **which: Any) -> Row:
+def row_get(rows: QuerySet[Row], **which: Any) -> Row:
     """Raises NotFoundError."""
     row = rows.filter(**which).first()
     if row is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,22 +12,22 @@ from rest_framework.response import Response
 from feedback.curation.evidence_selectors import (
     ShownBoost,
     boosts_explained,
-    boosts_shown,
+    live_boosts,
     manual_boosts_in_force,
+    vote_shown,
     votes_on,
-    votes_shown,
 )
-from feedback.curation.manual import manual_boost_end, manual_boost_set
-from feedback.models import ManualBoost
+from feedback.curation.manual import MAX_MULTIPLIER, MIN_MULTIPLIER, manual_boost_end, manual_boost_set
+from feedback.models import Evidence, ManualBoost
 from feedback.staff_api.base import (
     PAGE,
-    TAG,
-    StaffPagination,
     StaffView,
     WhyQuerySerializer,
     WhySerializer,
-    one,
+    list_schema,
     read,
+    row_get,
+    schema,
     staff_of,
 )
 from ragsite.core.api.fields import DateTimeField, FlagField, IdField, NumberField, QueryFlagField, QuerySerializer
@@ -56,18 +55,15 @@ class ManualBoostSerializer(serializers.ModelSerializer[ManualBoost]):
         read_only_fields = fields
 
 
-class ManualBoostInputSerializer(WhySerializer):
+class ManualBoostChangesSerializer(WhySerializer):
+    multiplier = NumberField(required=False, min_value=MIN_MULTIPLIER, max_value=MAX_MULTIPLIER)
+    hide = FlagField(required=False)
+    expires_at = DateTimeField(required=False, allow_null=True)
+
+
+class ManualBoostInputSerializer(ManualBoostChangesSerializer):
     document = IdField()
     chunk_id = IdField(required=False, allow_null=True, help_text="One chunk of it; null: all of it.")
-    multiplier = NumberField(required=False, min_value=0.5, max_value=2.0)
-    hide = FlagField(required=False)
-    expires_at = DateTimeField(required=False, allow_null=True)
-
-
-class ManualBoostChangesSerializer(WhySerializer):
-    multiplier = NumberField(required=False, min_value=0.5, max_value=2.0)
-    hide = FlagField(required=False)
-    expires_at = DateTimeField(required=False, allow_null=True)
 
 
 class ManualBoostListQuerySerializer(QuerySerializer):
@@ -90,6 +86,9 @@ class ShownBoostSerializer(serializers.Serializer[Any]):
     question = serializers.CharField(allow_null=True)
     chunk_id = serializers.UUIDField(allow_null=True)
 
+    def to_representation(self, instance: ShownBoost) -> dict[str, Any]:
+        return instance.as_dict()
+
 
 class VoteSerializer(serializers.Serializer[Any]):
     """weight: -1..1 for this question; document_weight: for the document whatever is asked; counts_now: what is left of
@@ -111,6 +110,9 @@ class VoteSerializer(serializers.Serializer[Any]):
     counts_now = serializers.FloatField()
     left_out = serializers.CharField(allow_blank=True)
 
+    def to_representation(self, instance: Evidence) -> dict[str, Any]:
+        return vote_shown(instance).as_dict()
+
 
 class EvidenceSerializer(serializers.Serializer[Any]):
     document = serializers.DictField(help_text="id, title, collection")
@@ -120,108 +122,81 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 
 
 class EvidenceApi(StaffView):
-    @extend_schema(
+    @schema(
         operation_id="feedback_evidence",
         parameters=[EvidenceQuerySerializer, *PAGE],
         responses={200: EvidenceSerializer},
-        tags=[TAG],
     )
     def get(self, request: Request) -> Response:
         """Why a document is up or down: its boosts that are live, those by hand, and the votes behind them, paged."""
         wanted = read(EvidenceQuerySerializer, request.query_params)
-        document = one(Document.objects.select_related("collection"), pk=wanted["document"])
+        document = row_get(Document.objects.select_related("collection"), pk=wanted["document"])
         chunk = wanted.get("chunk")
-        pages = StaffPagination()
-        page = pages.paginate_queryset(votes_on(document=document, chunk_id=chunk), request, view=self) or []
-        votes = pages.get_paginated_response([vote.as_dict() for vote in votes_shown(page)]).data
-        boosts = boosts_explained(boosts_shown(document_id=document.pk, chunk_id=chunk))
-        told = {"id": str(document.pk), "title": document.title, "collection": document.collection.name}
+        boosts = boosts_explained(live_boosts(document_id=document.pk, chunk_id=chunk))
         manual = manual_boosts_in_force().filter(document=document)
         return Response(
             {
-                "document": told,
-                "boosts": list(map(_boost, boosts)),
+                "document": {"id": str(document.pk), "title": document.title, "collection": document.collection.name},
+                "boosts": ShownBoostSerializer(boosts, many=True).data,
                 "manual": ManualBoostSerializer(manual, many=True).data,
-                "votes": votes,
+                "votes": self.paged(votes_on(document=document, chunk_id=chunk), VoteSerializer).data,
             }
         )
 
 
-def _boost(shown: ShownBoost) -> dict[str, Any]:
-    return {
-        "kind": "document" if shown.boost.passage_id is None else "query",
-        "multiplier": round(shown.boost.multiplier, 4),
-        "raters_up": shown.boost.raters_up,
-        "raters_down": shown.boost.raters_down,
-        "question": shown.question.text if shown.question else None,
-        "chunk_id": str(shown.chunk.pk) if shown.chunk else None,
-    }
-
-
 class ManualBoostsApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_manual_boosts_list",
-        parameters=[ManualBoostListQuerySerializer, *PAGE],
-        responses={200: page_of("ManualBoostPage", ManualBoostSerializer(many=True))},
-        tags=[TAG],
+    @list_schema(
+        "feedback_manual_boosts_list", "ManualBoostPage", ManualBoostSerializer, ManualBoostListQuerySerializer
     )
     def get(self, request: Request) -> Response:
         wanted = read(ManualBoostListQuerySerializer, request.query_params)
         rows = manual_boosts_in_force() if wanted["in_force"] else MANUAL.all()
         if "document" in wanted:
             rows = rows.filter(document=wanted["document"])
-        return self.paged(rows, lambda page: ManualBoostSerializer(page, many=True).data)
+        return self.paged(rows, ManualBoostSerializer)
 
-    @extend_schema(
+    @schema(
         operation_id="feedback_manual_boosts_create",
         request=ManualBoostInputSerializer,
         responses={201: ManualBoostSerializer},
-        tags=[TAG],
     )
     def post(self, request: Request) -> Response:
         """Lift, lower or hide a document or one chunk, at once; in place of an earlier one on the same."""
         wanted = read(ManualBoostInputSerializer, request.data)
-        document = one(Document.objects.all(), pk=wanted.pop("document"))
+        document = row_get(Document.objects.all(), pk=wanted.pop("document"))
         boost = manual_boost_set(document=document, by=staff_of(request), **wanted)
         return Response(ManualBoostSerializer(boost).data, status=status.HTTP_201_CREATED)
 
 
 class ManualBoostApi(StaffView):
-    @extend_schema(operation_id="feedback_manual_boost", responses={200: ManualBoostSerializer}, tags=[TAG])
+    @schema(operation_id="feedback_manual_boost", responses={200: ManualBoostSerializer})
     def get(self, request: Request, boost_id: UUID) -> Response:
-        return Response(ManualBoostSerializer(one(MANUAL.all(), pk=boost_id)).data)
+        return Response(ManualBoostSerializer(row_get(MANUAL, pk=boost_id)).data)
 
-    @extend_schema(
+    @schema(
         operation_id="feedback_manual_boost_change",
         request=ManualBoostChangesSerializer,
         responses={200: ManualBoostSerializer, **errors(409)},
-        tags=[TAG],
     )
     def patch(self, request: Request, boost_id: UUID) -> Response:
         """Ends this one and puts a new one, with an id of its own, in its place; what is left out stays as it was."""
-        boost, changes = one(MANUAL.all(), pk=boost_id), read(ManualBoostChangesSerializer, request.data)
-        kept = {name: getattr(boost, name) for name in ("multiplier", "hide", "expires_at")}
-        with_changes = {**kept, **changes}
-        _refuse_ended(boost)
-        new = manual_boost_set(document=boost.document, chunk_id=boost.chunk_id, by=staff_of(request), **with_changes)
+        boost, changes = row_get(MANUAL, pk=boost_id), read(ManualBoostChangesSerializer, request.data)
+        if boost.ended_at is not None:
+            raise ConflictError("This boost has ended already; make a new one.")
+        kept = {name: getattr(boost, name) for name in ("document", "chunk_id", "multiplier", "hide", "expires_at")}
+        new = manual_boost_set(by=staff_of(request), **{**kept, **changes})
         return Response(ManualBoostSerializer(new).data)
 
-    @extend_schema(
+    @schema(
         operation_id="feedback_manual_boost_end",
         parameters=[WhyQuerySerializer],
         responses={200: ManualBoostSerializer, **errors(409)},
-        tags=[TAG],
     )
     def delete(self, request: Request, boost_id: UUID) -> Response:
         """End it now. `why` stands in the address or in the body; the row stays, so that what was in force is known."""
-        boost = one(MANUAL.all(), pk=boost_id)
+        boost = row_get(MANUAL, pk=boost_id)
         if request.data:
             why = read(WhySerializer, request.data)["why"]
         else:
             why = read(WhyQuerySerializer, request.query_params)["why"]
         return Response(ManualBoostSerializer(manual_boost_end(boost=boost, by=staff_of(request), why=why)).data)
-
-
-def _refuse_ended(boost: ManualBoost) -> None:
-    if boost.ended_at is not None:
-        raise ConflictError("This boost has ended already; make a new one.")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import IO, Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
@@ -19,7 +19,7 @@ from feedback.curation.downloads import JSONL, golden_file
 from feedback.curation.golden import Relevant, collection_find, golden_delete, golden_save
 from feedback.curation.golden_files import golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance
-from feedback.staff_api.base import PAGE, TAG, StaffView, one, read, staff_of
+from feedback.staff_api.base import StaffView, list_schema, read, row_get, schema, staff_of
 from ragsite.core.api.fields import (
     FlagField,
     IdField,
@@ -30,10 +30,8 @@ from ragsite.core.api.fields import (
     WholeNumberField,
     unknown_fields,
 )
-from ragsite.core.api.pagination import page_of
 from ragsite.core.errors import InvalidInputError
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.models import Collection
 
 GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
 
@@ -92,47 +90,34 @@ class GoldenFileSerializer(StrictSerializer):
 
 
 class GoldenQuestionsApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_golden_list",
-        parameters=[GoldenListQuerySerializer, *PAGE],
-        responses={200: page_of("GoldenQuestionPage", GoldenQuestionSerializer(many=True))},
-        tags=[TAG],
-    )
+    @list_schema("feedback_golden_list", "GoldenQuestionPage", GoldenQuestionSerializer, GoldenListQuerySerializer)
     def get(self, request: Request) -> Response:
-        wanted = read(GoldenListQuerySerializer, request.query_params)
-        rows = GOLDEN.all().filter(text__icontains=wanted["search"])
-        if "collection" in wanted:
-            rows = rows.filter(collection=collection_find(wanted["collection"]))
-        if "enabled" in wanted:
-            rows = rows.filter(enabled=wanted["enabled"])
-        return self.paged(rows, lambda page: GoldenQuestionSerializer(page, many=True).data)
+        return self.paged(_chosen(request), GoldenQuestionSerializer)
 
-    @extend_schema(
+    @schema(
         operation_id="feedback_golden_create",
         request=GoldenInputSerializer,
         responses={201: GoldenQuestionSerializer},
-        tags=[TAG],
     )
     def post(self, request: Request) -> Response:
         wanted = _values(read(GoldenInputSerializer, request.data))
         question = golden_save(by=staff_of(request), **wanted)
-        return Response(_told(question.pk), status=status.HTTP_201_CREATED)
+        return Response(_payload(question.pk), status=status.HTTP_201_CREATED)
 
 
 class GoldenQuestionApi(StaffView):
-    @extend_schema(operation_id="feedback_golden", responses={200: GoldenQuestionSerializer}, tags=[TAG])
+    @schema(operation_id="feedback_golden", responses={200: GoldenQuestionSerializer})
     def get(self, request: Request, question_id: UUID) -> Response:
-        return Response(_told(question_id))
+        return Response(_payload(question_id))
 
-    @extend_schema(
+    @schema(
         operation_id="feedback_golden_change",
         request=GoldenInputSerializer(partial=True),
         responses={200: GoldenQuestionSerializer},
-        tags=[TAG],
     )
     def patch(self, request: Request, question_id: UUID) -> Response:
         """What is left out stays; `relevant` is replaced as a whole."""
-        question = one(GOLDEN.all(), pk=question_id)
+        question = row_get(GOLDEN, pk=question_id)
         kept = {
             "text": question.text,
             "collection": question.collection,
@@ -144,11 +129,11 @@ class GoldenQuestionApi(StaffView):
         }
         changes = _values(read(GoldenInputSerializer, request.data, partial=True))
         golden_save(by=staff_of(request), question=question, **{**kept, **changes})
-        return Response(_told(question_id))
+        return Response(_payload(question_id))
 
-    @extend_schema(operation_id="feedback_golden_delete", responses={204: None}, tags=[TAG])
+    @schema(operation_id="feedback_golden_delete", responses={204: None})
     def delete(self, request: Request, question_id: UUID) -> Response:
-        golden_delete(question=one(GOLDEN.all(), pk=question_id), by=staff_of(request))
+        golden_delete(question=row_get(GOLDEN, pk=question_id), by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -165,8 +150,15 @@ def _values(given: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _told(question_id: UUID) -> dict[str, Any]:
-    return GoldenQuestionSerializer(one(GOLDEN.all(), pk=question_id)).data
+def _chosen(request: Request) -> QuerySet[GoldenQuestion]:
+    wanted = read(GoldenListQuerySerializer, request.query_params)
+    if "collection" in wanted:
+        wanted["collection"] = collection_find(wanted["collection"])
+    return GOLDEN.filter(text__icontains=wanted.pop("search"), **wanted)
+
+
+def _payload(question_id: UUID) -> dict[str, Any]:
+    return GoldenQuestionSerializer(row_get(GOLDEN, pk=question_id)).data
 
 
 # ------------------------------------------------------------------------------------------------ as JSONL
@@ -184,11 +176,10 @@ class LinesParser(BaseParser):
 class GoldenImportApi(StaffView):
     parser_classes = (MultiPartParser, LinesParser)
 
-    @extend_schema(
+    @schema(
         operation_id="feedback_golden_import",
         request={"multipart/form-data": GoldenFileSerializer, JSONL: OpenApiTypes.STR},
         responses={200: ImportedSerializer},
-        tags=[TAG],
     )
     def post(self, request: Request) -> Response:
         """A file, or JSONL as the body. All lines or none; `error.fields` names the wrong ones, as `line 3`."""
@@ -208,19 +199,11 @@ def _content(request: Request) -> bytes:
 
 
 class GoldenExportApi(StaffView):
-    @extend_schema(
+    @schema(
         operation_id="feedback_golden_export",
         parameters=[GoldenListQuerySerializer],
         responses={(200, JSONL): OpenApiTypes.STR},
-        tags=[TAG],
     )
     def get(self, request: Request) -> HttpResponse:
         """All of them, or of one collection, as an import reads them."""
-        wanted = read(GoldenListQuerySerializer, request.query_params)
-        rows = GoldenQuestion.objects.filter(text__icontains=wanted["search"])
-        if "collection" in wanted:
-            collection: Collection = collection_find(wanted["collection"])
-            rows = rows.filter(collection=collection)
-        if "enabled" in wanted:
-            rows = rows.filter(enabled=wanted["enabled"])
-        return golden_file(rows)
+        return golden_file(_chosen(request))

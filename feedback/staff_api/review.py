@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,9 +16,8 @@ from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.curation.gaps import Gap
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide
-from feedback.staff_api.base import PAGE, TAG, StaffView, WhySerializer, one, read, staff_of
+from feedback.staff_api.base import StaffView, WhySerializer, list_schema, read, row_get, schema, staff_of
 from ragsite.core.api.fields import FlagField, QuerySerializer
-from ragsite.core.api.pagination import page_of
 from ragsite.core.api.schema import errors
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
@@ -50,33 +49,27 @@ class BurstDecisionSerializer(WhySerializer):
 
 
 class BurstsApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_bursts_list",
-        parameters=[BurstListQuerySerializer, *PAGE],
-        responses={200: page_of("BurstPage", BurstSerializer(many=True))},
-        tags=[TAG],
-    )
+    @list_schema("feedback_bursts_list", "BurstPage", BurstSerializer, BurstListQuerySerializer)
     def get(self, request: Request) -> Response:
         rows = BURSTS.all().filter(**read(BurstListQuerySerializer, request.query_params))
-        return self.paged(rows, lambda page: BurstSerializer(page, many=True).data)
+        return self.paged(rows, BurstSerializer)
 
 
 class BurstApi(StaffView):
-    @extend_schema(operation_id="feedback_burst", responses={200: BurstSerializer}, tags=[TAG])
+    @schema(operation_id="feedback_burst", responses={200: BurstSerializer})
     def get(self, request: Request, burst_id: UUID) -> Response:
-        return Response(BurstSerializer(one(BURSTS.all(), pk=burst_id)).data)
+        return Response(BurstSerializer(row_get(BURSTS, pk=burst_id)).data)
 
 
 class BurstDecisionApi(StaffView):
-    @extend_schema(
+    @schema(
         operation_id="feedback_burst_decide",
         request=BurstDecisionSerializer,
         responses={200: BurstSerializer, **errors(409)},
-        tags=[TAG],
     )
     def post(self, request: Request, burst_id: UUID) -> Response:
         """409 where it is decided already; staff take that back in the administration."""
-        burst, wanted = one(BURSTS.all(), pk=burst_id), read(BurstDecisionSerializer, request.data)
+        burst, wanted = row_get(BURSTS, pk=burst_id), read(BurstDecisionSerializer, request.data)
         decided = burst_decide(burst=burst, accept=wanted["accept"], by=staff_of(request), why=wanted["why"])
         return Response(BurstSerializer(decided).data)
 
@@ -99,6 +92,9 @@ class GapSerializer(serializers.Serializer[Gap]):
     first_seen = serializers.DateTimeField()
     last_seen = serializers.DateTimeField()
 
+    def to_representation(self, instance: Gap) -> dict[str, Any]:
+        return instance.as_dict()
+
 
 class GapQuerySerializer(QuerySerializer):
     collection = serializers.CharField(
@@ -115,24 +111,18 @@ class GapExportQuerySerializer(GapQuerySerializer):
 
 
 class GapsApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_gaps_list",
-        parameters=[GapQuerySerializer, *PAGE],
-        responses={200: page_of("GapPage", GapSerializer(many=True))},
-        tags=[TAG],
-    )
+    @list_schema("feedback_gaps_list", "GapPage", GapSerializer, GapQuerySerializer)
     def get(self, request: Request) -> Response:
         """The most asked first."""
         gaps = knowledge_gaps(**read(GapQuerySerializer, request.query_params))
-        return self.paged(gaps, lambda page: [gap.as_dict() for gap in page])
+        return self.paged(gaps, GapSerializer)
 
 
 class GapsExportApi(StaffView):
-    @extend_schema(
+    @schema(
         operation_id="feedback_gaps_export",
         parameters=[GapExportQuerySerializer],
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/json"): OpenApiTypes.OBJECT},
-        tags=[TAG],
     )
     def get(self, request: Request) -> HttpResponse:
         """All of them as a file."""

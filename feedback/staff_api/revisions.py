@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,11 +15,9 @@ from feedback.models import Boost, Revision, RevisionEvent
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
-from feedback.staff_api.base import PAGE, TAG, StaffView, WhySerializer, one, read, staff_of
+from feedback.staff_api.base import StaffView, WhySerializer, list_schema, read, row_get, schema, staff_of
 from ragsite.core.api.fields import FlagField, IdField, QuerySerializer, TextField
-from ragsite.core.api.pagination import page_of
 from ragsite.core.api.schema import errors
-from ragsite.core.errors import ConflictError
 from retrieval.models import Document
 
 REVISIONS = Revision.objects.select_related("parent", "made_by", "live_by").defer("content", "parent__content")
@@ -116,76 +113,65 @@ class ResetSerializer(WhySerializer):
 
 
 class RevisionsApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_revisions_list",
-        parameters=[RevisionListQuerySerializer, *PAGE],
-        responses={200: page_of("RevisionPage", RevisionSerializer(many=True))},
-        tags=[TAG],
-    )
+    @list_schema("feedback_revisions_list", "RevisionPage", RevisionSerializer, RevisionListQuerySerializer)
     def get(self, request: Request) -> Response:
         """The newest first."""
         rows = REVISIONS.all().filter(**read(RevisionListQuerySerializer, request.query_params))
-        return self.paged(rows, lambda page: RevisionSerializer(page, many=True).data)
+        return self.paged(rows, RevisionSerializer)
 
 
 class RevisionApi(StaffView):
-    @extend_schema(operation_id="feedback_revision", responses={200: RevisionSerializer}, tags=[TAG])
+    @schema(operation_id="feedback_revision", responses={200: RevisionSerializer})
     def get(self, request: Request, revision_id: UUID) -> Response:
         """One revision; `…/boosts` and `…/events` tell the rest of it."""
-        return Response(RevisionSerializer(one(REVISIONS.all(), pk=revision_id)).data)
+        return Response(RevisionSerializer(row_get(REVISIONS, pk=revision_id)).data)
 
 
 class RevisionBoostsApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_revision_boosts",
-        parameters=PAGE,
-        responses={200: page_of("BoostPage", BoostSerializer(many=True))},
-        tags=[TAG],
-    )
+    @list_schema("feedback_revision_boosts", "BoostPage", BoostSerializer)
     def get(self, request: Request, revision_id: UUID) -> Response:
         """How it differs from its parent: every boost before and after."""
-        revision = one(REVISIONS.all(), pk=revision_id)
+        revision = row_get(REVISIONS, pk=revision_id)
         rows = revision.boosts.select_related("document", "passage", "question")
-        return self.paged(rows, lambda page: BoostSerializer(page, many=True).data)
+        return self.paged(rows, BoostSerializer)
 
 
 class RevisionReleaseApi(StaffView):
-    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)}, tags=[TAG])
+    @schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Make one that waits live, in spite of the guard."""
-        revision, why = one(REVISIONS.all(), pk=revision_id), read(WhySerializer, request.data)["why"]
+        revision, why = row_get(REVISIONS, pk=revision_id), read(WhySerializer, request.data)["why"]
         return Response(RevisionSerializer(revision_release(revision=revision, by=staff_of(request), why=why)).data)
 
 
 class RevisionHoldApi(StaffView):
-    @extend_schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)}, tags=[TAG])
+    @schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Keep a proposed one from going live."""
-        revision, why = one(REVISIONS.all(), pk=revision_id), read(WhySerializer, request.data)["why"]
+        revision, why = row_get(REVISIONS, pk=revision_id), read(WhySerializer, request.data)["why"]
         return Response(RevisionSerializer(revision_hold(revision=revision, by=staff_of(request), why=why)).data)
 
 
 class RevisionRollBackApi(StaffView):
-    @extend_schema(request=RollBackSerializer, responses={200: StateSerializer, **errors(409)}, tags=[TAG])
+    @schema(request=RollBackSerializer, responses={200: StateSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Take the live revision back. It has to be the one that is named: 409 when another went live meanwhile."""
-        revision, wanted = one(REVISIONS.all(), pk=revision_id), read(RollBackSerializer, request.data)
-        if feedback_state().live_id != revision.pk:
-            raise ConflictError(f"Revision {revision.number} is not live; only the live one can be rolled back.")
-        to = one(REVISIONS.all(), pk=wanted["to"]) if wanted.get("to") else None
-        revision_roll_back(by=staff_of(request), why=wanted["why"], to=to, freeze=wanted["freeze"])
+        revision, wanted = row_get(REVISIONS, pk=revision_id), read(RollBackSerializer, request.data)
+        to = row_get(REVISIONS, pk=wanted["to"]) if wanted.get("to") else None
+        why, freeze = wanted["why"], wanted["freeze"]
+        revision_roll_back(revision=revision, by=staff_of(request), why=why, to=to, freeze=freeze)
         return Response(StateSerializer(feedback_state()).data)
 
 
 class FeedbackStateApi(StaffView):
-    @extend_schema(operation_id="feedback_state", responses={200: StateSerializer}, tags=[TAG])
+    @schema(operation_id="feedback_state", responses={200: StateSerializer})
     def get(self, request: Request) -> Response:
         """What is live, whether rounds are frozen, and what the last round did."""
         return Response(StateSerializer(feedback_state()).data)
 
 
 class FreezeApi(StaffView):
-    @extend_schema(request=FreezeSerializer, responses={200: StateSerializer}, tags=[TAG])
+    @schema(request=FreezeSerializer, responses={200: StateSerializer})
     def post(self, request: Request) -> Response:
         """Stop rounds from proposing anything, or let them again. Said twice it is no error."""
         wanted = read(FreezeSerializer, request.data)
@@ -194,15 +180,15 @@ class FreezeApi(StaffView):
 
 
 class ResetApi(StaffView):
-    @extend_schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(409)}, tags=[TAG])
+    @schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(409)})
     def post(self, request: Request) -> Response:
         """Discard the evidence on a document or by a rater, and run a round; answers with its outcome."""
         wanted, by = read(ResetSerializer, request.data), staff_of(request)
         if "document" in wanted:
-            document = one(Document.objects.all(), pk=wanted["document"])
+            document = row_get(Document.objects.all(), pk=wanted["document"])
             outcome = reset_document(document=document, by=by, why=wanted["why"])
         else:
-            rater = one(User.objects.all(), username=wanted["rater"])
+            rater = row_get(User.objects.all(), username=wanted["rater"])
             outcome = reset_rater(rater=rater, by=by, why=wanted["why"])
         return Response(outcome.as_dict())
 
@@ -214,16 +200,11 @@ class EventsQuerySerializer(QuerySerializer):
 
 
 class EventsApi(StaffView):
-    @extend_schema(
-        operation_id="feedback_events_list",
-        parameters=[EventsQuerySerializer, *PAGE],
-        responses={200: page_of("FeedbackEventPage", EventSerializer(many=True))},
-        tags=[TAG],
-    )
+    @list_schema("feedback_events_list", "FeedbackEventPage", EventSerializer, EventsQuerySerializer)
     def get(self, request: Request) -> Response:
         """The log: who or what did what, when and why; the newest first."""
         wanted = read(EventsQuerySerializer, request.query_params)
         names = {"revision": "revision_id", "document": "document_id", "action": "action"}
         rows = RevisionEvent.objects.filter(**{names[key]: value for key, value in wanted.items()})
         rows = rows.select_related("revision", "by", "rater").defer("revision__content")
-        return self.paged(rows, lambda page: EventSerializer(page, many=True).data)
+        return self.paged(rows, EventSerializer)

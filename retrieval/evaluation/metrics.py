@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +16,27 @@ def measure(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> d
 
     rankings: query id → document ids, best first, each once. A query that found nothing counts 0.
     """
-    import ir_measures
     from ir_measures import RR, R, nDCG
 
     wanted = {f"ndcg@{k}": nDCG @ k, f"recall@{k}": R @ k, f"recall@{RECALL_DEPTH}": R @ RECALL_DEPTH, "mrr": RR}
-    if not rankings:
-        return dict.fromkeys(wanted, 0.0)
+    totals = dict.fromkeys(wanted, 0.0)
+    names = {measured: name for name, measured in wanted.items()}
+    for metric in _by_query(list(names), qrels, rankings):
+        totals[names[metric.measure]] += float(metric.value)
+    return {name: total / max(1, len(rankings)) for name, total in totals.items()}
+
+
+def ndcg(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> dict[str, float]:
+    """nDCG@k, 0..1, of each query of `rankings`; 0 for a query that found nothing or has no `qrels`."""
+    from ir_measures import nDCG
+
+    values = {metric.query_id: float(metric.value) for metric in _by_query([nDCG @ k], qrels, rankings)}
+    return {query: values.get(query, 0.0) for query in rankings}
+
+
+def _by_query(measures: Sequence[Any], qrels: Qrels, rankings: Mapping[str, Sequence[str]]) -> Iterable[Any]:
+    import ir_measures
+
     judged = [
         ir_measures.Qrel(query, document, grade)
         for query in rankings
@@ -31,11 +47,7 @@ def measure(qrels: Qrels, rankings: Mapping[str, Sequence[str]], *, k: int) -> d
         for query, documents in rankings.items()
         for rank, document in enumerate(documents)
     ]
-    totals = dict.fromkeys(wanted, 0.0)
-    names = {measured: name for name, measured in wanted.items()}
-    for metric in ir_measures.iter_calc(list(names), judged, run):
-        totals[names[metric.measure]] += float(metric.value)
-    return {name: total / len(rankings) for name, total in totals.items()}
+    return ir_measures.iter_calc(measures, judged, run) if rankings else ()
 
 
 def by_best_chunk(document_ids: Iterable[str]) -> list[str]:

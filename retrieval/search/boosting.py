@@ -122,7 +122,7 @@ def ranked_with(found: Found, boosts: Boosts, *, pool: Found = ()) -> list[Ranke
     for one in found:
         boost = boosts.by_chunk.get(one.chunk_id, NO_BOOST)
         standing = place.standing(one)
-        mean = (standing + boost.alike * boost.standing) / (1.0 + boost.alike)
+        mean = (standing + boost.similar_questions * boost.normalized_score) / (1.0 + boost.similar_questions)
         ranked.append(Ranked(one, standing, boost.multiplier, place.worst ** (1.0 - mean) * boost.multiplier))
     return sorted(ranked, key=lambda one: -one.final)
 

@@ -15,9 +15,9 @@ from feedback.ranking.boosts import Votes
 
 FIELDS = {
     "question": 1, "passage": 1, "document": 1, "voter": 1, "value": 1.0, "document_value": 1.0, "day": 100,
-    "standing": np.nan,
+    "normalized_score": np.nan,
 }  # fmt: skip
-PARTS = {"value", "document_value", "standing"}
+PARTS = {"value", "document_value", "normalized_score"}
 
 
 def votes(*rows: dict[str, Any]) -> Votes:
@@ -31,28 +31,28 @@ def values(found: Votes) -> list[float]:
     return found.value.tolist()
 
 
-# ------------------------------------------------------------------------------------------------ voices
-def test_a_voter_has_one_voice_for_a_question_and_passage_and_it_is_the_newest() -> None:
-    found = boosts.one_voice(votes({"value": 1.0}, {"value": -1.0, "day": 101}, {"voter": 2}))
+# ------------------------------------------------------------------------------------------------ deduplication
+def test_the_newest_vote_of_a_voter_on_a_question_and_passage_counts() -> None:
+    found = boosts.deduplicated(votes({"value": 1.0}, {"value": -1.0, "day": 101}, {"voter": 2}))
     assert values(found) == [-1.0, 1.0]
 
 
-def test_the_same_question_in_other_words_is_still_one_voice() -> None:
+def test_votes_on_one_question_in_other_words_count_once() -> None:
     rows = [{"question": number, "value": 0.1 * number} for number in (1, 2, 3)]
-    found = boosts.one_voice(votes(*rows), lambda questions: np.zeros(len(questions), dtype=np.int64))
+    found = boosts.deduplicated(votes(*rows), lambda questions: np.zeros(len(questions), dtype=np.int64))
     assert values(found) == pytest.approx([0.3])
 
 
-def test_other_passages_and_other_voters_keep_their_voice() -> None:
+def test_votes_on_other_passages_and_by_other_voters_are_kept() -> None:
     rows = [{}, {"passage": 2}, {"voter": 2}, {"question": 2}]
-    assert len(boosts.one_voice(votes(*rows), lambda questions: np.arange(len(questions)))) == 4
+    assert len(boosts.deduplicated(votes(*rows), lambda questions: np.arange(len(questions)))) == 4
 
 
 def test_no_votes_make_no_boosts() -> None:
-    none = boosts.one_voice(votes())
+    none = boosts.deduplicated(votes())
     assert len(boosts.query_tallies(none)) == 0
     assert len(boosts.document_tallies(none, prior=10, min_raters=1)) == 0
-    assert boosts.within_the_cap(none, per_day=5).tolist() == []
+    assert boosts.within_daily_cap(none, per_day=5).tolist() == []
     assert boosts.find_bursts(none, least_votes=2, accounts=1) == []
 
 
@@ -95,9 +95,9 @@ def test_what_is_rated_as_well_as_the_rest_is_not_lifted_for_being_rated_often()
     assert found.multiplier == pytest.approx([1.0, 1.0], abs=0.02)
 
 
-def test_standings_of_a_passage_are_averaged_where_they_are_known() -> None:
-    rows = [{"voter": 1, "standing": 0.4}, {"voter": 2, "standing": 0.8}, {"voter": 3}, {"passage": 2}]
-    found = boosts.query_tallies(votes(*rows)).standing
+def test_normalized_scores_of_a_passage_are_averaged_where_they_are_known() -> None:
+    rows = [{"voter": 1, "normalized_score": 0.4}, {"voter": 2, "normalized_score": 0.8}, {"voter": 3}, {"passage": 2}]
+    found = boosts.query_tallies(votes(*rows)).normalized_score
     assert found[0] == pytest.approx(0.6)
     assert np.isnan(found[1])
 
@@ -142,12 +142,12 @@ def test_a_boost_that_does_next_to_nothing_is_left_out() -> None:
 # ------------------------------------------------------------------------------------------------ abuse
 def test_beyond_the_days_cap_questions_do_not_count() -> None:
     rows = [{"question": number, "passage": passage} for number in (7, 5, 9) for passage in (1, 2)]
-    assert boosts.within_the_cap(votes(*rows), per_day=2).tolist() == [True] * 4 + [False] * 2
+    assert boosts.within_daily_cap(votes(*rows), per_day=2).tolist() == [True] * 4 + [False] * 2
 
 
 def test_another_day_and_another_voter_have_their_own_cap() -> None:
     rows = [{"question": 1}, {"question": 2}, {"question": 3, "day": 101}, {"question": 4, "voter": 2}]
-    assert boosts.within_the_cap(votes(*rows), per_day=1).tolist() == [True, False, True, True]
+    assert boosts.within_daily_cap(votes(*rows), per_day=1).tolist() == [True, False, True, True]
 
 
 def many(voters: Sequence[int], each: int, **fields: Any) -> list[dict[str, Any]]:
@@ -157,7 +157,7 @@ def many(voters: Sequence[int], each: int, **fields: Any) -> list[dict[str, Any]
 def test_many_votes_of_few_accounts_are_a_burst_and_the_others_are_not_part_of_it() -> None:
     rows = votes(*many([1, 2], 8), *many(range(10, 16), 1))
     (burst,) = boosts.find_bursts(rows, least_votes=15, accounts=2)
-    assert (burst.votes, burst.accounts, burst.day) == (16, 2, 100)
+    assert (len(burst.rows), burst.accounts, burst.day) == (16, 2, 100)
     assert set(rows.voter[burst.rows].tolist()) == {1, 2}
 
 

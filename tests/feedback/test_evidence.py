@@ -12,7 +12,7 @@ from feedback.models import Evidence, RatedPassage, RatedQuestion, Rating
 from feedback.ratings.services import rating_delete, rating_set
 from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.passages import passages_relocate
-from feedback.rounds.rated_texts import signature
+from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
 from retrieval.text.analysis import query_terms
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory, UserFactory
@@ -39,14 +39,14 @@ def test_a_rating_becomes_evidence_on_the_passage_it_cites() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "standing"), [({"standing": 0.75, "fused": 3.1}, 0.75), ({"fused": 3.1}, None), ({"standing": 1.2}, 1.0)]
+    ("scores", "expected"), [({"standing": 0.75, "fused": 3.1}, 0.75), ({"fused": 3.1}, None), ({"standing": 1.2}, 1.0)]
 )
-def test_evidence_knows_where_the_search_found_its_passage(scores: dict[str, float], standing: float | None) -> None:
+def test_evidence_keeps_the_normalized_score_of_its_passage(scores: dict[str, float], expected: float | None) -> None:
     message = answered("How long may books be kept?", [passage("Books may be kept for four weeks.")])
     message.sources.update(scores=scores)
     rate(message, 5)
     evidence_gather()
-    assert Evidence.objects.get().standing == standing
+    assert Evidence.objects.get().normalized_score == expected
 
 
 def test_gathering_again_changes_nothing() -> None:

@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 from feedback.models import Evidence, FeedbackState, PassageSketch, RatedPassage
 from feedback.ranking.text_overlap import SKETCH_HASHES, Sketches, shingles, sketch
-from feedback.rounds.covering_chunks import COVERED
 from feedback.rounds.evidence import evidence_gather
-from feedback.rounds.followed_passages import passages_sketch
 from feedback.rounds.live import content_of
-from feedback.rounds.passages import passages_relocate
+from feedback.rounds.passages import COVERED, passages_relocate, passages_sketch
 from feedback.rounds.proposals import ballot_load, proposal_make
 from feedback.rounds.round import feedback_round
 from ragsite.core.rag_settings import MilvusSettings

@@ -18,7 +18,7 @@ from feedback.curation.gap_selectors import ANY_COLLECTION, CSV_COLUMNS, gaps_as
 from feedback.curation.gaps import Gap, Unanswered, find_gaps
 from feedback.models import QuestionVector, RatedQuestion
 from feedback.rounds.live import vector_encode
-from feedback.rounds.rated_texts import signature
+from feedback.rounds.questions import signature
 from retrieval.text.analysis import analyze, query_terms
 from tests.factories import (
     CollectionFactory,

@@ -9,7 +9,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
 from feedback.models import GoldenQuestion, GoldenRelevance, Revision
-from feedback.ranking.guard import Compared, churn, judge, ndcg
+from feedback.ranking.guard import Compared, churn, judge
 from feedback.rounds.guard import golden_questions, recent_questions
 from feedback.rounds.round import feedback_round
 from ragsite.core.rag_settings import MilvusSettings
@@ -58,14 +58,6 @@ def test_too_much_churn_holds() -> None:
 
 def test_another_order_of_the_same_results_is_no_churn() -> None:
     assert churn(["a", "b"], ["b", "a"]) == 0.0
-
-
-def test_ndcg_is_by_grade_and_place() -> None:
-    assert ndcg([(["a", "b"], {"a": 1}), (["b", "a"], {"a": 1}), (["x"], {"a": 1})]) == [
-        1.0,
-        pytest.approx(0.6309, abs=1e-4),
-        0.0,
-    ]
 
 
 # ------------------------------------------------------------------------------------------------ on a real index

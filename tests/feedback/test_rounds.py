@@ -13,12 +13,13 @@ from django.core.management import call_command
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
+from feedback.curation.evidence_selectors import live_boosts
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import Boost, Burst, Evidence, FeedbackState, Revision, RevisionEvent
 from feedback.ranking.guard import GuardReport
 from feedback.rounds import round as rounds
 from feedback.rounds.bursts import burst_decide
-from feedback.rounds.live import feedback_state, live_boosts, snapshot_load
+from feedback.rounds.live import feedback_state, snapshot_load
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_go_live, revision_release, revision_roll_back
 from feedback.rounds.round import RoundOutcome, feedback_round

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from feedback.ranking.boosts import QueryTallies
-from feedback.ranking.kernel import Kernel, TermIndex
+from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
 from feedback.ranking.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot
 from retrieval.values import Boost, EmbeddingSpace
 
-KERNEL = {"cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
-PARAMETERS = {"full_votes": 3.0, **KERNEL}
+THRESHOLDS = {"cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
+PARAMETERS = {"full_votes": 3.0, **THRESHOLDS}
 SPACE = EmbeddingSpace("test", 2)
 DOCUMENT = UUID(int=7)
 
@@ -26,14 +26,14 @@ class Hit:
     document_id: str = str(DOCUMENT)
 
 
-def tallies(*rows: tuple[int, int, float, float], standing: float = np.nan) -> QueryTallies:
+def tallies(*rows: tuple[int, int, float, float], normalized_score: float = np.nan) -> QueryTallies:
     """(question, passage, up, down)"""
     table = np.asarray(rows, dtype=np.float64).reshape(-1, 4)
     whole = table.astype(np.int64)
     raters = np.ceil(table).astype(np.int64)
     return QueryTallies(
         question=whole[:, 0], passage=whole[:, 1], up=table[:, 2], down=table[:, 3],
-        raters_up=raters[:, 2], raters_down=raters[:, 3], standing=np.full(len(table), standing),
+        raters_up=raters[:, 2], raters_down=raters[:, 3], normalized_score=np.full(len(table), normalized_score),
     )  # fmt: skip
 
 
@@ -168,26 +168,26 @@ def test_an_empty_content_survives_being_stored() -> None:
     assert (len(again.queries), again.documents) == (0, {})
 
 
-def test_nearness_is_symmetric_in_words_and_whole_for_the_same() -> None:
-    kernel = Kernel(cosine_from=0.7, cosine_full=0.9, overlap_from=0.4, overlap_full=0.8)
+def test_similarity_by_terms_ignores_their_order_and_is_1_for_the_same() -> None:
+    similarity = QuestionSimilarity(cosine_from=0.7, cosine_full=0.9, overlap_from=0.4, overlap_full=0.8)
     overlap, numbers = TermIndex([["a", "b"], ["c"]]).compare(["b", "a"])
     assert overlap.tolist() == pytest.approx([1.0, 0.0])
-    assert kernel.nearness(None, overlap, numbers).tolist() == [1.0, 0.0]
+    assert similarity.combined(None, overlap, numbers).tolist() == [1.0, 0.0]
 
 
-def test_a_model_that_finds_everything_alike_is_held_to_a_higher_likeness() -> None:
-    kernel = Kernel(cosine_from=0.7, cosine_full=0.9, overlap_from=0.4, overlap_full=0.8)
+def test_a_model_with_high_cosines_everywhere_gets_a_higher_threshold() -> None:
+    similarity = QuestionSimilarity(cosine_from=0.7, cosine_full=0.9, overlap_from=0.4, overlap_full=0.8)
     draw = np.random.default_rng(1)
     apart = draw.normal(size=(200, 64)).astype(np.float32)
     alike = apart + 16.0 * np.ones(64, dtype=np.float32) / 8.0
     for vectors in (apart, alike):
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert kernel.calibrated(apart) == kernel
-    assert kernel.calibrated(alike).cosine_from > float(np.median(alike @ alike.T))
-    assert kernel.calibrated(alike[:10]) == kernel  # too few to tell
+    assert similarity.calibrated(apart) == similarity
+    assert similarity.calibrated(alike).cosine_from > float(np.median(alike @ alike.T))
+    assert similarity.calibrated(alike[:10]) == similarity  # too few to tell
 
 
-# ------------------------------------------------------------------------------------------------ standings
+# ------------------------------------------------------------------------------------------------ normalized scores
 def boost_of(one: Snapshot, terms: str, chunk: str = "a") -> Boost:
     return one.boosts(terms.split(), {}, [Hit(chunk)]).by_chunk.get(chunk, Boost())
 
@@ -196,42 +196,42 @@ LOAN, SAME, OTHER = "loan period book library", "period loan library book", "loa
 
 
 def test_what_searches_for_the_same_question_found_comes_with_the_boost() -> None:
-    one = snapshot(tallies((1, 1, 2.0, 0.0), standing=0.8), terms={1: LOAN})
-    assert boost_of(one, SAME).standing == pytest.approx(0.8)
-    assert boost_of(one, SAME).alike == pytest.approx(1.0)
+    one = snapshot(tallies((1, 1, 2.0, 0.0), normalized_score=0.8), terms={1: LOAN})
+    assert boost_of(one, SAME).normalized_score == pytest.approx(0.8)
+    assert boost_of(one, SAME).similar_questions == pytest.approx(1.0)
 
 
 def test_it_counts_also_where_ratings_cancel_each_other() -> None:
-    one = snapshot(tallies((1, 1, 1.0, 1.0), standing=0.8), terms={1: LOAN})
+    one = snapshot(tallies((1, 1, 1.0, 1.0), normalized_score=0.8), terms={1: LOAN})
     found = boost_of(one, SAME)
-    assert (found.multiplier, found.alike) == (1.0, pytest.approx(1.0))
+    assert (found.multiplier, found.similar_questions) == (1.0, pytest.approx(1.0))
     assert "same question in other words" in found.origin
 
 
 def test_for_another_question_it_says_nothing() -> None:
-    one = snapshot(tallies((1, 1, 2.0, 0.0), standing=0.8), terms={1: LOAN})
+    one = snapshot(tallies((1, 1, 2.0, 0.0), normalized_score=0.8), terms={1: LOAN})
     assert boost_of(one, OTHER) == Boost()
 
 
 def test_several_searches_for_the_same_question_give_their_mean() -> None:
     rows = tallies((1, 1, 2.0, 0.0), (2, 1, 2.0, 0.0), (3, 1, 2.0, 0.0))
-    rows = replace(rows, standing=np.asarray([0.9, 0.5, np.nan]))
+    rows = replace(rows, normalized_score=np.asarray([0.9, 0.5, np.nan]))
     found = boost_of(snapshot(rows, terms=dict.fromkeys((1, 2, 3), LOAN)), SAME)
-    assert found.standing == pytest.approx(0.7)
-    assert found.alike == pytest.approx(2.0)
+    assert found.normalized_score == pytest.approx(0.7)
+    assert found.similar_questions == pytest.approx(2.0)
 
 
-def test_a_revision_keeps_the_standings() -> None:
-    content = Content(queries=tallies((1, 1, 2.0, 0.0), standing=0.25), documents={}, parameters=PARAMETERS)
-    assert Content.decode(content.encode()).queries.standing.tolist() == [0.25]
+def test_a_revision_keeps_normalized_scores() -> None:
+    content = Content(queries=tallies((1, 1, 2.0, 0.0), normalized_score=0.25), documents={}, parameters=PARAMETERS)
+    assert Content.decode(content.encode()).queries.normalized_score.tolist() == [0.25]
 
 
-def test_a_revision_of_before_standings_were_kept_is_read() -> None:
-    content = Content(queries=tallies((1, 1, 2.0, 0.0)), documents={}, parameters={**KERNEL, "prior": 1.0})
+def test_a_revision_from_before_normalized_scores_were_kept_is_read() -> None:
+    content = Content(queries=tallies((1, 1, 2.0, 0.0)), documents={}, parameters={**THRESHOLDS, "prior": 1.0})
     with np.load(io.BytesIO(content.encode())) as stored:
         older = {name: stored[name] for name in stored.files if name != "standing"}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **older)
     read = Content.decode(buffer.getvalue())
-    assert np.isnan(read.queries.standing).all()
+    assert np.isnan(read.queries.normalized_score).all()
     assert read.multipliers().tolist() == pytest.approx([2 ** (2 / 3)])

@@ -16,8 +16,9 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from feedback import tasks
+from feedback.curation.evidence_selectors import live_boosts
 from feedback.models import Burst, Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
-from feedback.rounds.live import feedback_state, live_boosts
+from feedback.rounds.live import feedback_state
 from feedback.rounds.round import feedback_round
 from retrieval.models import Chunk
 from tests.factories import ChunkFactory, DocumentFactory, MessageFactory, SessionFactory, UserFactory

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from retrieval.evaluation.metrics import by_best_chunk, latency, measure
+from retrieval.evaluation.metrics import by_best_chunk, latency, measure, ndcg
 
 DISCOUNT = [1 / math.log2(rank + 1) for rank in range(1, 12)]
 
@@ -33,6 +33,12 @@ def test_a_query_that_found_nothing_counts_as_zero() -> None:
     result = measure({"a": {"d": 1}, "b": {"d": 1}}, {"a": ["d"], "b": []}, k=10)
     assert result["ndcg@10"] == pytest.approx(0.5)
     assert result["mrr"] == pytest.approx(0.5)
+
+
+def test_ndcg_of_each_query_is_by_grade_and_place() -> None:
+    qrels = {query: {"a": 1} for query in ("first", "second", "missed")}
+    values = ndcg(qrels, {"first": ["a", "b"], "second": ["b", "a"], "missed": ["x"]}, k=10)
+    assert values == {"first": 1.0, "second": pytest.approx(DISCOUNT[1]), "missed": 0.0}
 
 
 def test_another_k_is_named_in_the_result() -> None:

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from feedback.rounds.round import RoundOutcome, feedback_round, rare_collections
 from ragsite.core.errors import AppError
 
-SAID = {
+STATUS_TEXTS = {
     "live": "is live",
     "held": "is held",
     "proposed": "waits for a decision",
@@ -52,10 +52,10 @@ class Command(BaseCommand):
             )
         for note in outcome.notes:
             self.stdout.write(f"Note: {note}")
-        if outcome.status not in SAID:
+        if outcome.status not in STATUS_TEXTS:
             self.stdout.write(outcome.reason)
         else:
             name = "A revision" if outcome.number is None else f"Revision {outcome.number}"
-            self.stdout.write(f"{name} {SAID[outcome.status]}: {outcome.reason}")
+            self.stdout.write(f"{name} {STATUS_TEXTS[outcome.status]}: {outcome.reason}")
         if outcome.dry_run:
             self.stdout.write("Dry run: nothing was kept.")

@@ -61,7 +61,10 @@ def test_a_boost_does_not_carry_the_worst_of_many_to_the_top_but_the_worst_of_tw
 
 def test_what_searches_in_other_words_found_counts_as_this_one_does() -> None:
     candidates = [with_fused(1, 1.0), with_fused(2, 0.6), with_fused(3, 0.0)]
-    boosts = Boosts(by_chunk={"k1": Boost(standing=0.1, alike=1.0), "k2": Boost(standing=0.9, alike=1.0)})
+    found_before = {"k1": 0.1, "k2": 0.9}
+    boosts = Boosts(
+        by_chunk={key: Boost(normalized_score=score, similar_questions=1.0) for key, score in found_before.items()}
+    )
     ranked = ranked_with(candidates, boosts)
     assert ids(ranked) == ["k2", "k1", "k3"]
     assert [round(one.standing, 2) for one in ranked] == [0.6, 1.0, 0.0]
