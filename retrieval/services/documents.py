@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -60,7 +60,7 @@ def document_create(
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
     TooManyIngestsError.
     """
-    name = clean_file_name(file_name)
+    name, metadata = clean_file_name(file_name), metadata or DocumentMetadata()
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:
@@ -76,7 +76,7 @@ def document_create(
         size_bytes=upload.size or 0,
         content_hash=digest,
         uploaded_by=uploaded_by,
-        **_columns(metadata or DocumentMetadata()),
+        **{**asdict(metadata), "tags": list(metadata.tags)},
     )
     check_room(document.size_bytes)
     if within_quota:  # before anything is stored, and once more when nobody else can count
@@ -110,15 +110,6 @@ def _file_store(document: Document, upload: File[bytes]) -> None:
         if is_lack_of_room(error):
             raise StorageFullError from error
         raise
-
-
-def _columns(metadata: DocumentMetadata) -> dict[str, Any]:
-    return {
-        "department": metadata.department,
-        "doc_type": metadata.doc_type,
-        "policy_year": metadata.policy_year,
-        "tags": list(metadata.tags),
-    }
 
 
 @transaction.atomic

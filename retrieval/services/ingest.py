@@ -27,7 +27,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from ragsite.core.errors import UnsupportedFileError
-from ragsite.core.leases import LeaseLostError, hold, this_process
+from ragsite.core.leases import LeaseLostError, hold
 from ragsite.core.storage import is_full, is_lack_of_room
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
@@ -103,7 +103,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
     busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
     """
-    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id, holder=this_process()), report)
+    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id), report)
     if run is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
@@ -112,7 +112,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
 async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
     """The same with the job whose turn it is. idle: no job waits, or its user has enough documents being read."""
-    run = await sync_to_async(_begin_next)(this_process())
+    run = await sync_to_async(_begin_next)()
     return await _ingest(run) if run else "idle"
 
 
@@ -155,11 +155,11 @@ async def _work(run: _Run) -> IngestOutcome:
     return "ready"
 
 
-def _begin_next(holder: str) -> _Run | None:
+def _begin_next() -> _Run | None:
     if storage_is_full():
         return None
     for user_id in turns():  # a transaction each: one user's row is locked at a time
-        run = _begin(partial(turn_claim, user_id=user_id, holder=holder), lambda _: None)
+        run = _begin(partial(turn_claim, user_id=user_id), lambda _: None)
         if run is not None:
             run.takes_turns = True
             return run

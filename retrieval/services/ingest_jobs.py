@@ -24,7 +24,7 @@ from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q,
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from ragsite.core.leases import Lease, run_out
+from ragsite.core.leases import Lease, run_out, this_process
 from ragsite.core.storage import is_full, is_lack_of_room
 from ragsite.core.text import shortened
 from retrieval.models import Document, IngestJob
@@ -55,11 +55,8 @@ class Claim:
 
 
 @transaction.atomic
-def job_claim(*, document_id: UUID | str, holder: str) -> Claim | None:
-    """Take the document's open job, if nobody holds it. A job that was given up too often fails here.
-
-    holder: host and process, for people.
-    """
+def job_claim(*, document_id: UUID | str) -> Claim | None:
+    """Take the document's open job, if nobody holds it. A job that was given up too often fails here."""
     open_jobs = IngestJob.objects.filter(state__in=OPEN_STATES)
     job = open_jobs.select_for_update().filter(document_id=document_id).first()
     if job is None:
@@ -68,7 +65,7 @@ def job_claim(*, document_id: UUID | str, holder: str) -> Claim | None:
     given_up = job.attempts >= MAX_ATTEMPTS
     attempts = job.attempts if given_up else job.attempts + 1
     running = IngestJob.State.RUNNING
-    if not claim.lease.take(state=running, holder=holder, attempts=attempts, started_at=timezone.now()):
+    if not claim.lease.take(state=running, holder=this_process(), attempts=attempts, started_at=timezone.now()):
         return None
     if given_up:
         last = f" Last error: {job.error}" if job.error else ""
@@ -192,7 +189,7 @@ def storage_is_full() -> bool:
 
 
 @transaction.atomic
-def turn_claim(*, user_id: int | None, holder: str) -> Claim | None:
+def turn_claim(*, user_id: int | None) -> Claim | None:
     """Take this user's oldest job, unless others were quicker and the user has enough documents being read."""
     now = timezone.now()
     jobs = IngestJob.objects.filter(user=user_id)
@@ -203,7 +200,7 @@ def turn_claim(*, user_id: int | None, holder: str) -> Claim | None:
             return None
     takeable = jobs.filter(_takeable(now)).order_by("created_at")[:CLAIMS_TRIED]
     for document_id in takeable.values_list("document_id", flat=True):
-        if claim := job_claim(document_id=document_id, holder=holder):
+        if claim := job_claim(document_id=document_id):
             return claim
     return None
 

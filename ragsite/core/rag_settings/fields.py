@@ -77,8 +77,7 @@ class Group(BaseSettings):
     def _sentence(cls, error: ValidationError) -> str:
         fault, variables = error.errors(include_url=False)[0], cls.variables()
         if not fault["loc"]:  # of several fields together: the message names them
-            names = re.compile(rf"\b({'|'.join(variables)})\b")
-            return names.sub(lambda name: variables[name[0]], sentence(fault))
+            return re.sub(r"\w+", lambda word: variables.get(word[0], word[0]), sentence(fault))
         named = str(fault["loc"][0])
         name = next(name for name, variable in variables.items() if named in (name, variable))
         value = f"={fault['input']!r}" if cls.model_fields[name].repr else ""
