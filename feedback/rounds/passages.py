@@ -122,7 +122,8 @@ def _passage_ids(wanted: set[tuple[Key, str, UUID]]) -> dict[tuple[Key, str], in
         return {(document, digest): key for document, digest, key in columns}
 
     ids = known({document for document, _, _ in wanted})
-    missing = {(document, digest): chunk for document, digest, chunk in wanted if (document, digest) not in ids}
+    # Sorted, so that new rows have the same order, and a round the same result, in every process.
+    missing = {(document, digest): chunk for document, digest, chunk in sorted(wanted) if (document, digest) not in ids}
     if not missing:
         return ids
     made = [(document, digest, chunk) for (document, digest), chunk in missing.items()]
