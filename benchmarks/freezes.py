@@ -182,7 +182,7 @@ def our_file(frame: FrameType) -> str:
 async def measure(watch: Watch, workflows: list[str], only: str) -> list[dict[str, Any]]:
     from asgiref.sync import sync_to_async
 
-    from chat.answering import answer_question
+    from chat.runs.run import answer_question
     from ragsite.core.errors import AppError
     from retrieval.engine import close_engine
     from retrieval.trace import Trace

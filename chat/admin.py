@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import quote
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, QuerySet
 from django.db.models.expressions import Combinable
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -14,12 +14,23 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from chat.models import DecisionStep, Message, Session, Source
+from chat.ratings import get_ratings
 from chat.review.filters import DecisionFilter, DegradedFilter, RatingFilter, StatusFilter, WorkflowFilter
 from chat.review.transcript import SCORES, conversation_page, reviewed_messages
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt, json_block
 
 FILTERS = (DecisionFilter, RatingFilter, WorkflowFilter, DegradedFilter, StatusFilter)
 PAGE_PARAMETER = "messages_page"
+
+
+def _json_column(name: str, title: str) -> Any:
+    """A column that shows a field's JSON in lines."""
+
+    @admin.display(description=title)
+    def column(self: Any, row: Any) -> SafeString | str:
+        return json_block(getattr(row, name))
+
+    return column
 
 
 class WorstRatedFirst(admin.ModelAdmin):
@@ -39,6 +50,8 @@ class WorstRatedFirst(admin.ModelAdmin):
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
+    """Conversations; one of them opens as a transcript."""
+
     newest_first = "-updated_at"
     list_display = ["headline", "user", "message_count", "worst_rating", "workflow", "updated_at"]
     list_filter = FILTERS
@@ -55,9 +68,7 @@ class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
         css = {"all": ["chat/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        return Session.objects.annotate(
-            message_count=Count("messages", distinct=True), worst_score=Min("messages__ratings__score")
-        )
+        return get_ratings().with_worst_score(Session.objects.annotate(message_count=Count("messages", distinct=True)))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -78,6 +89,8 @@ class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
 
 
 class SourceInline(PartOfHistoryAdmin, admin.TabularInline):
+    """An answer's sources, below it."""
+
     model = Source
     extra = 0
     fields = ["marker", "title", "page", "heading", "passage", "scores", "cited"]
@@ -89,18 +102,19 @@ class SourceInline(PartOfHistoryAdmin, admin.TabularInline):
 
 
 class DecisionStepInline(PartOfHistoryAdmin, admin.TabularInline):
+    """An answer's decision path, below it."""
+
     model = DecisionStep
     extra = 0
     fields = ["seq", "name", "status", "summary", "started_ms", "duration_ms", "details"]
     readonly_fields = ["details"]
-
-    @admin.display(description="Detail")
-    def details(self, step: DecisionStep) -> SafeString | str:
-        return json_block(step.detail)
+    details = _json_column("detail", "Detail")
 
 
 @admin.register(Message)
 class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
+    """Questions and answers, with all that an answer came from."""
+
     list_display = [
         "summary", "conversation", "user", "role", "decision", "status", "worst_rating", "workflow", "model",
         "fell_back", "total_ms", "created_at",
@@ -120,12 +134,17 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
     readonly_fields = [
         "conversation", "user", "clarification_json", "request_json", "usage_json", "degraded_json", "error_json",
     ]  # fmt: skip
+    clarification_json = _json_column("clarification", "Clarification")
+    request_json = _json_column("request", "Asked with")
+    usage_json = _json_column("usage", "Usage")
+    degraded_json = _json_column("degraded", "Fallbacks")
+    error_json = _json_column("error", "Error")
 
     class Media:
         css = {"all": ["chat/review.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
-        return Message.objects.annotate(worst_score=Min("ratings__score"))
+        return get_ratings().with_worst_score(Message.objects.all())
 
     @admin.display(description="Text")
     def summary(self, message: Message) -> str:
@@ -148,29 +167,11 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
     def total_ms(self, message: Message) -> Any:
         return message.usage.get("total_ms", "–") if isinstance(message.usage, dict) else "–"
 
-    @admin.display(description="Clarification")
-    def clarification_json(self, message: Message) -> SafeString | str:
-        return json_block(message.clarification)
-
-    @admin.display(description="Asked with")
-    def request_json(self, message: Message) -> SafeString | str:
-        return json_block(message.request)
-
-    @admin.display(description="Usage")
-    def usage_json(self, message: Message) -> SafeString | str:
-        return json_block(message.usage)
-
-    @admin.display(description="Fallbacks")
-    def degraded_json(self, message: Message) -> SafeString | str:
-        return json_block(message.degraded)
-
-    @admin.display(description="Error")
-    def error_json(self, message: Message) -> SafeString | str:
-        return json_block(message.error)
-
 
 @admin.register(Source)
 class SourceAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """Passages that were given to the model, over all answers."""
+
     list_display = ["title", "marker", "page", "cited", "passage", "answer"]
     list_filter = ["cited"]
     list_select_related = ["message"]
@@ -189,6 +190,8 @@ class SourceAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(DecisionStep)
 class DecisionStepAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """Steps of all answers, to look for slow or failing ones."""
+
     list_display = ["name", "status", "summary", "duration_ms", "answer"]
     list_filter = ["status", "name"]
     list_select_related = ["message"]

@@ -6,6 +6,8 @@ from ragsite.core.errors import AppError, ConflictError, NotFoundError, RateLimi
 
 
 class MessageTooLargeError(TooLargeError):
+    """413. `limit` in characters."""
+
     code = "message_too_large"
 
     def __init__(self, limit: int) -> None:
@@ -16,21 +18,29 @@ class MessageTooLargeError(TooLargeError):
 
 
 class SessionNotFoundError(NotFoundError):
+    """404, also for the session of somebody else."""
+
     code = "session_not_found"
     message = "There is no such conversation, or it is not yours."
 
 
 class MessageNotFoundError(NotFoundError):
+    """404, also for the message of somebody else."""
+
     code = "message_not_found"
     message = "There is no such message, or it is not yours."
 
 
 class AnswerInProgressError(ConflictError):
+    """409: one answer at once per session."""
+
     code = "answer_in_progress"
     message = "An answer is already being written in this conversation; wait for it or stop it."
 
 
 class TooManyQuestionsError(RateLimitedError):
+    """429. `limit` per user and minute."""
+
     code = "too_many_questions"
 
     def __init__(self, limit: int, *, retry_after_s: int) -> None:
@@ -40,6 +50,8 @@ class TooManyQuestionsError(RateLimitedError):
 
 
 class TooManyAnswersError(RateLimitedError):
+    """429. `limit` of answers that are written at once for one user."""
+
     code = "too_many_answers"
 
     def __init__(self, limit: int, *, retry_after_s: int = 5) -> None:

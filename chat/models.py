@@ -12,6 +12,8 @@ from ragsite.core.leases import Leased
 
 
 class Session(models.Model):
+    """A user's conversation; deleted with the user, and with it its messages."""
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_sessions")
     title = models.CharField(max_length=200, blank=True)

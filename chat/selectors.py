@@ -6,12 +6,13 @@ from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message, Session
+from chat.ratings import get_ratings
 from ragsite.core.text import clean_text
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
@@ -24,8 +25,8 @@ def session_list(*, user: User, search: str = "") -> QuerySet[Session]:
     sessions = Session.objects.filter(user=user).annotate(message_count=Count("messages"))
     search = clean_text(search).strip()
     if search:
-        said = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
-        sessions = sessions.filter(Q(title__icontains=search) | Exists(said))
+        matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
+        sessions = sessions.filter(Q(title__icontains=search) | Exists(matching))
     return sessions.order_by("-updated_at", "pk")
 
 
@@ -50,8 +51,7 @@ def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Me
     messages = messages.select_related("session").prefetch_related("sources", "decision_steps")
     if user is None:
         return messages
-    ratings = Message._meta.get_field("ratings").related_model._default_manager.filter(user=user)
-    return messages.prefetch_related(Prefetch("ratings", queryset=ratings, to_attr="own_ratings"))
+    return get_ratings().with_ratings(messages, user=user)
 
 
 def message_list(*, user: User, session: Session, superseded: bool = False) -> QuerySet[Message]:
@@ -116,4 +116,5 @@ def answers_begun_in(*, session_id: UUID, since: datetime) -> list[UUID]:
 
 
 def answers_running(*, user: User) -> int:
+    """How many of the user's answers are being written."""
     return Message.objects.filter(session__user=user, status=Message.Status.STREAMING).count()

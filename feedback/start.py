@@ -1,4 +1,6 @@
-"""What happens when the site starts: searches learn where boosts come from, and deletions take evidence along."""
+"""What happens when the site starts: searches learn where boosts come from, conversations where ratings are, and
+deletions take evidence along.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
 
+from chat.ratings import use_ratings
 from feedback.models import Rating
+from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.evidence import answer_touch
 from feedback.rounds.passages import document_relocate
@@ -24,6 +28,7 @@ from retrieval.ports import Models
 
 def connect() -> None:
     use_boosts(_make_boosts)
+    use_ratings(ChatRatings())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -13,22 +14,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.base import ChatView
 from chat.api.event_schema import EVENTS
 from chat.api.serializers import AnswerSerializer, AskSerializer, RequestSerializer
-from chat.api.streaming import (
-    EVENT_STREAM,
-    event_stream,
-    finished_response,
-    message_response_data,
-    wants_events,
-)
+from chat.api.streaming import EVENT_STREAM, ChatView, event_number, event_stream, finished_message, wants_events
 from chat.errors import MessageNotFoundError
+from chat.messages.data import message_data
 from chat.models import Message
 from chat.runs.answers import answers_mark_interrupted
-from chat.runs.run import Assignment
-from chat.services.ask import ask
-from chat.services.regenerate import message_regenerate
+from chat.services.ask import ask, message_regenerate
 from chat.services.stop import message_stop
 from ragsite.core.api.fields import NoFieldsSerializer
 from ragsite.core.api.schema import errors
@@ -38,13 +31,19 @@ LAST_EVENT_ID = "The number of an event, to go on after it; what is none of ours
 ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, EVENT_STREAM): EVENTS}
 
 
-async def _answer(request: Request, assignment: Assignment, *, stream: bool) -> Response | StreamingHttpResponse:
+async def _answer(request: Request, message_id: UUID, *, stream: bool) -> Response | StreamingHttpResponse:
     if wants_events(request, stream=stream):
-        return event_stream(request, assignment.message_id)
-    return await finished_response(request, assignment.message_id)
+        return event_stream(request, message_id)
+    return Response(await finished_message(request, message_id))
+
+
+def _stored(user: User, message_id: UUID) -> Response:
+    return Response(message_data(selectors.message_get(user=user, message_id=message_id)))
 
 
 class ChatApi(ChatView):
+    """`/api/chat`."""
+
     @extend_schema(
         operation_id="chat",
         request=AskSerializer,
@@ -56,27 +55,35 @@ class ChatApi(ChatView):
         serializer = AskSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         assignment = await ask(user=asking_user(request), question=serializer.ask())
-        return await _answer(request, assignment, stream=serializer.validated_data["stream"])
+        return await _answer(request, assignment.message_id, stream=serializer.validated_data["stream"])
 
 
 class MessageApi(ChatView):
+    """`/api/messages/{id}`. 404 where it is not the caller's."""
+
     @extend_schema(responses={200: AnswerSerializer}, tags=["messages"])
-    async def get(self, request: Request, message_id: UUID) -> Response:
+    def get(self, request: Request, message_id: UUID) -> Response:
         """One message, with what has been written of it so far."""
-        return Response(await sync_to_async(_look)(asking_user(request), message_id))
+        user = asking_user(request)
+        answers_mark_interrupted(pk=message_id, session__user=user)
+        return _stored(user, message_id)
 
 
 class MessageStopApi(ChatView):
+    """`/api/messages/{id}/stop`."""
+
     @extend_schema(request=None, responses={200: AnswerSerializer}, tags=["messages"])
     async def post(self, request: Request, message_id: UUID) -> Response:
         """Stop an answer that is being written; what has been written of it is kept."""
         NoFieldsSerializer(data=request.data).is_valid(raise_exception=True)
         user = asking_user(request)
         await message_stop(user=user, message_id=message_id)
-        return Response(await sync_to_async(message_response_data)(user=user, message_id=message_id))
+        return await sync_to_async(_stored)(user, message_id)
 
 
 class MessageRegenerateApi(ChatView):
+    """`/api/messages/{id}/regenerate`. 400 for a question, 409 while an answer is being written."""
+
     @extend_schema(
         request=RequestSerializer,
         responses={**ANSWERED, **errors(409, 429)},
@@ -88,10 +95,12 @@ class MessageRegenerateApi(ChatView):
         serializer.is_valid(raise_exception=True)
         user = asking_user(request)
         assignment = await message_regenerate(user=user, message_id=message_id, changes=serializer.changes())
-        return await _answer(request, assignment, stream=serializer.validated_data["stream"])
+        return await _answer(request, assignment.message_id, stream=serializer.validated_data["stream"])
 
 
 class MessageEventsApi(ChatView):
+    """`/api/messages/{id}/events`. 404 for a question, which has none."""
+
     @extend_schema(
         parameters=[
             OpenApiParameter("Last-Event-ID", OpenApiTypes.STR, OpenApiParameter.HEADER, description=LAST_EVENT_ID)
@@ -104,14 +113,4 @@ class MessageEventsApi(ChatView):
         message = await sync_to_async(selectors.message_get)(user=asking_user(request), message_id=message_id)
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError("Only answers have events; this message is a question.")
-        return event_stream(request, message_id, after=_number(request.headers.get("Last-Event-ID", "")))
-
-
-def _number(text: str) -> int:
-    """What is not an event's number of ours counts as none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
-
-
-def _look(user: Any, message_id: UUID) -> dict[str, Any]:
-    answers_mark_interrupted(pk=message_id, session__user=user)
-    return message_response_data(user=user, message_id=message_id)
+        return event_stream(request, message_id, after=event_number(request.headers.get("Last-Event-ID", "")))

@@ -42,6 +42,8 @@ FIELDS = {"stop": ("message_id",), "resume": ("message_id", "after"), "ping": ()
 
 
 class UnknownTypeError(InvalidInputError):
+    """A frame without a type, or with one that is none of ours."""
+
     code = "unknown_type"
     message = "Send ask, stop, resume or ping."
 

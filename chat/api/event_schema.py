@@ -11,84 +11,65 @@ from chat.api.serializers import AnswerSerializer, SourceSerializer, StepSeriali
 from ragsite.core.api.schema import FixedTextField, event_stream
 
 
-class _EventSerializer(serializers.Serializer[Any]):
-    seq = serializers.IntegerField(min_value=1, help_text="1, 2, 3 … of this answer.")
-    message_id = serializers.UUIDField(help_text="The answer.")
+def _event(type_: str, **fields: serializers.Field[Any, Any, Any, Any]) -> type[serializers.Serializer[Any]]:
+    """The serializer of one type of event."""
+    common = {
+        "type": FixedTextField(type_),
+        "seq": serializers.IntegerField(min_value=1, help_text="1, 2, 3 … of this answer."),
+        "message_id": serializers.UUIDField(help_text="The answer."),
+    }
+    name = type_.title().replace("_", "")
+    return type(f"{name}EventSerializer", (serializers.Serializer,), {**common, **fields})
 
 
-class _LastEventSerializer(_EventSerializer):
-    done = serializers.BooleanField(help_text="true: nothing comes after it.")
+def _line() -> serializers.CharField:
+    return serializers.CharField(help_text="One line for people.")
 
 
-class StartedEventSerializer(_EventSerializer):
-    type = FixedTextField("started")
-    session_id = serializers.UUIDField()
-    workflow = serializers.CharField()
-    user_message_id = serializers.UUIDField(help_text="The question.")
+def _done() -> serializers.BooleanField:
+    return serializers.BooleanField(help_text="true: nothing comes after it.")
 
 
-class ReasoningEventSerializer(_EventSerializer):
-    type = FixedTextField("reasoning")
-    content = serializers.CharField(help_text="One line for people.")
-    step = StepSerializer()
-
-
-class ToolCallEventSerializer(_EventSerializer):
-    type = FixedTextField("tool_call")
-    content = serializers.CharField(help_text="One line for people.")
-    tool = serializers.CharField()
-    step = StepSerializer()
-
-
-class SourcesEventSerializer(_EventSerializer):
-    type = FixedTextField("sources")
-    sources = SourceSerializer(many=True)
-
-
-class ChunkEventSerializer(_EventSerializer):
-    type = FixedTextField("chunk")
-    content = serializers.CharField(help_text="The next piece of the answer.")
-
-
-class ClarifyEventSerializer(_EventSerializer):
-    type = FixedTextField("clarify")
-    question = serializers.CharField()
-    options = serializers.ListField(child=serializers.CharField())
-
-
-class DoneEventSerializer(_LastEventSerializer):
-    type = FixedTextField("done")
-    answer = serializers.CharField()
-    sources = SourceSerializer(many=True)
-    decision = serializers.CharField(allow_null=True)
-    message = AnswerSerializer()
-
-
-class ErrorEventSerializer(_LastEventSerializer):
-    type = FixedTextField("error")
-    code = serializers.CharField()
-    content = serializers.CharField(help_text="What went wrong and what to do.")
-
-
-_EVENTS = {
-    "started": StartedEventSerializer,
-    "reasoning": ReasoningEventSerializer,
-    "tool_call": ToolCallEventSerializer,
-    "sources": SourcesEventSerializer,
-    "chunk": ChunkEventSerializer,
-    "clarify": ClarifyEventSerializer,
-    "done": DoneEventSerializer,
-    "error": ErrorEventSerializer,
-}
+_EVENTS = [
+    _event(
+        "started",
+        session_id=serializers.UUIDField(),
+        workflow=serializers.CharField(),
+        user_message_id=serializers.UUIDField(help_text="The question."),
+    ),
+    _event("reasoning", content=_line(), step=StepSerializer()),
+    _event("tool_call", content=_line(), tool=serializers.CharField(), step=StepSerializer()),
+    _event("sources", sources=SourceSerializer(many=True)),
+    _event("chunk", content=serializers.CharField(help_text="The next piece of the answer.")),
+    _event("clarify", question=serializers.CharField(), options=serializers.ListField(child=serializers.CharField())),
+    _event(
+        "done",
+        done=_done(),
+        answer=serializers.CharField(),
+        sources=SourceSerializer(many=True),
+        decision=serializers.CharField(allow_null=True),
+        message=AnswerSerializer(),
+    ),
+    _event(
+        "error",
+        done=_done(),
+        code=serializers.CharField(),
+        content=serializers.CharField(help_text="What went wrong and what to do."),
+    ),
+]
 
 
 # ------------------------------------------------------------------------------------------------ seed 004's
 class RagStepEventSerializer(serializers.Serializer[Any]):
+    """A thought, a call of a tool, or the next piece of the answer."""
+
     type = serializers.ChoiceField(choices=["reasoning", "tool_call", "chunk"])
     content = serializers.CharField()
 
 
 class RagDoneEventSerializer(serializers.Serializer[Any]):
+    """The end of an answer."""
+
     type = FixedTextField("done")
     content = serializers.CharField(help_text="The answer.")
     done = serializers.BooleanField()
@@ -97,6 +78,8 @@ class RagDoneEventSerializer(serializers.Serializer[Any]):
 
 
 class RagErrorEventSerializer(serializers.Serializer[Any]):
+    """The end where there is no answer."""
+
     type = FixedTextField("error")
     content = serializers.CharField()
     done = serializers.BooleanField()
@@ -109,7 +92,7 @@ def _stream(name: str, kinds: Any, description: str) -> OpenApiResponse:
 
 EVENTS = _stream(
     "AnswerEvent",
-    list(_EVENTS.values()),
+    _EVENTS,
     "Server-Sent Events: `started`, `reasoning`, `tool_call`, `sources`, `chunk`, `clarify`, and at the end one `done` "
     "or `error`. `id:` is the event's number; comments are sent while there is nothing to say.",
 )

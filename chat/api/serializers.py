@@ -8,25 +8,18 @@ from uuid import UUID
 from django.conf import settings
 from rest_framework import serializers
 
-from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.services.ask import Ask
 from ragsite.core.api.fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
-from retrieval.api.serializers import ADDRESS, QuestionField
+from retrieval.api.serializers import ADDRESS, MAX_NAMES, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.values import AnswerOptions, SearchFilters
-
-MAX_NAMES = 50
+from retrieval.values import AnswerOptions
+from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 
 # ------------------------------------------------------------------------------------------------ input
-class FiltersSerializer(StrictSerializer):
-    department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=100), required=False, max_length=MAX_NAMES)
-
-
 class OptionsSerializer(StrictSerializer):
+    """What is left out or null is decided by the workflow."""
+
     top_k = WholeNumberField(required=False, allow_null=True, min_value=1, max_value=settings.RAG.search.max_top_k)
     rewrite = FlagField(required=False, allow_null=True)
     hyde = FlagField(required=False, allow_null=True)
@@ -58,8 +51,7 @@ class RequestSerializer(StrictSerializer):
         if "collections" in given:
             changes["collections"] = tuple(given["collections"])
         if "filters" in given:
-            filters = {key: value for key, value in given["filters"].items() if value not in (None, "")}
-            changes["filters"] = SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))})
+            changes["filters"] = search_filters(given["filters"])
         if "options" in given:
             changes["options"] = AnswerOptions(**given["options"])
         return changes
@@ -82,16 +74,22 @@ class AskSerializer(RequestSerializer):
 
 
 class SessionUpdateSerializer(StrictSerializer):
+    """A new title, 1 to 200 characters."""
+
     title = TextField(max_length=200)
 
 
 # ------------------------------------------------------------------------------------------------ output
 class ClarificationSerializer(serializers.Serializer[Any]):
+    """What the answer asks back, with answers to choose from."""
+
     question = serializers.CharField()
     options = serializers.ListField(child=serializers.CharField())
 
 
 class ScoresSerializer(serializers.Serializer[Any]):
+    """Only those that were given."""
+
     dense = serializers.FloatField(required=False, help_text="Cosine, -1 to 1.")
     bm25 = serializers.FloatField(required=False)
     fused = serializers.FloatField(required=False)
@@ -110,6 +108,8 @@ class OwnRatingSerializer(serializers.Serializer[Any]):
 
 
 class SourceSerializer(serializers.Serializer[Any]):
+    """A passage that was given to the model."""
+
     marker = serializers.IntegerField(help_text="[1] in the answer.")
     kind = serializers.CharField(help_text="document, or web: a result of a web search.")
     document_id = serializers.UUIDField(allow_null=True, help_text="Null for a web page.")
@@ -127,6 +127,8 @@ class SourceSerializer(serializers.Serializer[Any]):
 
 
 class StepSerializer(serializers.Serializer[Any]):
+    """An entry of the decision path. Times in ms since the run began."""
+
     seq = serializers.IntegerField()
     name = serializers.CharField()
     status = serializers.CharField(help_text="ok, skipped, degraded (a fallback served) or failed.")
@@ -137,6 +139,8 @@ class StepSerializer(serializers.Serializer[Any]):
 
 
 class UsageSerializer(serializers.Serializer[Any]):
+    """Calls, tokens and times of one answer."""
+
     llm_calls = serializers.IntegerField()
     llm_rounds = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
@@ -146,11 +150,15 @@ class UsageSerializer(serializers.Serializer[Any]):
 
 
 class DegradedSerializer(serializers.Serializer[Any]):
+    """A step that fell back, and why."""
+
     step = serializers.CharField()
     reason = serializers.CharField()
 
 
 class GroundedSentenceSerializer(serializers.Serializer[Any]):
+    """A sentence of the answer, checked against its sources."""
+
     sentence = serializers.CharField(help_text="As it stands in the answer.")
     start = serializers.IntegerField(help_text="Its first character in the answer, from 0.")
     end = serializers.IntegerField()
@@ -192,6 +200,8 @@ class AnswerSerializer(serializers.Serializer[Any]):
 
 
 class SessionSerializer(serializers.Serializer[Any]):
+    """A conversation without its messages."""
+
     id = serializers.UUIDField()
     title = serializers.CharField()
     workflow = serializers.CharField(help_text="Last asked with.")

@@ -1,9 +1,11 @@
-"""`POST /api/rag/query` and `GET /api/rag/query-stream`: the `react` workflow behind seed 004's own calls."""
+"""`POST /api/rag/query` and `GET /api/rag/query-stream`: the `react` workflow behind seed 004's own calls.
+
+Sources are file names there (addresses for web pages), steps and events are `{type, content}`.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -16,46 +18,55 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.base import ChatView
 from chat.api.event_schema import RAG_EVENTS
-from chat.api.streaming import EVENT_STREAM, KEEP_ALIVE, finished_message
-from chat.compat.react_events import WORKFLOW, answer_of, seed_events, steps_of
+from chat.api.streaming import (
+    EVENT_STREAM,
+    ChatView,
+    Translation,
+    event_number,
+    event_stream,
+    finished_message,
+)
 from chat.errors import MessageNotFoundError
 from chat.models import Message
-from chat.runs.run import Assignment
+from chat.runs.event_log import FINAL_TYPES, Event
+from chat.runs.following import follow
 from chat.services.ask import Ask, ask
-from ragsite.accounts.credentials import (
-    Credential,
-    SignedOutError,
-    credential_of_request,
-    unless_signed_out,
-    while_signed_in,
-)
+from ragsite.accounts.credentials import credential_of_request, unless_signed_out
 from ragsite.core.api.fields import StrictSerializer
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, PermissionDeniedError
 from retrieval.api.serializers import QuestionField
 
+WORKFLOW = "react"
 NOTHING_LEFT = OpenApiResponse(description="`Last-Event-ID` was the last event; there is nothing to go on with.")
 
 
 class RagQuerySerializer(StrictSerializer):
+    """The question, under seed 004's name."""
+
     query = QuestionField()
 
 
 class RagStepSerializer(serializers.Serializer[Any]):
+    """One line for people."""
+
     type = serializers.CharField(help_text="reasoning or tool_call.")
     content = serializers.CharField()
 
 
 class RagAnswerSerializer(serializers.Serializer[Any]):
+    """An answer without its scores and times."""
+
     answer = serializers.CharField(help_text="Markdown with [1] markers.")
     sources = serializers.ListField(child=serializers.CharField(), help_text="File names; addresses of web pages.")
     steps = RagStepSerializer(many=True)
 
 
 class RagQueryApi(ChatView):
+    """`POST /api/rag/query`."""
+
     @extend_schema(
         operation_id="rag_query",
         request=RagQuerySerializer,
@@ -64,12 +75,18 @@ class RagQueryApi(ChatView):
     )
     async def post(self, request: Request) -> Response:
         """Ask all that is searched unasked, by the `react` workflow, and wait for the whole answer."""
-        assignment = await _asked(request, request.data)
-        steps = await unless_signed_out(steps_of(assignment.message_id), credential_of_request(request))
-        return Response(answer_of(await finished_message(request, assignment.message_id), steps))
+        message_id = await _ask(request, request.data)
+        steps = await unless_signed_out(_steps(message_id), credential_of_request(request))
+        message = await finished_message(request, message_id)
+        if not steps:  # the answer's events are gone already
+            path = message["decision_path"]
+            steps = [{"type": "reasoning", "content": step["summary"] or step["name"]} for step in path]
+        return Response({"answer": message["answer"], "sources": _source_names(message), "steps": steps})
 
 
 class RagQueryStreamApi(ChatView):
+    """`GET /api/rag/query-stream?query=…`."""
+
     http_method_names = ["get", "options"]  # a HEAD would ask, too
 
     @extend_schema(
@@ -86,18 +103,31 @@ class RagQueryStreamApi(ChatView):
     async def get(self, request: Request) -> HttpResponse | StreamingHttpResponse:
         """The same as events, for an `EventSource`."""
         refuse_other_sites(request)
-        if last := request.headers.get("Last-Event-ID"):
-            return await _resumed(request, last)
-        assignment = await _asked(request, {"query": request.query_params.get("query", "")})
-        return _stream(request, assignment.message_id)
+        last = request.headers.get("Last-Event-ID")
+        if not last:
+            message_id = await _ask(request, {"query": request.query_params.get("query", "")})
+            return event_stream(request, message_id, translate=_translation(message_id))
+        # A browser that lost the connection gets what it missed; 204 ends its attempts.
+        named, _, number = last.partition(":")
+        try:
+            message_id = UUID(named)
+        except ValueError as error:
+            raise MessageNotFoundError from error
+        message = await sync_to_async(selectors.message_get)(user=asking_user(request), message_id=message_id)
+        if message.role != Message.Role.ASSISTANT:
+            raise MessageNotFoundError
+        if number == "end":
+            return HttpResponse(status=204)
+        return event_stream(request, message_id, after=event_number(number), translate=_translation(message_id))
 
 
-async def _asked(request: Request, data: Any) -> Assignment:
+async def _ask(request: Request, data: Any) -> UUID:
+    """The id of the answer. Raises as `ask` does, and calls the question `query`."""
     serializer = RagQuerySerializer(data=data)
     serializer.is_valid(raise_exception=True)
     question = Ask(text=serializer.validated_data["query"], workflow=WORKFLOW)
     try:
-        return await ask(user=asking_user(request), question=question)
+        return (await ask(user=asking_user(request), question=question)).message_id
     except AppError as error:
         if "message" in error.fields:  # it is called so everywhere else
             error.fields["query"] = error.fields.pop("message")
@@ -114,40 +144,44 @@ def refuse_other_sites(request: Request) -> None:
         raise PermissionDeniedError("Questions can't be asked from pages of another site.")
 
 
-async def _resumed(request: Request, last: str) -> HttpResponse | StreamingHttpResponse:
-    """A browser that lost the connection: what it missed; 204 ends its attempts. Raises MessageNotFoundError."""
-    named, _, number = last.partition(":")
-    try:
-        message_id = UUID(named)
-    except ValueError as error:
-        raise MessageNotFoundError from error
-    message = await sync_to_async(selectors.message_get)(user=asking_user(request), message_id=message_id)
-    if message.role != Message.Role.ASSISTANT:
-        raise MessageNotFoundError
-    if number == "end":
-        return HttpResponse(status=204)
-    return _stream(
-        request, message_id, after=int(number) if number.isascii() and number.isdigit() and len(number) < 10 else 0
-    )
+# ------------------------------------------------------------------------------------------------ the seed's form
+def _translation(message_id: UUID) -> Translation:
+    """Events as the seed has them. Their ids name the message, too.
+
+    A browser that reconnects sends the id, and follows this answer instead of asking again. A step that only repeats
+    what its tool call said is left out, and so are events that the seed does not know.
+    """
+    called = ""
+
+    def translate(event: Event) -> tuple[str, Event] | None:
+        nonlocal called
+        name = f"{message_id}:{'end' if event['type'] in FINAL_TYPES else event['seq']}"
+        match event["type"]:
+            case "reasoning" if event["content"] == called:
+                return None
+            case "reasoning" | "tool_call" | "chunk":
+                called = event["content"] if event["type"] == "tool_call" else called
+                return name, {"type": event["type"], "content": event["content"]}
+            case "done":
+                answer, sources = event["message"]["answer"], _source_names(event["message"])
+                return name, {"type": "done", "content": answer, "done": True, "answer": answer, "sources": sources}
+            case "error":
+                return name, {"type": "error", "content": event["content"], "done": True}
+        return None
+
+    return translate
 
 
-def _stream(request: Request, message_id: UUID, *, after: int = 0) -> StreamingHttpResponse:
-    lines = _lines(message_id, after, credential_of_request(request))
-    response = StreamingHttpResponse(lines, content_type=f"{EVENT_STREAM}; charset=utf-8")
-    response["Cache-Control"] = "no-cache, no-transform"
-    response["X-Accel-Buffering"] = "no"  # proxies would hold the chunks back
-    return response
+async def _steps(message_id: UUID) -> list[Event]:
+    """What was thought and which tools were called, in order, once the answer has ended."""
+    translate = _translation(message_id)
+    entries = [translate(event) async for event in follow(message_id) if event]
+    return [entry[1] for entry in entries if entry and entry[1]["type"] in ("reasoning", "tool_call")]
 
 
-async def _lines(message_id: UUID, after: int, credential: Credential | None) -> AsyncIterator[str]:
-    yield KEEP_ALIVE  # headers go out at once, before the first event
-    try:
-        async for entry in while_signed_in(seed_events(message_id, after=after), credential):
-            if entry is None:
-                yield KEEP_ALIVE
-            else:
-                name, event = entry
-                yield f"id: {name}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
-    except SignedOutError as error:
-        told = {"type": "error", "code": error.code, "content": error.message, "done": True}
-        yield f"data: {json.dumps(told)}\n\n"
+def _source_names(message: Mapping[str, Any]) -> list[str]:
+    """Of the cited sources, each once; of all that were looked at where an answer cites none."""
+    sources = [source for source in message["sources"] if source["cited"]]
+    if not sources and message["decision"] == "ANSWER":
+        sources = message["sources"]
+    return list(dict.fromkeys(source["url"] or source["file_name"] or source["title"] for source in sources))

@@ -34,7 +34,7 @@ def response_data(message: Mapping[str, Any], *, query: str, scope: SearchScope)
     steps: Sequence[Step] = message["decision_path"]
     history = rewrite_history(steps)
     documents = graded_documents(steps)
-    passed = sum(one["gradeResult"]["isRelevant"] for one in documents)
+    passed = sum(document["gradeResult"]["isRelevant"] for document in documents)
     return {
         "success": message["status"] == "complete",
         "answer": message["answer"],
@@ -74,6 +74,7 @@ def _collection(ref: CollectionRef) -> dict[str, Any]:
 
 
 def rewrite_history(steps: Iterable[Step]) -> list[dict[str, Any]]:
+    """Every rewriting of the question that gave one, first ones first."""
     made = (step["detail"] for step in _named(steps, "rewrite") if step["detail"].get("rewritten"))
     return [
         {
@@ -89,8 +90,10 @@ def rewrite_history(steps: Iterable[Step]) -> list[dict[str, Any]]:
 
 def graded_documents(steps: Iterable[Step]) -> list[dict[str, Any]]:
     """Every document that was graded, once, as in the last search that found it; the best that passed first."""
-    found = {entry["chunk_id"]: entry for step in _named(steps, "grade") for entry in _entries(step)}
-    ranked = sorted(found.values(), key=lambda entry: -entry["scores"].get("rerank", 0.0) if entry["relevant"] else 0.0)
+    entries = {entry["chunk_id"]: entry for step in _named(steps, "grade") for entry in _entries(step)}
+    ranked = sorted(
+        entries.values(), key=lambda entry: -entry["scores"].get("rerank", 0.0) if entry["relevant"] else 0.0
+    )
     return [_document(entry) for entry in ranked]
 
 

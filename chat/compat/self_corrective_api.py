@@ -11,9 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat.api.base import ChatView
 from chat.api.event_schema import EVENTS
-from chat.api.streaming import EVENT_STREAM, event_stream, finished_message, wants_events
+from chat.api.streaming import EVENT_STREAM, ChatView, event_stream, finished_message, wants_events
 from chat.compat.self_corrective import WORKFLOW, response_data
 from chat.services.ask import Ask, ask
 from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, TextField, WholeNumberField
@@ -38,10 +37,14 @@ def _allowed_addresses() -> list[str]:
 
 
 class AddressField(TextField):
+    """An address of Milvus; see `refuse_address`."""
+
     schema_rules = {"enum": ["", None, *_allowed_addresses()]}
 
 
 class MilvusConfigSerializer(StrictSerializer):
+    """Where to search."""
+
     address = AddressField(
         required=False,
         allow_null=True,
@@ -118,14 +121,19 @@ class SelfCorrectiveSerializer(StrictSerializer):
 
 
 def refuse_address(address: str) -> None:
-    """An allowed address is another name for the site's own index: nothing that a request names is connected to."""
+    """An allowed address is another name for the site's own index: nothing that a request names is connected to.
+
+    Raises InvalidInputError.
+    """
     if address and address not in _allowed_addresses():
-        said = "This site searches its own index only: leave the address out, or have an administrator allow it."
-        raise InvalidInputError(said, fields={"milvusConfig": {"address": [said]}})
+        message = "This site searches its own index only: leave the address out, or have an administrator allow it."
+        raise InvalidInputError(message, fields={"milvusConfig": {"address": [message]}})
 
 
 # ------------------------------------------------------------------------------------------------ output
 class QuerySerializer(serializers.Serializer[Any]):
+    """The question, as it was asked and as it was last searched for."""
+
     original = serializers.CharField()
     final = serializers.CharField(help_text="What the last search was for.")
     wasRewritten = serializers.BooleanField()
@@ -133,6 +141,8 @@ class QuerySerializer(serializers.Serializer[Any]):
 
 
 class RewriteSerializer(serializers.Serializer[Any]):
+    """A question in other words; `attempt` from 1."""
+
     original = serializers.CharField()
     rewritten = serializers.CharField()
     reason = serializers.CharField()
@@ -141,6 +151,8 @@ class RewriteSerializer(serializers.Serializer[Any]):
 
 
 class GradeSerializer(serializers.Serializer[Any]):
+    """Whether a document is relevant, and who found so."""
+
     isRelevant = serializers.BooleanField()
     confidence = serializers.FloatField(help_text="In this judgement, 0 to 1.")
     reasoning = serializers.CharField()
@@ -148,6 +160,8 @@ class GradeSerializer(serializers.Serializer[Any]):
 
 
 class GradedDocumentSerializer(serializers.Serializer[Any]):
+    """A document that was graded."""
+
     id = serializers.CharField()
     content = serializers.CharField(help_text="Its first 2,000 characters.")
     score = serializers.FloatField(help_text="Cosine; without vectors the merged score.")
@@ -156,12 +170,16 @@ class GradedDocumentSerializer(serializers.Serializer[Any]):
 
 
 class SearchedCollectionSerializer(serializers.Serializer[Any]):
+    """A collection, with the model that the question was embedded with."""
+
     name = serializers.CharField()
     embeddingModel = serializers.CharField(allow_null=True, help_text="Null: nothing was ingested yet.")
     dimension = serializers.IntegerField(allow_null=True)
 
 
 class RetrievalSerializer(serializers.Serializer[Any]):
+    """Graded documents, relevant ones first, best first."""
+
     totalDocuments = serializers.IntegerField(help_text="Graded, over all searches.")
     filteredDocuments = serializers.IntegerField(help_text="Of them, those that passed.")
     documents = GradedDocumentSerializer(many=True)
@@ -169,10 +187,14 @@ class RetrievalSerializer(serializers.Serializer[Any]):
 
 
 class DocumentGradeSerializer(GradeSerializer):
+    """A grade by the id of its document."""
+
     docId = serializers.CharField()
 
 
 class GraderResultSerializer(serializers.Serializer[Any]):
+    """What follows from the grades of one search. `passRate` 0 to 1."""
+
     passRate = serializers.FloatField()
     passCount = serializers.IntegerField()
     totalCount = serializers.IntegerField()
@@ -182,6 +204,8 @@ class GraderResultSerializer(serializers.Serializer[Any]):
 
 
 class NodeExecutionSerializer(serializers.Serializer[Any]):
+    """A node of the workflow's graph, as it ran once."""
+
     node = serializers.CharField(help_text="condense, retrieve, grade, rewrite or generate.")
     status = serializers.CharField(help_text="completed, skipped or error.")
     startTime = serializers.IntegerField(help_text="ms since the run began.")
@@ -193,12 +217,16 @@ class NodeExecutionSerializer(serializers.Serializer[Any]):
 
 
 class WorkflowSerializer(serializers.Serializer[Any]):
+    """How the answer came about."""
+
     nodeExecutions = NodeExecutionSerializer(many=True)
     decisionPath = serializers.ListField(child=serializers.CharField())
     totalDuration = serializers.IntegerField(help_text="ms.")
 
 
 class SelfCorrectiveAnswerSerializer(serializers.Serializer[Any]):
+    """Seed 000's response."""
+
     success = serializers.BooleanField(help_text="False: the answer was stopped, or broke off.")
     answer = serializers.CharField(help_text="Markdown with [1] markers.")
     decision = serializers.CharField(allow_null=True, help_text="ANSWER, or NO_ANSWER where no document passed.")
@@ -212,6 +240,8 @@ class SelfCorrectiveAnswerSerializer(serializers.Serializer[Any]):
 
 
 class SelfCorrectiveApi(ChatView):
+    """`POST /api/self-corrective-rag`."""
+
     @extend_schema(
         operation_id="self_corrective_rag",
         request=SelfCorrectiveSerializer,

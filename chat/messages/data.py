@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from chat.messages.rendering import render_answer
 from chat.models import DecisionStep, Message, Session, Source
+from chat.ratings import Rating
 from ragsite.core.text import clean_json, clean_text
 from retrieval import values
 from retrieval.trace import Trace
 
-UP_FROM, DOWN_TO = 4, 2  # scores that count as a thumb up or down
+SOURCE_FIELDS = (
+    "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",
+    "scores", "cited",
+)  # fmt: skip
+STEP_FIELDS = ("seq", "name", "status", "summary", "started_ms", "duration_ms", "detail")
 
 
 def message_data(message: Message) -> dict[str, Any]:
@@ -31,7 +37,7 @@ def message_data(message: Message) -> dict[str, Any]:
 
 def _answer_data(message: Message) -> dict[str, Any]:
     sources = list(message.sources.all())
-    ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "own_ratings", ())}
+    ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
     return {
         "session_id": str(message.session_id),
         "message_id": str(message.pk),
@@ -48,8 +54,8 @@ def _answer_data(message: Message) -> dict[str, Any]:
         ),
         "grounding": message.grounding or [],
         "clarification": message.clarification,
-        "sources": [{**_source_row(source), "rating": ratings.get(source.pk)} for source in sources],
-        "decision_path": [_step_row(step) for step in message.decision_steps.all()],
+        "sources": [{**_columns(source, SOURCE_FIELDS), "rating": ratings.get(source.pk)} for source in sources],
+        "decision_path": [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()],
         "usage": message.usage,
         "degraded": message.degraded,
         "error": message.error,
@@ -71,7 +77,7 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "workflow": workflow,
         "model": answer.model,
         "answer": answer.text,
-        "grounding": [clean_json(one.as_dict()) for one in answer.grounding],
+        "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding],
         "clarification": answer.clarification.as_dict() if answer.clarification else None,
         "sources": [source_data(source) for source in answer.sources],
         "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
@@ -83,13 +89,12 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
 
 def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
     """Those that were checked and that their passages do not bear out."""
-    return [one["sentence"] for one in grounding if one["supported"] is False]
+    return [checked["sentence"] for checked in grounding if checked["supported"] is False]
 
 
-def rating_data(rating: Any) -> dict[str, Any]:
+def rating_data(rating: Rating) -> dict[str, Any]:
     """The reader's own rating of an answer or of one source."""
-    thumb = "up" if rating.score >= UP_FROM else "down" if rating.score <= DOWN_TO else None
-    return {"score": rating.score, "thumb": thumb, "tags": rating.tags, "comment": rating.comment}
+    return {name: getattr(rating, name) for name in ("score", "thumb", "tags", "comment")}
 
 
 def session_data(session: Session) -> dict[str, Any]:
@@ -125,31 +130,6 @@ def source_data(source: values.Source) -> dict[str, Any]:
     }
 
 
-def _source_row(source: Source) -> dict[str, Any]:
-    return {
-        "marker": source.marker,
-        "kind": source.kind,
-        "document_id": str(source.document_id) if source.document_id else None,
-        "chunk_id": source.chunk_id,
-        "title": source.title,
-        "page": source.page,
-        "heading": source.heading,
-        "file_name": source.file_name,
-        "url": source.url,
-        "published": source.published,
-        "text": source.text,
-        "scores": source.scores,
-        "cited": source.cited,
-    }
-
-
-def _step_row(step: DecisionStep) -> dict[str, Any]:
-    return {
-        "seq": step.seq,
-        "name": step.name,
-        "status": step.status,
-        "summary": step.summary,
-        "started_ms": step.started_ms,
-        "duration_ms": step.duration_ms,
-        "detail": step.detail,
-    }
+def _columns(row: Source | DecisionStep, names: Sequence[str]) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in names}
+    return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}

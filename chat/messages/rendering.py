@@ -7,7 +7,7 @@ answer could carry the conversation away as soon as a browser loads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import nh3
 from markdown_it import MarkdownIt
@@ -15,13 +15,15 @@ from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from chat.messages.weak_marks import mark_weak, needles
+from retrieval.text.markdown import is_row, row_cells
 
 MARKER = re.compile(r"\[(\d{1,3})\]")
 TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "mark", "ol", "p",
     "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
+_TEXT = ("text", "code_inline")
+_MIN_CELL = 3  # letters of a table cell that is looked for
 ATTRIBUTES = {"a": {"href", "title", "class", "data-marker"}, "ol": {"start"}, "code": {"class"}}
 
 
@@ -30,7 +32,7 @@ def render_answer(text: str, *, markers: Collection[int], weak: Sequence[str] = 
 
     weak: its weakly supported sentences, as they stand in it; they are put into `<mark>`.
     """
-    html = _markdown.render(text, {"markers": frozenset(markers), "weak": needles(weak)})
+    html = _markdown.render(text, {"markers": frozenset(markers), "weak": _needles(weak)})
     return nh3.clean(
         html, tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer"
     )
@@ -54,20 +56,96 @@ def _split(token: Token, markers: Collection[int]) -> list[Token]:
     pieces: list[Token] = []
     position = 0
     for match in MARKER.finditer(token.content):
-        if int(match[1]) in markers:
-            pieces += [_text(token.content[position : match.start()]), _link(match[1])]
+        if (number := int(match[1])) in markers:
+            link = f'<a class="citation" href="#source-{number}" data-marker="{number}">[{number}]</a>'
+            pieces += [_text(token.content[position : match.start()]), _html(link)]
             position = match.end()
     return [*pieces, _text(token.content[position:])]
 
 
+# ------------------------------------------------------------------------------------------------ weak sentences
+# A sentence is found by its letters and digits alone, so emphasis, links and citations inside it do not matter. Each
+# piece of text that belongs to it is wrapped by itself, so the marks never cross another element.
+def _needles(sentences: Iterable[str]) -> list[tuple[str, bool]]:
+    """What to look for: (letters and digits, whether they must be the whole block, as a table's cell is)."""
+    wanted = []
+    for sentence in sentences:
+        plain = MARKER.sub("", sentence)
+        if is_row(plain):
+            wanted += [(cell, True) for cell in map(_squeezed, row_cells(plain)) if len(cell) >= _MIN_CELL]
+        elif squeezed := _squeezed(plain):
+            wanted.append((squeezed, False))
+    return wanted
+
+
+def _mark_weak(state: StateCore) -> None:
+    """A core rule of markdown-it: reads what `_needles` gave from the environment and takes out those that it found."""
+    wanted: list[tuple[str, bool]] = state.env.get("weak", [])
+    for block in state.tokens:
+        if wanted and block.type == "inline" and block.children:
+            marked = _places(block.children, wanted)
+            block.children = [
+                piece for at, token in enumerate(block.children) for piece in _wrap(token, marked.get(at))
+            ]
+
+
+def _places(tokens: Sequence[Token], wanted: list[tuple[str, bool]]) -> dict[int, list[tuple[int, int]]]:
+    """Token → character ranges in it that belong to weak sentences."""
+    letters = [
+        (at, position)
+        for at, token in enumerate(tokens)
+        if token.type in _TEXT
+        for position, char in enumerate(token.content)
+        if char.isalnum()
+    ]
+    text = "".join(tokens[at].content[position] for at, position in letters)
+    marked: dict[int, list[tuple[int, int]]] = {}
+    searched = 0
+    for needle in list(wanted):
+        letter, whole = needle
+        start = (0 if text == letter else -1) if whole else text.find(letter, searched)
+        if start < 0:
+            continue
+        wanted.remove(needle)
+        searched = start + len(letter)
+        for at in dict.fromkeys(token for token, _ in letters[start:searched]):
+            own = [position for token, position in letters[start:searched] if token == at]
+            marked.setdefault(at, []).append((own[0], _with_stop(tokens[at].content, own[-1] + 1)))
+    return marked
+
+
+def _wrap(token: Token, ranges: list[tuple[int, int]] | None) -> Iterator[Token]:
+    if not ranges:
+        yield token
+    elif token.type != "text":
+        yield from (_html("<mark>"), token, _html("</mark>"))
+    else:
+        position = 0
+        for start, end in ranges:
+            yield _text(token.content[position:start])
+            yield from (_html("<mark>"), _text(token.content[start:end]), _html("</mark>"))
+            position = end
+        yield _text(token.content[position:])
+
+
+def _with_stop(content: str, end: int) -> int:
+    """With the punctuation that follows at once."""
+    while end < len(content) and not content[end].isalnum() and not content[end].isspace():
+        end += 1
+    return end
+
+
+def _squeezed(text: str) -> str:
+    return "".join(char for char in text if char.isalnum())
+
+
+# ------------------------------------------------------------------------------------------------ tokens and tables
 def _text(content: str) -> Token:
     return Token("text", "", 0, content=content)
 
 
-def _link(number: str) -> Token:
-    number = str(int(number))
-    link = f'<a class="citation" href="#source-{number}" data-marker="{number}">[{number}]</a>'
-    return Token("html_inline", "", 0, content=link)
+def _html(content: str) -> Token:
+    return Token("html_inline", "", 0, content=content)
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -93,7 +171,7 @@ def _parser() -> MarkdownIt:
     # "[1]: https://…" in an answer would turn its citation markers into links to elsewhere.
     parser.disable(["reference", "image"])
     parser.core.ruler.push("citation_markers", _link_markers)
-    parser.core.ruler.push("weak_sentences", mark_weak)
+    parser.core.ruler.push("weak_sentences", _mark_weak)
     return parser
 
 

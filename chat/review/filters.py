@@ -9,9 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 
 from chat.models import Message, Session
-
-BAD_SCORE = 2  # and below: badly rated
-GOOD_SCORE = 4  # and above: well rated
+from chat.ratings import get_ratings
 
 
 class ConversationFilter(admin.SimpleListFilter):
@@ -22,9 +20,9 @@ class ConversationFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> tuple[tuple[str, str], ...]:
         return self.choices_of_answers
 
-    def condition(self, value: str) -> Q:
+    def condition(self, value: Any) -> Q:
         """Of the messages that match."""
-        raise NotImplementedError
+        return Q(**{str(self.parameter_name): value})
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         value = self.value()
@@ -35,17 +33,16 @@ class ConversationFilter(admin.SimpleListFilter):
 
 
 class DecisionFilter(ConversationFilter):
-    title = "decision"
-    parameter_name = "decision"
-    choices_of_answers = tuple((value, value) for value in Message.Decision.values)
+    """ANSWER, CLARIFY or NO_ANSWER."""
 
-    def condition(self, value: str) -> Q:
-        return Q(decision=value)
+    title = parameter_name = "decision"
+    choices_of_answers = tuple((value, value) for value in Message.Decision.values)
 
 
 class StatusFilter(ConversationFilter):
-    title = "status"
-    parameter_name = "status"
+    """Of answers alone: a question is always complete."""
+
+    title = parameter_name = "status"
     choices_of_answers = tuple((value, value) for value in Message.Status.values)
 
     def condition(self, value: str) -> Q:
@@ -53,17 +50,17 @@ class StatusFilter(ConversationFilter):
 
 
 class WorkflowFilter(ConversationFilter):
-    title = "workflow"
-    parameter_name = "workflow"
+    """By the workflow that answered."""
+
+    title = parameter_name = "workflow"
     choices_of_answers = tuple(
         (name, name) for name in ("corrective", "self_corrective", "dual_loop", "planned", "react")
     )
 
-    def condition(self, value: str) -> Q:
-        return Q(workflow=value)
-
 
 class DegradedFilter(ConversationFilter):
+    """By whether a step of the answer fell back."""
+
     title = "fallbacks"
     parameter_name = "degraded"
     choices_of_answers = (("yes", "A fallback served"), ("no", "Nothing fell back"))
@@ -76,15 +73,8 @@ class DegradedFilter(ConversationFilter):
 class RatingFilter(ConversationFilter):
     """With it the list is ordered by the worst rating first."""
 
-    title = "rating"
-    parameter_name = "rating"
-    choices_of_answers = (
-        ("bad", f"Badly rated (1–{BAD_SCORE})"),
-        ("good", f"Well rated ({GOOD_SCORE}–5)"),
-        ("any", "Rated"),
-    )
+    title = parameter_name = "rating"
+    choices_of_answers = (("bad", "Badly rated (1–2)"), ("good", "Well rated (4–5)"), ("any", "Rated"))
 
     def condition(self, value: str) -> Q:
-        if value == "bad":
-            return Q(ratings__score__lte=BAD_SCORE)
-        return Q(ratings__score__gte=GOOD_SCORE) if value == "good" else Q(ratings__isnull=False)
+        return get_ratings().rated_as("bad" if value == "bad" else "good" if value == "good" else "any")

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.paginator import Page, Paginator
 
 from chat.models import DecisionStep, Message, Session, Source
+from chat.ratings import Rating, get_ratings
 from ragsite.core.read_only_admin import pretty_json
 from retrieval.models import Document
 
@@ -24,7 +25,7 @@ class ReviewedSource:
     source: Source
     scores: tuple[float | None, ...]
     document_exists: bool
-    ratings: tuple[Any, ...]
+    ratings: tuple[Rating, ...]
 
     @property
     def named_scores(self) -> list[tuple[str, float | None]]:
@@ -46,10 +47,12 @@ class ReviewedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedMessage:
+    """A question, which has neither sources nor steps, or an answer."""
+
     message: Message
     sources: tuple[ReviewedSource, ...]
     steps: tuple[ReviewedStep, ...]
-    ratings: tuple[Any, ...]  # of the answer as a whole
+    ratings: tuple[Rating, ...]  # of the answer as a whole
 
     @property
     def usage(self) -> dict[str, Any]:
@@ -58,10 +61,8 @@ class ReviewedMessage:
 
 def conversation_page(*, session: Session, page: str | int | None = 1) -> Page[Message]:
     """Messages in the order in which they were written, `MESSAGES_PER_PAGE` to a page; a wrong page is the nearest."""
-    messages = session.messages.order_by("created_at", "id").prefetch_related(
-        "sources", "decision_steps", "ratings__user"
-    )
-    return Paginator(messages, MESSAGES_PER_PAGE).get_page(page)
+    messages = session.messages.order_by("created_at", "id").prefetch_related("sources", "decision_steps")
+    return Paginator(get_ratings().with_ratings(messages), MESSAGES_PER_PAGE).get_page(page)
 
 
 def reviewed_messages(messages: Iterable[Message]) -> list[ReviewedMessage]:
@@ -73,7 +74,7 @@ def reviewed_messages(messages: Iterable[Message]) -> list[ReviewedMessage]:
 
 
 def _reviewed(message: Message, existing: set[UUID]) -> ReviewedMessage:
-    ratings = list(message.ratings.all())  # the relation of the feedback app
+    ratings: list[Rating] = message.shown_ratings  # type: ignore[attr-defined]
     return ReviewedMessage(
         message=message,
         steps=tuple(

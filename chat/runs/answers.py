@@ -7,15 +7,17 @@ and may come back: it goes on as long as the row still has its token. Whoever en
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from chat.messages.data import source_data
 from chat.models import DecisionStep, Message, Session, Source
-from chat.runs.outcome import Outcome
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
 from retrieval import values
@@ -25,12 +27,50 @@ STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was inter
 
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
-LOST_AFTER = 3  # times `stale_after_s`: then nobody waits any longer for a run to come back
+LOST_AFTER = 3  # times STALE_AFTER_S: then nobody waits any longer for a run to come back
+EndStatus = Literal["complete", "stopped", "interrupted", "failed"]
 
 
-def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **of: Any) -> Lease:
-    """The right of a run to write an answer; `of` narrows it by fields of Message. Without `run_id`: of a new run."""
-    return Lease(Message.objects.filter(**of), message_id, seconds=STALE_AFTER_S, token=run_id)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why there is no answer. `status`: the HTTP status where a plain call waits for it."""
+
+    code: str
+    message: str
+    status: int = 500
+    retry_after_s: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """`Message.error` of a failed answer."""
+        return {
+            "code": self.code, "content": self.message, "status": self.status, "retry_after_s": self.retry_after_s
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a run ended, as it is stored. `text`: all that was sent in chunks, no more and no less."""
+
+    status: EndStatus
+    text: str
+    decision: str = ""
+    reason: str = ""
+    model: str = ""
+    clarification: values.Clarification | None = None
+    sources: Sequence[values.Source] = ()
+    grounding: Sequence[values.GroundedSentence] = ()
+    steps: Sequence[StepRecord] = ()
+    usage: dict[str, Any] = field(default_factory=dict)
+    degraded: list[dict[str, str]] = field(default_factory=list)
+    failure: Failure | None = None
+
+
+def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **where: Any) -> Lease:
+    """The right of a run to write an answer, for STALE_AFTER_S. `where`: fields of Message that must hold as well.
+
+    Without `run_id` the lease is a new run's; its token then is the run's id.
+    """
+    return Lease(Message.objects.filter(**where), message_id, seconds=STALE_AFTER_S, token=run_id)
 
 
 def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
@@ -38,21 +78,17 @@ def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) 
     text = clean_text(text)
     try:
         answer_lease(message_id, run_id=run_id, status=STREAMING).renew(text=text)
-    except LeaseLostError:
-        return _save_taken_for_dead(answer_lease(message_id, run_id=run_id), text)
-    return True
-
-
-def _save_taken_for_dead(lease: Lease, text: str) -> bool:
-    try:
-        lease.renew(text=text)
-    except LeaseLostError:
-        return False
-    try:
-        with transaction.atomic():
-            lease.held().update(status=STREAMING, finished_at=None)
-    except IntegrityError:  # one_answer_at_once_per_session: another one was begun; this one shows when it ends
-        pass
+    except LeaseLostError:  # taken for dead, perhaps: then the row is `interrupted`, but still has this run's token
+        lease = answer_lease(message_id, run_id=run_id)
+        try:
+            lease.renew(text=text)
+        except LeaseLostError:
+            return False
+        try:
+            with transaction.atomic():
+                lease.held().update(status=STREAMING, finished_at=None)
+        except IntegrityError:  # one_answer_at_once_per_session: another one was begun; this one shows when it ends
+            pass
     return True
 
 
@@ -72,7 +108,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.reason = clean_text(outcome.reason)[:500]
     message.model = outcome.model[:200]
     message.clarification = clean_json(outcome.clarification.as_dict()) if outcome.clarification else None
-    message.grounding = [clean_json(one.as_dict()) for one in outcome.grounding] or None
+    message.grounding = [clean_json(sentence.as_dict()) for sentence in outcome.grounding] or None
     message.usage = clean_json(outcome.usage)
     message.degraded = clean_json(outcome.degraded)
     message.error = outcome.failure.as_dict() if outcome.failure else None
@@ -84,18 +120,18 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     return True
 
 
-def answers_mark_interrupted(*, at_start: bool = False, **of: Any) -> int:
-    """Mark the answers whose run has died: still `streaming`, but without a sign of life for `stale_after_s`.
+def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
+    """Mark the answers whose run has died: still `streaming`, but without a sign of life for STALE_AFTER_S.
 
-    `of` narrows it by fields of Message. `at_start`: this process is the only one that runs answers and has just
-    begun, so every answer found streaming is an orphan, however fresh, and no run will come back. Returns how many.
+    `where`: fields of Message that narrow it. `at_start`: this process is the only one that runs answers and has just
+    begun, so every answer that is `streaming` is an orphan, however fresh, and no run will come back. Returns how many.
     """
     ended: dict[str, Any] = {"status": Message.Status.INTERRUPTED, "finished_at": timezone.now()}
     if at_start:
-        orphans = Message.objects.filter(Q(status=STREAMING) | _silent_run(), **of)
+        orphans = Message.objects.filter(Q(status=STREAMING) | _silent_run(), **where)
         ended |= UNLEASED
     else:
-        orphans = Message.objects.filter(run_out(), status=STREAMING, **of)
+        orphans = Message.objects.filter(run_out(), status=STREAMING, **where)
     if not orphans.exists():  # the usual case costs no write lock
         return 0
     return orphans.update(**ended)
@@ -124,23 +160,10 @@ def _silent_run() -> Q:
 
 
 def _source_row(message: Message, source: values.Source) -> Source:
-    chunk = source.chunk
-    return Source(
-        message=message,
-        marker=source.marker,
-        kind=chunk.kind,
-        document_id=None if chunk.kind == "web" else _document_id(chunk.document_id),
-        chunk_id=chunk.chunk_id[:100],
-        title=clean_text(chunk.title)[:300],
-        page=chunk.page,
-        heading=clean_text(chunk.heading)[:500],
-        file_name=clean_text(chunk.file_name)[:300],
-        url=clean_text(chunk.url)[:2000],
-        published=chunk.published[:10],
-        text=clean_text(chunk.text),
-        scores=clean_json(source.scores.as_dict()),
-        cited=source.cited,
-    )
+    fields = source_data(source)
+    if source.chunk.kind != "web":
+        fields["document_id"] = _document_id(source.chunk.document_id)
+    return Source(message=message, **_fitted(Source, fields))
 
 
 def _document_id(text: str) -> uuid.UUID:
@@ -152,14 +175,12 @@ def _document_id(text: str) -> uuid.UUID:
 
 
 def _step_row(message: Message, step: StepRecord) -> DecisionStep:
-    entry = clean_json(step.as_dict())
-    return DecisionStep(
-        message=message,
-        seq=entry["seq"],
-        name=entry["name"][:30],
-        status=entry["status"][:10],
-        summary=entry["summary"][:500],
-        started_ms=max(0, entry["started_ms"]),
-        duration_ms=max(0, entry["duration_ms"]),
-        detail=entry["detail"],
-    )
+    fields: dict[str, Any] = clean_json(step.as_dict())
+    fields |= {"started_ms": max(0, step.started_ms), "duration_ms": max(0, step.duration_ms)}
+    return DecisionStep(message=message, **_fitted(DecisionStep, fields))
+
+
+def _fitted(model: type[Source | DecisionStep], fields: dict[str, Any]) -> dict[str, Any]:
+    """Texts cut to the length of their columns."""
+    lengths = {name: getattr(model._meta.get_field(name), "max_length", None) for name in fields}
+    return {name: value[: lengths[name]] if isinstance(value, str) else value for name, value in fields.items()}

@@ -10,23 +10,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import Error as DatabaseError
 
 from chat import selectors
 from chat.messages.data import message_data
-from chat.models import Message
 from chat.runs import answers, event_log
 from chat.runs.answers import answer_has_ended, answers_mark_interrupted
-from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError
-from chat.runs.events import get_event_log
-from chat.runs.run import DELETED, ending, run_find
+from chat.runs.event_log import FINAL_TYPES, Event, EventLogGoneError, get_event_log
+from chat.runs.run import DELETED, ending, error_event, run_find
 from ragsite.core.database import database_call, is_database_away
 
 logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
 POLL_S = 1.0
 
 
@@ -54,7 +54,9 @@ async def follow(message_id: UUID, *, after: int = 0) -> AsyncIterator[Event | N
                 return  # the reader had everything
         except EventLogGoneError:
             pass
-        if await _has_ended(message_id) and (events := await _from_database(message_id, after=seen)):
+        if await _has_ended(message_id) and (
+            events := await _unless_away(partial(_replay, message_id, seen), message_id)
+        ):
             for event in events:
                 yield event
             return
@@ -76,59 +78,39 @@ async def _has_ended(message_id: UUID) -> bool:
     """False also while nobody knows: the database is away. A run of this process is known to live."""
     if run_find(message_id):
         return False
+
+    def look() -> bool:
+        answers_mark_interrupted(pk=message_id)
+        return answer_has_ended(message_id)
+
+    return await _unless_away(look, message_id) or False
+
+
+async def _unless_away(call: Callable[[], Result], message_id: UUID) -> Result | None:
+    """What the call gives; None while the database is away. Raises what waiting can't mend."""
     try:
-        await database_call(answers_mark_interrupted, pk=message_id)
-        return await database_call(answer_has_ended, message_id)
+        return await database_call(call)
     except DatabaseError as error:
-        _waiting(message_id, error)
-        return False
-
-
-async def _from_database(message_id: UUID, *, after: int) -> list[Event]:
-    """Empty while the database is away."""
-    try:
-        return await database_call(_replay, message_id, after)
-    except DatabaseError as error:
-        _waiting(message_id, error)
-        return []
-
-
-def _waiting(message_id: UUID, error: DatabaseError) -> None:
-    """Raises what waiting can't mend."""
-    if not is_database_away(error):
-        raise error
-    logger.warning("a reader of message %s waits for the database: %s", message_id, error)
+        if not is_database_away(error):
+            raise
+        logger.warning("a reader of message %s waits for the database: %s", message_id, error)
+        return None
 
 
 def _replay(message_id: UUID, after: int) -> list[Event]:
     """What a finished message's log would come down to; a reader in the middle gets the end alone."""
-    message = selectors.message_find(message_id)
-    events: list[dict[str, Any]] = []
-    if message is None:
-        events.append({"type": "error", "done": True, "code": DELETED.code, "content": DELETED.message})
+    stored = selectors.message_find(message_id)
+    if stored is None:
+        events = [error_event(DELETED.code, DELETED.message)]
+    elif after > 0:
+        events = ending(message_data(stored))[-1:]
     else:
-        data = message_data(message)
-        if after <= 0:
-            events += [*_beginning(message, data), *ending(data)]
-        else:
-            events += ending(data)[-1:]
-    start = max(0, after)
-    return [
-        {"seq": start + number, "message_id": str(message_id), **event} for number, event in enumerate(events, start=1)
-    ]
-
-
-def _beginning(message: Message, data: dict[str, Any]) -> list[dict[str, Any]]:
-    started = {
-        "type": "started",
-        "session_id": data["session_id"],
-        "workflow": message.workflow,
-        "user_message_id": data["reply_to"],
-    }
-    if not data["answer"]:
-        return [started]
-    return [
-        started,
-        {"type": "sources", "sources": data["sources"]},
-        {"type": "chunk", "content": data["answer"]},
-    ]
+        message = message_data(stored)
+        started = {name: message[name] for name in ("session_id", "workflow")}
+        events = [{"type": "started", **started, "user_message_id": message["reply_to"]}]
+        if message["answer"]:
+            events.append({"type": "sources", "sources": message["sources"]})
+            events.append({"type": "chunk", "content": message["answer"]})
+        events += ending(message)
+    first = max(0, after) + 1
+    return [{"seq": seq, "message_id": str(message_id), **event} for seq, event in enumerate(events, first)]

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat.runs.answers import answers_mark_interrupted
-from chat.runs.events import close_event_log
+from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_interrupt, runs_shut_down
 from ragsite.runtime.watchdog import bring_exit_forward, exit_within
 from retrieval.engine import close_engine, warm_up

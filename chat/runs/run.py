@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from uuid import UUID
@@ -22,19 +22,20 @@ from django.db import Error as DatabaseError
 from django.db import connections
 
 from chat import selectors
-from chat.answering import answer_question
-from chat.messages.data import message_data
+from chat.messages.data import message_data, source_data
 from chat.messages.rendering import cited_markers
 from chat.models import Message
-from chat.runs.answers import answer_finish, answer_save_partial
-from chat.runs.outcome import EndStatus, Failure, Outcome
-from chat.runs.run_events import RunEvents, WorkflowEvents
+from chat.runs.answers import EndStatus, Failure, Outcome, answer_finish, answer_save_partial
+from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError
+from ragsite.core.text import clean_json, clean_text
+from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
-from retrieval.trace import Trace
+from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, Source
+from retrieval.workflows import get_workflow
 
 SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
 
@@ -69,14 +70,96 @@ class Assignment:
     question: Question
 
 
+async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:
+    """Run the named workflow on the running loop's engine. Raises AppError where no fallback could serve."""
+    return await get_workflow(workflow, engine=get_engine()).answer(question, trace=trace)
+
+
+class AnswerEvents:
+    """The events of one answer: numbered from 1, in order, written to the log as they happen. Its only writer.
+
+    It is the `EventSink` of the answer's workflow until it is closed. `text` is what has been sent in chunks so far,
+    `sources` what was sent before the first of them.
+    """
+
+    def __init__(self, message_id: UUID) -> None:
+        self.message_id = str(message_id)
+        self.sources: tuple[Source, ...] = ()
+        self._pieces: list[str] = []
+        self._sources_sent = False
+        self._closed = False
+        self._seq = 0
+        self._order = asyncio.Lock()  # steps run side by side
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    async def emit(self, event: Event) -> None:
+        """Write an event of any type; it gets its `seq` and `message_id` here."""
+        async with self._order:
+            self._seq += 1
+            numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
+            await get_event_log().append(self.message_id, numbered | event)
+
+    def close(self) -> None:
+        """From now on drop what the workflow sends: it may have been left behind."""
+        self._closed = True
+
+    async def step_finished(self, step: StepRecord) -> None:
+        if not self._closed:
+            entry = clean_json(step.as_dict())
+            content = entry["summary"] or entry["name"].replace("_", " ")
+            await self.emit({"type": "reasoning", "content": content, "step": entry})
+
+    async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
+        if not self._closed:
+            entry = clean_json(step.as_dict())
+            await self.emit({"type": "tool_call", "content": clean_text(content), "tool": tool, "step": entry})
+
+    async def sources_chosen(self, sources: Sequence[Source]) -> None:
+        if not self._closed:
+            await self._send_sources(sources)
+
+    async def chunk(self, content: str) -> None:
+        if not self._closed:
+            await self._send_chunk(content)
+
+    async def complete(self, answer: Answer) -> bool:
+        """Send what is missing of the whole answer. False: the chunks are not its beginning, and stand as they are."""
+        text, sent = clean_text(answer.text), self.text
+        if answer.sources and not sent and _markers(answer.sources) != _markers(self.sources):
+            await self._send_sources(answer.sources)
+        if text.startswith(sent):
+            await self._send_chunk(text[len(sent) :])
+            return True
+        return False
+
+    async def _send_sources(self, sources: Sequence[Source]) -> None:
+        """Readers get them before the text: a choice made after the first chunk shows in `done` alone."""
+        if not self._pieces:
+            self.sources, self._sources_sent = tuple(sources), True
+            await self.emit({"type": "sources", "sources": [source_data(source) for source in sources]})
+
+    async def _send_chunk(self, content: str) -> None:
+        if content := clean_text(content):
+            if not self._sources_sent:
+                await self._send_sources(())
+            self._pieces.append(content)
+            await self.emit({"type": "chunk", "content": content})
+
+
+def _markers(sources: Sequence[Source]) -> list[int]:
+    return [source.marker for source in sources]
+
+
 class Run:
     """One answer being written. `await run_start(...)` makes it; `end` stops it early."""
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
-        self.events = RunEvents(assignment.message_id)
-        self._sink = WorkflowEvents(self.events)
-        self.trace = Trace(self._sink)
+        self.events = AnswerEvents(assignment.message_id)
+        self.trace = Trace(self.events)
         self.task: asyncio.Task[None] | None = None
         self._work: asyncio.Task[Answer] | None = None
         self._end: End | None = None
@@ -93,47 +176,37 @@ class Run:
             if self._work:
                 self._work.cancel()
 
-    async def open(self) -> None:
-        """Make the log, so that subscribers find it."""
-        task = self.assignment
-        await self.events.emit(
-            "started",
-            session_id=str(task.session_id),
-            workflow=task.workflow,
-            user_message_id=str(task.user_message_id),
-        )
-
     async def drive(self) -> None:
         """Answer, and end the message whatever happens. Not to be cancelled: `end` is the way to stop it."""
-        keeper = asyncio.create_task(self._keep_saving())
-        listener = asyncio.create_task(self._listen_for_stop()) if settings.REDIS_URL else None
+        saving = asyncio.create_task(self._keep_saving())
+        listening = asyncio.create_task(self._listen_for_stop()) if settings.REDIS_URL else None
         try:
             outcome = await self._answer()
         finally:
-            await _cancelled(keeper, listener)
+            await _cancelled(saving, listening)
         await self._finish(outcome)
 
-    # -------------------------------------------------------------------------------------------- answering
     async def _answer(self) -> Outcome:
+        """Run the workflow to its end, to its time limit, or to the call of `end`."""
+        message_id = self.assignment.message_id
         if self._end is None:
-            task = self.assignment
-            self._work = asyncio.create_task(answer_question(task.question, workflow=task.workflow, trace=self.trace))
+            work = answer_question(self.assignment.question, workflow=self.assignment.workflow, trace=self.trace)
+            self._work = asyncio.create_task(work)
             await _first_of(self._work, self._ending.wait(), timeout_s=settings.RAG.limits.answer_timeout_s)
             if not self._work.done():
                 self.end("timeout")
                 await asyncio.wait({self._work}, timeout=CANCEL_GRACE_S)
-        self._sink.close()
+        self.events.close()
         if self._work is None or not self._work.done() or self._work.cancelled():
-            return self._broken_off()
+            if self._end == "timeout":
+                return self._broken_off("failed", failure=TIMED_OUT)
+            status: EndStatus = "stopped" if self._end == "stopped" else "interrupted"
+            return self._broken_off(status, decision="ANSWER" if self.events.text else "")
         if error := self._work.exception():
-            return self._failed(error)
-        return await self._answered(self._work.result())
-
-    async def _answered(self, answer: Answer) -> Outcome:
-        if answer.sources and not self.events.text:
-            await self._announce(answer.sources)
-        if not await self.events.complete_text(answer.text):
-            logger.warning("message %s: the answer differs from its chunks, which stand", self.assignment.message_id)
+            return self._broken_off("failed", failure=_failure(error, message_id))
+        answer = self._work.result()
+        if not await self.events.complete(answer):
+            logger.warning("message %s: the answer differs from its chunks, which stand", message_id)
         return self._outcome(
             "interrupted" if answer.partial else "complete",
             decision=answer.decision,
@@ -144,43 +217,14 @@ class Run:
             grounding=answer.grounding,
         )
 
-    async def _announce(self, sources: tuple[Source, ...]) -> None:
-        if [source.marker for source in sources] != [source.marker for source in self.events.sources]:
-            await self.events.sources_chosen(sources)
-
-    def _broken_off(self) -> Outcome:
-        if self._end == "timeout":
-            return self._outcome("failed", sources=self._sources_so_far(), failure=TIMED_OUT)
-        return self._outcome(
-            "stopped" if self._end == "stopped" else "interrupted",
-            decision="ANSWER" if self.events.text else "",
-            sources=self._sources_so_far(),
-        )
-
-    def _failed(self, error: BaseException) -> Outcome:
-        match error:
-            case AppError():
-                failure = Failure(
-                    code=error.code, message=error.message, status=error.status, retry_after_s=error.retry_after_s
-                )
-                logger.warning("message %s failed: %s", self.assignment.message_id, error.code)
-            case ModelError():
-                failure = MODEL_AWAY
-                logger.warning("message %s failed: %s", self.assignment.message_id, error.reason)
-            case _ if is_database_away(error):
-                failure = DATABASE_AWAY
-                logger.warning("message %s failed: %s", self.assignment.message_id, error)
-            case _:
-                failure = INTERNAL
-                logger.error("message %s failed", self.assignment.message_id, exc_info=error)
-        return self._outcome("failed", sources=self._sources_so_far(), failure=failure)
-
-    def _sources_so_far(self) -> tuple[Source, ...]:
+    def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:
+        """With the sources that were sent; cited are those that the text so far cites."""
         cited = cited_markers(self.events.text)
-        return tuple(
+        sources = [
             Source(marker=source.marker, chunk=source.chunk, scores=source.scores, cited=source.marker in cited)
             for source in self.events.sources
-        )
+        ]
+        return self._outcome(status, sources=tuple(sources), **fields)
 
     def _outcome(self, status: EndStatus, **fields: Any) -> Outcome:
         return Outcome(
@@ -192,36 +236,35 @@ class Run:
             **fields,
         )
 
-    # -------------------------------------------------------------------------------------------- ending
     async def _finish(self, outcome: Outcome) -> None:
+        """Store the answer, then send its last events, made from what is stored."""
         message_id, run_id = self.assignment.message_id, self.assignment.run_id
         finished = await self._stored(lambda: answer_finish(message_id=message_id, run_id=run_id, outcome=outcome))
-        data = await self._stored(lambda: _stored_data(message_id))
-        if data is None:
+        message = await self._stored(lambda: _stored_data(message_id))
+        if message is None:
             # What the workflow remembered after the deletion had looked for it.
             await self._stored(lambda: answer_memories_forget(answer_id=message_id))
-            await self.fail(DELETED)
+            await self.events.emit(error_event(DELETED.code, DELETED.message))
             return
         if not finished:
             logger.warning("message %s: it was ended elsewhere, which stands", message_id)
-            if data["status"] == Message.Status.STREAMING:
+            if message["status"] == Message.Status.STREAMING:
                 return  # by another run, which ends it for its readers
-        for event in ending(data):
-            fields = {name: value for name, value in event.items() if name != "type"}
-            await self.events.emit(event["type"], **fields)
+        for event in ending(message):
+            await self.events.emit(event)
 
     async def _stored(self, call: Callable[[], Result]) -> Result:
         """The text is kept here until the database has it. Raises what waiting can't mend."""
-        pause_s, told = FIRST_PAUSE_S, False
+        pause_s, warned = FIRST_PAUSE_S, False
         while True:
             try:
                 return await database_call(call)
             except DatabaseError as error:
                 if not is_database_away(error):
                     raise
-                if not told:
+                if not warned:
                     logger.warning("message %s waits for the database: %s", self.assignment.message_id, error)
-                    told = True
+                    warned = True
             await _first_of(self._closing.wait(), timeout_s=pause_s)
             if self._closing.is_set():
                 await asyncio.sleep(CLOSING_PAUSE_S)
@@ -235,12 +278,8 @@ class Run:
             await database_call(answer_finish, message_id=task.message_id, run_id=task.run_id, outcome=outcome)
         except DatabaseError as error:
             logger.error("the text of message %s is not stored: %s", task.message_id, error)
-        await self.fail(INTERNAL)
+        await self.events.emit(error_event(INTERNAL.code, INTERNAL.message))
 
-    async def fail(self, failure: Failure) -> None:
-        await self.events.emit("error", done=True, code=failure.code, content=failure.message)
-
-    # -------------------------------------------------------------------------------------------- meanwhile
     async def _keep_saving(self) -> None:
         """Text and sign of life; the final write waits for this one, so it can't be overwritten."""
         task, failing = self.assignment, False
@@ -273,29 +312,44 @@ class Run:
             await layer.group_discard(group, channel)
 
 
-def done_fields(data: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a `done` event from `message_data`."""
-    return {
-        "done": True,
-        "answer": data["answer"],
-        "sources": data["sources"],
-        "decision": data["decision"],
-        "message": data,
-    }
+def _failure(error: BaseException, message_id: UUID) -> Failure:
+    """Why a workflow failed, as its reader may know it; the log has the rest."""
+    match error:
+        case AppError():
+            logger.warning("message %s failed: %s", message_id, error.code)
+            return Failure(
+                code=error.code, message=error.message, status=error.status, retry_after_s=error.retry_after_s
+            )
+        case ModelError():
+            logger.warning("message %s failed: %s", message_id, error.reason)
+            return MODEL_AWAY
+        case _ if is_database_away(error):
+            logger.warning("message %s failed: %s", message_id, error)
+            return DATABASE_AWAY
+    logger.error("message %s failed", message_id, exc_info=error)
+    return INTERNAL
 
 
-def ending(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """What ends a message for its readers, made from its `message_data`: the last of them is a `done` or an `error`."""
-    if data["status"] == Message.Status.FAILED:
-        error = data["error"] or INTERNAL.as_dict()
-        return [{"type": "error", "done": True, "code": error["code"], "content": error["content"]}]
-    events: list[dict[str, Any]] = [{"type": "done", **done_fields(data)}]
-    if asked := data["clarification"]:
+# ------------------------------------------------------------------------------------------------ the last events
+def error_event(code: str, content: str) -> Event:
+    """An `error` that ends a message, without its number."""
+    return {"type": "error", "done": True, "code": code, "content": content}
+
+
+def ending(message: dict[str, Any]) -> list[Event]:
+    """What ends a message for its readers, from its `message_data`, without numbers: the last is `done` or `error`."""
+    if message["status"] == Message.Status.FAILED:
+        error = message["error"] or INTERNAL.as_dict()
+        return [error_event(error["code"], error["content"])]
+    done = {name: message[name] for name in ("answer", "sources", "decision")}
+    events: list[Event] = [{"type": "done", "done": True, **done, "message": message}]
+    if asked := message["clarification"]:
         events.insert(0, {"type": "clarify", "question": asked["question"], "options": asked["options"]})
     return events
 
 
 def stop_group(message_id: UUID) -> str:
+    """The channel layer's group in which the run of a message hears that it is to stop."""
     return f"chat.stop.{message_id}"
 
 
@@ -304,10 +358,11 @@ def _stored_data(message_id: UUID) -> dict[str, Any] | None:
     return message_data(message) if message else None
 
 
+# ------------------------------------------------------------------------------------------------ tasks
 async def _first_of(*waited: asyncio.Task[Any] | Coroutine[Any, Any, Any], timeout_s: float) -> None:
     """Wait for the first of them, or for the time. Tasks are left as they are, coroutines ended."""
-    own = [asyncio.ensure_future(one) for one in waited if not isinstance(one, asyncio.Task)]
-    tasks = [one for one in waited if isinstance(one, asyncio.Task)]
+    own = [asyncio.ensure_future(awaited) for awaited in waited if not isinstance(awaited, asyncio.Task)]
+    tasks = [awaited for awaited in waited if isinstance(awaited, asyncio.Task)]
     await asyncio.wait([*tasks, *own], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     await _cancelled(*own)
 
@@ -321,13 +376,7 @@ async def _cancelled(*tasks: asyncio.Task[Any] | None) -> None:
             logger.warning("a run's side task ended with %s: %s", type(result).__name__, result)
 
 
-# ------------------------------------------------------------------------------------------------ the runs of a process
-_runs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[UUID, Run]] = WeakKeyDictionary()
 _detached: set[asyncio.Task[Any]] = set()
-
-
-def _running() -> dict[UUID, Run]:
-    return _runs.setdefault(asyncio.get_running_loop(), {})
 
 
 def detach(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -347,23 +396,38 @@ def detach(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     return task
 
 
+# ------------------------------------------------------------------------------------------------ the runs of a process
+_runs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[UUID, Run]] = WeakKeyDictionary()
+
+
+def _running() -> dict[UUID, Run]:
+    return _runs.setdefault(asyncio.get_running_loop(), {})
+
+
 async def run_start(assignment: Assignment) -> Run:
     """Begin to answer. On return the log is there to be read."""
-    run = Run(assignment)
-    _running()[assignment.message_id] = run
-    await run.open()
-    run.task = detach(_guarded(run, _running()))
+    run, running = Run(assignment), _running()
+    running[assignment.message_id] = run
+
+    async def to_its_end() -> None:
+        try:
+            await run.drive()
+        except Exception:
+            logger.exception("run of message %s broke", assignment.message_id)
+            await run.break_off()
+        finally:
+            running.pop(assignment.message_id, None)
+
+    await run.events.emit(
+        {
+            "type": "started",
+            "session_id": str(assignment.session_id),
+            "workflow": assignment.workflow,
+            "user_message_id": str(assignment.user_message_id),
+        }
+    )
+    run.task = detach(to_its_end())
     return run
-
-
-async def _guarded(run: Run, running: dict[UUID, Run]) -> None:
-    try:
-        await run.drive()
-    except Exception:
-        logger.exception("run of message %s broke", run.assignment.message_id)
-        await run.break_off()
-    finally:
-        running.pop(run.assignment.message_id, None)
 
 
 def run_find(message_id: UUID) -> Run | None:

@@ -1,10 +1,11 @@
-"""Ask a question: store it, and set a run to answer it."""
+"""Ask a question, or an earlier one again: store it, and set a run to answer it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -19,7 +20,6 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from chat import selectors
-from chat.answering import DEFAULT_WORKFLOW, available_workflows
 from chat.errors import (
     AnswerInProgressError,
     MessageTooLargeError,
@@ -32,9 +32,10 @@ from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.run import Assignment, detach, run_start
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
-from retrieval.selectors import collection_addresses, scope_for
+from retrieval.selectors import collection_addresses, scope_as_asked, scope_for
 from retrieval.text import quoting
-from retrieval.values import AnswerOptions, Question, SearchFilters, SearchScope
+from retrieval.values import AnswerOptions, Question, SearchFilters
+from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 logger = logging.getLogger(__name__)
 
@@ -53,65 +54,113 @@ class Ask:
     filters: SearchFilters = field(default_factory=SearchFilters)
     options: AnswerOptions = field(default_factory=AnswerOptions)
 
-    def request(self, scope: SearchScope) -> dict[str, Any]:
-        """What is stored with the answer, enough to ask the same again: a name may mean another collection by then."""
-        options = {name: value for name, value in asdict(self.options).items() if value is not None}
-        return {
-            "collections": list(self.collections),
-            "collection_ids": list(scope.ids) if self.collections else [],
-            "filters": self.filters.as_dict(),
-            "options": options,
-        }
 
-    def with_addresses(self, scope: SearchScope) -> Ask:
-        """Ids, which tell a reader nothing, as addresses."""
-        addresses = collection_addresses(scope.ids) if self.collections else {}
-        return replace(self, collections=tuple(addresses.get(name.lower(), name) for name in self.collections))
-
-
-async def ask(*, user: User, question: Ask) -> Assignment:
+async def ask(*, user: User, question: Ask, regenerated: Message | None = None) -> Assignment:
     """Store the question and begin to answer it; the answer's events are in the log under `message_id`.
+
+    `regenerated`: the question of this answer is answered again; its answers so far are kept, superseded.
 
     Raises MessageTooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError,
     AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
     """
-    return await _begun(user=user, question=question, regenerated=None)
-
-
-async def ask_again(*, user: User, question: Ask, regenerated: Message) -> Assignment:
-    """Answer the question of `regenerated` anew; the old answer is kept, superseded. Raises as `ask` does."""
-    return await _begun(user=user, question=question, regenerated=regenerated)
-
-
-async def _begun(*, user: User, question: Ask, regenerated: Message | None) -> Assignment:
-    """The request may be cancelled at any moment; what is stored gets its run all the same."""
 
     async def begin() -> Assignment:
-        assignment = await sync_to_async(_prepare)(user=user, ask=question, regenerated=regenerated)
+        assignment = await sync_to_async(_answer_create)(user=user, ask=question, regenerated=regenerated)
         await run_start(assignment)
-        await _announce(assignment)
+        # The open tabs learn that an answer has begun; each then follows the log by itself.
+        event = {"type": "run.started", "message_id": str(assignment.message_id)}
+        try:
+            await get_channel_layer().group_send(session_group(assignment.session_id), event)
+        except (RedisError, OSError) as error:
+            logger.warning("open tabs do not know of message %s: %s", assignment.message_id, error)
         return assignment
 
+    # The request may be cancelled at any moment; what is stored gets its run all the same.
     return await asyncio.shield(detach(begin()))
 
 
-def _prepare(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment:
+async def message_regenerate(*, user: User, message_id: UUID, changes: Mapping[str, Any]) -> Assignment:
+    """Answer its question again, as it was asked but for `changes` (fields of `Ask`); the old answer is superseded.
+
+    Raises MessageNotFoundError, AnswerInProgressError, and what `ask` raises.
+    """
+
+    def as_asked(message: Message) -> Ask:
+        assert message.reply_to is not None
+        request, collections = message.request, tuple[str, ...]()
+        if "collections" not in changes and (names := request.get("collections")):
+            ids = request.get("collection_ids", [])
+            collections = scope_as_asked(user=user, names=names, ids=ids, asked_at=message.created_at).ids
+        filters = request.get("filters", {})
+        asked = Ask(
+            text=message.reply_to.text,
+            session_id=message.session_id,
+            workflow=message.workflow,
+            collections=collections,
+            filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
+            options=AnswerOptions(**request.get("options", {})),
+        )
+        return replace(asked, **changes)
+
+    message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
+    if message.role != Message.Role.ASSISTANT:
+        raise InvalidInputError("Only an answer can be written anew; give the answer's id, not the question's.")
+    if message.status == Message.Status.STREAMING:
+        raise AnswerInProgressError
+    question = await sync_to_async(as_asked)(message)
+    return await ask(user=user, question=question, regenerated=message)
+
+
+def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment:
+    """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
     _check(ask)
     scope = scope_for(user=user, names=ask.collections)
+    # Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day.
+    addresses = collection_addresses(scope.ids) if ask.collections else {}
+    collections = [addresses.get(name.lower(), name) for name in ask.collections]
+    request = {
+        "collections": collections,
+        "collection_ids": list(scope.ids) if collections else [],
+        "filters": ask.filters.as_dict(),
+        "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
+    }
     answers_mark_interrupted(session__user=user)
+    answer_id = uuid4()
+    lease = answer_lease(answer_id)
     try:
-        message = _answer_create(user=user, ask=ask.with_addresses(scope), scope=scope, regenerated=regenerated)
+        with transaction.atomic():
+            # One ask of a user at a time: the limits are counted below. An open socket may outlive its account.
+            if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).first():
+                raise PermissionDeniedError
+            session = _session(user=user, session_id=ask.session_id)
+            _check_limits(user)
+            session.workflow, session.collections = ask.workflow, collections
+            session.title = session.title or session_title(ask.text)
+            session.save()
+            if regenerated:
+                asked = regenerated.reply_to
+                assert asked is not None
+                Message.objects.filter(session=session, reply_to=asked).update(superseded=True, **UNLEASED)
+            else:
+                asked = Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(ask.text))
+            Message.objects.create(
+                id=answer_id,
+                session=session,
+                role=Message.Role.ASSISTANT,
+                reply_to=asked,
+                status=Message.Status.STREAMING,
+                workflow=ask.workflow,
+                request=request,
+                **lease.columns(),
+            )
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
-    asked = message.reply_to
-    assert asked is not None
-    assert message.lease_token is not None
     return Assignment(
-        message_id=message.pk,
-        run_id=message.lease_token,
-        session_id=message.session_id,
+        message_id=answer_id,
+        run_id=lease.token,
+        session_id=session.pk,
         user_message_id=asked.pk,
-        workflow=message.workflow,
+        workflow=ask.workflow,
         question=Question(
             text=asked.text,
             scope=scope,
@@ -120,13 +169,14 @@ def _prepare(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment
             options=ask.options,
             open_clarification=selectors.open_clarification_before(asked),
             user_id=str(user.pk),
-            conversation_id=str(message.session_id),
-            answer_id=str(message.pk),
+            conversation_id=str(session.pk),
+            answer_id=str(answer_id),
         ),
     )
 
 
 def _check(ask: Ask) -> None:
+    """The limits that a site may change while it runs. Raises MessageTooLargeError, InvalidInputError."""
     limits, search = settings.RAG.limits, settings.RAG.search
     if len(ask.text) > limits.message_chars:
         raise MessageTooLargeError(limits.message_chars)
@@ -142,48 +192,20 @@ def _check(ask: Ask) -> None:
         raise InvalidInputError(fields={"options": {"top_k": [f"From 1 to {search.max_top_k}."]}})
 
 
-@transaction.atomic
-def _answer_create(*, user: User, ask: Ask, scope: SearchScope, regenerated: Message | None) -> Message:
-    """The question's row, unless there is one, and the empty answer's."""
-    # One ask of a user at a time: the limits are counted below. An open socket may outlive its account.
-    if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).first():
-        raise PermissionDeniedError
-    session = _session(user=user, ask=ask)
-    if session and session.messages.filter(status=Message.Status.STREAMING).exists():
-        raise AnswerInProgressError
-    _check_limits(user)
-    session = session or Session.objects.create(user=user, title=session_title(ask.text))
-    session.workflow, session.collections = ask.workflow, list(ask.collections)
-    session.title = session.title or session_title(ask.text)
-    session.save()
-    if regenerated:
-        asked = regenerated.reply_to
-        Message.objects.filter(session=session, reply_to=asked).update(superseded=True, **UNLEASED)
-    else:
-        asked = Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(ask.text))
-    answer_id = uuid4()
-    return Message.objects.create(
-        id=answer_id,
-        session=session,
-        role=Message.Role.ASSISTANT,
-        reply_to=asked,
-        status=Message.Status.STREAMING,
-        workflow=ask.workflow,
-        request=ask.request(scope),
-        **answer_lease(answer_id).columns(),
-    )
-
-
-def _session(*, user: User, ask: Ask) -> Session | None:
-    if ask.session_id is None:
-        return None
-    session = Session.objects.filter(user=user, pk=ask.session_id).first()
+def _session(*, user: User, session_id: UUID | None) -> Session:
+    """The user's session, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
+    if session_id is None:
+        return Session(user=user)
+    session = Session.objects.filter(user=user, pk=session_id).first()
     if session is None:
         raise SessionNotFoundError
+    if session.messages.filter(status=Message.Status.STREAMING).exists():
+        raise AnswerInProgressError
     return session
 
 
 def _check_limits(user: User) -> None:
+    """Raises TooManyQuestionsError, TooManyAnswersError."""
     limits = settings.RAG.limits
     now = timezone.now()
     recent = selectors.answers_begun_since(user=user, since=now - timedelta(seconds=WINDOW_S))
@@ -209,12 +231,3 @@ def session_title(text: str) -> str:
 def session_group(session_id: UUID) -> str:
     """The channel layer's group of all open tabs on a session."""
     return f"chat.session.{session_id}"
-
-
-async def _announce(assignment: Assignment) -> None:
-    """Tell the open tabs that an answer has begun here; each then follows the log by itself."""
-    event = {"type": "run.started", "message_id": str(assignment.message_id)}
-    try:
-        await get_channel_layer().group_send(session_group(assignment.session_id), event)
-    except (RedisError, OSError) as error:
-        logger.warning("open tabs were not told of message %s: %s", assignment.message_id, error)

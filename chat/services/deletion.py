@@ -12,6 +12,7 @@ from retrieval.memory.services import conversation_memories_forget
 
 
 def connect() -> None:
+    """Once, when the site starts."""
     post_delete.connect(_session_deleted, sender=Session, dispatch_uid="chat.session_deleted")
 
 

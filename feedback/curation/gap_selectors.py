@@ -16,6 +16,7 @@ from django.utils import timezone
 from chat.models import Message
 from feedback.curation.gaps import Gap, Unanswered, Vector, find_gaps
 from feedback.models import QuestionVector, Rating
+from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.live import vector_decode
 from feedback.rounds.questions import signature
@@ -27,7 +28,6 @@ GAP_DAYS = 90  # knowledge gaps are made of questions of the last days
 GAP_QUESTIONS = 5000  # the newest are looked at, not more
 GAP_OVERLAP = 0.45  # questions that share this much of their terms, weighted by rarity, are one gap …
 GAP_COSINE = 0.8  # … or whose embeddings have this cosine, where both have one
-BAD_SCORE = 2  # and below
 ONLY_STYLE = [Rating.Tag.STYLE.value]  # the knowledge was there
 MAX_QUESTION_CHARS = 1000
 MAX_DAYS = 3650

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Literal
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -10,6 +11,21 @@ from django.db import models
 from django.db.models import Q
 
 from chat.models import Message, Source
+
+Thumb = Literal["up", "down"]
+BAD_SCORE, GOOD_SCORE = 2, 4  # and below, and above; 3 points neither way
+
+
+def score_of(thumb: Thumb) -> int:
+    """5 for up, 1 for down."""
+    return 5 if thumb == "up" else 1
+
+
+def thumb_of(score: int) -> Thumb | None:
+    """Which way a score (1-5) points."""
+    if score >= GOOD_SCORE:
+        return "up"
+    return "down" if score <= BAD_SCORE else None
 
 
 class Rating(models.Model):
@@ -51,6 +67,11 @@ class Rating(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user}: {self.score}/5"
+
+    @property
+    def thumb(self) -> Thumb | None:
+        """Which way the score points."""
+        return thumb_of(self.score)
 
     def tags_text(self) -> str:
         """wrong source, outdated"""

@@ -13,7 +13,6 @@ from rest_framework.views import APIView
 from feedback.models import Rating
 from feedback.ratings import selectors
 from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set
-from feedback.ratings.thumbs import thumb_of
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
@@ -32,14 +31,10 @@ class RatingInputSerializer(StrictSerializer):
 
 class RatingSerializer(serializers.Serializer[Rating]):
     score = serializers.IntegerField(min_value=1, max_value=5)
-    thumb = serializers.SerializerMethodField()
+    thumb = serializers.CharField(allow_null=True, help_text="`up` for 4 and 5, `down` for 1 and 2, null for 3.")
     tags = serializers.ListField(child=serializers.ChoiceField(choices=Rating.Tag.choices))
     comment = serializers.CharField()
     updated_at = serializers.DateTimeField()
-
-    def get_thumb(self, rating: Rating) -> str | None:
-        """`up` for 4 and 5, `down` for 1 and 2, null for 3."""
-        return thumb_of(rating.score)
 
 
 class MessageRatingApi(APIView):

@@ -11,8 +11,8 @@ from django.db import transaction
 from chat.models import Message, Source
 from feedback.errors import NotRateableError, RatingNotReadyError
 from feedback.models import Rating
+from feedback.models.ratings import Thumb, score_of, thumb_of
 from feedback.ratings import selectors
-from feedback.ratings.thumbs import Thumb, score_of, thumb_of
 from ragsite.core.errors import InvalidInputError
 from retrieval.memory.services import answer_memories_forget
 
@@ -44,7 +44,7 @@ def rating_set(
         "comment": _comment(comment),
     }
     rating, _ = Rating.objects.update_or_create(user=user, message=message, source=source, defaults=values)
-    if source is None and thumb_of(rating.score) == "down":
+    if source is None and rating.thumb == "down":
         answer_memories_forget(answer_id=message.pk)
     return rating
 

@@ -14,23 +14,14 @@ from rest_framework.response import Response
 
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.user import asking_user
-from retrieval.api.serializers import ADDRESS, QuestionField
+from retrieval.api.serializers import ADDRESS, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for
-from retrieval.values import Query, ScoredChunk, SearchFilters
+from retrieval.values import Query, ScoredChunk
 
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
-
-
-class SearchFiltersSerializer(StrictSerializer):
-    """A filter that is silently ignored would show what it was meant to hide."""
-
-    department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
-    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
-    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
 
 
 class SearchInputSerializer(StrictSerializer):
@@ -38,7 +29,7 @@ class SearchInputSerializer(StrictSerializer):
     collections = serializers.ListField(
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS), required=False, max_length=100
     )
-    filters = SearchFiltersSerializer(required=False)
+    filters = FiltersSerializer(required=False)
     top_k = WholeNumberField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
     stages = serializers.ListField(
         child=serializers.ChoiceField(choices=STAGES), required=False, allow_empty=False, help_text="Default: both."
@@ -76,20 +67,11 @@ class SearchApi(APIView):
         search = SearchRequest(
             queries=(Query(asked["query"]),),
             scope=scope,
-            filters=_filters(asked.get("filters", {})),
+            filters=search_filters(asked.get("filters", {})),
             top_k=asked.get("top_k", settings.RAG.search.top_k),
             stages=tuple(stage for stage in STAGES if stage in asked.get("stages", STAGES)),
         )
         return Response(search_data(await search_as_answered(search)))
-
-
-def _filters(values: dict[str, Any]) -> SearchFilters:
-    return SearchFilters(
-        department=values.get("department") or None,
-        doc_type=values.get("doc_type") or None,
-        policy_year=values.get("policy_year"),
-        tags=tuple(values.get("tags", ())),
-    )
 
 
 def search_data(result: SearchResult) -> dict[str, Any]:

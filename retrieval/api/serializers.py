@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -15,8 +16,10 @@ from retrieval.models import Chunk, Collection, Document
 from retrieval.search.queries import query_text
 from retrieval.selectors import is_approved
 from retrieval.services.embedding_space import recorded_size
+from retrieval.values import SearchFilters
 
 _SAYS_NOTHING = rf"\s{CONTROL}\ufeff"  # characters of a question
+MAX_NAMES = 50
 ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collection first."
 
 
@@ -52,6 +55,21 @@ class DocumentChangesSerializer(StrictSerializer):
     doc_type = TextField(required=False, allow_blank=True, max_length=100)
     policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
     tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
+
+
+class FiltersSerializer(StrictSerializer):
+    """A filter that is silently ignored would show what it was meant to hide."""
+
+    department = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
+    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    tags = serializers.ListField(child=TextField(max_length=100), required=False, max_length=MAX_NAMES)
+
+
+def search_filters(checked: Mapping[str, Any]) -> SearchFilters:
+    """From a `FiltersSerializer`'s validated data. What is empty or null does not filter."""
+    given = {name: value for name, value in checked.items() if value not in (None, "")}
+    return SearchFilters(**{**given, "tags": tuple(given.get("tags", ()))})
 
 
 class DocumentListQuerySerializer(QuerySerializer):

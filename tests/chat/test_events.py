@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from chat.runs.event_log import Event, EventLog, EventLogGoneError
-from chat.runs.events import MemoryEventLog
-from chat.runs.redis_events import RedisEventLog
+from chat.runs.event_log import Event, EventLog, EventLogGoneError, MemoryEventLog, RedisEventLog
 
 REDIS_URL = os.environ.get("RAGSITE_TEST_REDIS_URL", "")
 
@@ -90,7 +88,7 @@ async def test_finished_logs_expire_and_running_ones_do_not(monkeypatch: pytest.
 
 
 async def test_oldest_finished_logs_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat.runs.events.EVENT_LOG_ANSWERS", 2)
+    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_ANSWERS", 2)
     log = MemoryEventLog()
     for name in ("a", "b", "c", "d"):
         await log.append(name, event(1, "done"))
@@ -100,7 +98,7 @@ async def test_oldest_finished_logs_make_room(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_oldest_finished_logs_make_room_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat.runs.events.EVENT_LOG_MIB", 1)
+    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_MIB", 1)
     log = MemoryEventLog()
     for name in ("a", "b"):
         await log.append(name, {"type": "sources", "seq": 1, "sources": [{"text": name * 600_000}]})

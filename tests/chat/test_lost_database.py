@@ -72,7 +72,7 @@ async def test_answer_is_streamed_meanwhile_and_stored_afterwards(
 async def test_late_reader_waits_until_the_database_is_back(
     api: Api, workflow: ScriptedWorkflow, database: Away, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chat.runs.events.EVENT_LOG_ANSWERS", 0)
+    monkeypatch.setattr("chat.runs.event_log.EVENT_LOG_ANSWERS", 0)
     monkeypatch.setattr("chat.runs.event_log.HEARTBEAT_S", 0.02)  # no log, so that the database is asked
     data = (await api.ask()).json()
     parts = (await api.call("get", f"/api/messages/{data['message_id']}/events")).streaming_content

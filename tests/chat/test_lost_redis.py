@@ -15,9 +15,7 @@ import pytest
 import redis
 from channels.layers import get_channel_layer
 
-from chat.runs.event_log import Event, EventLogGoneError
-from chat.runs.events import close_event_log
-from chat.runs.redis_events import PREFIX, RedisEventLog
+from chat.runs.event_log import PREFIX, Event, EventLogGoneError, RedisEventLog, close_event_log
 from ragsite.runtime.channel_layer import RESTORED
 from ragsite.settings import redis_channel_layer
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, eventually

@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from chat.models import Message
-from chat.runs.events import close_event_log
+from chat.runs.event_log import close_event_log
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 from tests.factories import MessageFactory, RatingFactory, SessionFactory, SourceFactory
 

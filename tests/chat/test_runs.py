@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from chat.models import Message, Source
 from chat.runs.answers import answer_save_partial
-from chat.runs.events import close_event_log
+from chat.runs.event_log import close_event_log
 from chat.runs.lifespan import lifespan
 from chat.runs.run import run_find, runs_shut_down
 from ragsite.settings import redis_channel_layer

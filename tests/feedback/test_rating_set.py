@@ -11,8 +11,8 @@ from django.db import connection
 from chat.models import Message
 from feedback.errors import NotRateableError, RatingNotReadyError
 from feedback.models import Rating
+from feedback.models.ratings import thumb_of
 from feedback.ratings.services import rating_delete, rating_set
-from feedback.ratings.thumbs import thumb_of
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from retrieval.models import Memory
 from tests.factories import MemoryFactory, MessageFactory, RatingFactory, SourceFactory, UserFactory

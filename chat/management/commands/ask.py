@@ -14,12 +14,13 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from chat.answering import DEFAULT_WORKFLOW, answer_question, available_workflows
 from chat.messages.data import answer_data
+from chat.runs.run import answer_question
 from retrieval.management.engine_command import EngineCommand
 from retrieval.selectors import scope_for_all
 from retrieval.trace import NullSink, StepRecord, Trace
 from retrieval.values import Answer, Question
+from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 INTERRUPTED = 130  # the shell's exit status after Ctrl-C
 
@@ -36,6 +37,8 @@ class TerminalSink(NullSink):
 
 
 class Command(EngineCommand):
+    """`manage.py ask`. CommandError, and so exit status 1, where there is no answer."""
+
     help = "Ask one question over all collections and print the answer, its sources and its decision path."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,0 +1,63 @@
+"""What conversations need to know of ratings. `feedback` provides it at start; nothing here may import it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+
+from chat.models import Message
+
+RatedAs = Literal["bad", "good", "any"]
+
+
+class Rating(Protocol):
+    """One user's rating of an answer, or of its source `source_id`. `score`: 1 to 5."""
+
+    user: User
+    message_id: UUID
+    source_id: int | None
+    score: int
+    tags: list[str]
+    comment: str
+
+    @property
+    def thumb(self) -> Literal["up", "down"] | None:
+        """Which way the score points."""
+        ...
+
+
+class Ratings(Protocol):
+    """The ratings of all users."""
+
+    def with_ratings(self, messages: QuerySet[Message], *, user: User | None = None) -> QuerySet[Message]:
+        """Each message gets a list `shown_ratings` of Rating: this user's ratings of it, or everybody's.
+
+        One more query, however many messages; each rating has its user.
+        """
+        ...
+
+    def with_worst_score(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Sessions or messages, each with `worst_score`: the lowest of its ratings, None where there is none."""
+        ...
+
+    def rated_as(self, rated: RatedAs) -> Q:
+        """Of messages with such a rating, of the answer or of a source; `any`: whatever it is."""
+        ...
+
+
+_ratings: list[Ratings] = []  # one at most; filled in at start-up
+
+
+def use_ratings(ratings: Ratings) -> None:
+    """Say where ratings come from."""
+    _ratings[:] = [ratings]
+
+
+def get_ratings() -> Ratings:
+    """Raises LookupError before `use_ratings` was called, which the app `feedback` does when it is ready."""
+    if not _ratings:
+        raise LookupError("Nothing provides ratings: the app 'feedback' is not installed.")
+    return _ratings[0]
