@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.grader_data import LabelledSet
 from benchmarks.tables import show
 from ragsite.core.rag_settings import VerifySettings
-from retrieval.steps.grounding.support import support
+from retrieval.steps.grounding.score import ground
 from retrieval.steps.retrieve import order
 from retrieval.steps.retrieve.compress import compress
 from retrieval.text.analysis import query_terms
@@ -129,8 +129,8 @@ def grounding(name: str, cases: Sequence[Case]) -> dict[str, object]:
 
 
 def _is_weak(statement: str, passage: StoredChunk, question: str) -> bool:
-    found = support(statement, [passage], question=question, language=detect_language(statement))
-    return found.score is not None and found.score < VerifySettings().supported_score
+    score = ground(statement, [passage], question=question, language=detect_language(statement)).score
+    return score is not None and score < VerifySettings().supported_score
 
 
 def _sentence(case: Case) -> str:

@@ -41,7 +41,7 @@ from retrieval.steps.toolbox import Toolbox
 from retrieval.text.analysis import query_terms
 from retrieval.trace import Trace
 from retrieval.values import CollectionRef, EmbeddingSpace, Question, ScoredChunk, Scores, SearchScope
-from retrieval.workflows import DEFAULT_WORKFLOW, workflow_class
+from retrieval.workflows import DEFAULT_WORKFLOW, WORKFLOWS
 
 CASES = ("present", "absent", "unanswerable")
 DECISIONS = ("ANSWER", "CLARIFY", "NO_ANSWER")
@@ -101,7 +101,7 @@ async def decide(
         searcher=searcher,
         store=MemoryChunkStore(labelled.chunks),
     )
-    workflow = workflow_class(name)(tools)
+    workflow = WORKFLOWS[name](tools)
     space = EmbeddingSpace("minilm", 384)
     scope = SearchScope((CollectionRef(id=labelled.name, name=labelled.name, space=space),))
     outcomes: dict[str, list[Outcome]] = {}
@@ -155,8 +155,7 @@ def measure(examples: Examples, options: argparse.Namespace) -> list[Row]:
             continue
         grader = left_out(examples, name)
         labelled = LabelledSet(name, options.data, options.embeddings)
-        places = ("retrieval.answerability.grading.shipped_grader", "retrieval.answerability.model.shipped_grader")
-        with patch(places[0], lambda g=grader: g), patch(places[1], lambda g=grader: g):
+        with patch("retrieval.answerability.estimate.shipped_model", lambda g=grader: g):
             for mode, workflow in product(found, options.workflows):
                 judged = asyncio.run(
                     decide(workflow, labelled, dense=mode == "hybrid", limit=options.limit, settings=settings)

@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks.tables import show
 from benchmarks.train_grader import MODES, Example, Examples, fit_grader, parse_arguments, read_sets
-from retrieval.answerability.model import Grader, load_grader
+from retrieval.answerability.model import AnswerabilityModel, load_model
 
 FAMILIES = ({"xquad_en", "squad2_en"},)
 FALSE_ALARMS = 0.1
@@ -37,10 +37,10 @@ class Judged:
     holds: dict[str, Vector]
 
 
-def judge(grader: Grader, examples: Sequence[Example]) -> Judged:
+def judge(grader: AnswerabilityModel, examples: Sequence[Example]) -> Judged:
     passages, labels, holds = [], [], {}
     for example in examples:
-        probabilities, whole = grader.judge_pool(example.pool, example.signals)
+        probabilities, whole = grader.estimate_pool(example.pool, example.signals)
         holds.setdefault(example.case, []).append(whole)
         if example.case == "present":
             passages.append(probabilities)
@@ -72,10 +72,10 @@ def caught(answerable: Vector, other: Vector) -> float:
     return float((other < np.quantile(answerable, FALSE_ALARMS)).mean())
 
 
-def left_out(examples: Examples, name: str) -> Grader:
+def left_out(examples: Examples, name: str) -> AnswerabilityModel:
     """A grader that never saw the set nor its relatives."""
     relatives = next((family for family in FAMILIES if name in family), {name})
-    return load_grader(fit_grader({other: found for other, found in examples.items() if other not in relatives}))
+    return load_model(fit_grader({other: found for other, found in examples.items() if other not in relatives}))
 
 
 def row(name: str, mode: str, judged: Judged) -> dict[str, object]:

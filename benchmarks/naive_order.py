@@ -10,16 +10,17 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import Generate
-from retrieval.steps.judge import judge
-from retrieval.steps.judge.judge import Judge
+from retrieval.steps.answer.generate import write_answer
+from retrieval.steps.judge import evaluator, judge
 from retrieval.steps.query.condense import Condense, condense_without_model
-from retrieval.steps.query.rewrite import Hyde, Rewrite
-from retrieval.steps.query.route import Route
-from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
+from retrieval.steps.query.route import Route, filters_by_model
+from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.schemas import RetrievalJudgement
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language, answer_language
+from retrieval.text.answer_language import answer_language
 from retrieval.text.quoting import one_line, quote_passage
 from retrieval.text.snippet import best_window
 from retrieval.trace import Trace
@@ -36,36 +37,33 @@ class NaiveOrder:
         run = Run.start(trace, self.tools.settings)
         run.first_search.finish(good=False)  # there is none: nothing gives way to it
         draft = await asyncio.to_thread(condense_without_model, question)
-        language = answer_language(question.text)
-        standalone = await Condense(self.tools).condense(question, draft, run=run, language=language)
-        filters = await Route(self.tools).route(question, standalone, run=run)
-        filters = await Route(self.tools).route_by_model(question, standalone, filters, run=run, language=language)
-        variants = await Rewrite(self.tools).rewrite(question, standalone, run=run, language=language)
-        imagined = await Hyde(self.tools).imagine(question, standalone, run=run, language=language)
+        context = Context(tools=self.tools, run=run, language=answer_language(question.text))
+        standalone = await Condense(context)(Asked(question, draft))
+        asked = Asked(question, standalone)
+        filters = await filters_by_model(context, asked, await Route(context)(asked))
+        variants = await Rewrite(context)(Wanted(asked=asked, tried=(standalone,)))
+        imagined = await Hyde(context)(asked)
         request = SearchRequest(
             queries=(Query(standalone), *variants, *imagined), scope=question.scope, filters=filters,
             top_k=self.tools.settings.rerank.max_candidates,
         )  # fmt: skip
-        found = await Retrieve(self.tools).retrieve(request, run=run)
-        ranked = [await self._rerank(standalone, candidate, run, language) for candidate in found.candidates]
-        ranked.sort(key=lambda one: -(one.scores.rerank or 0.0))
-        assessment = await Judge(self.tools).judge(
-            standalone, ranked, run=run, language=language, semantic=question.scope.semantic
-        )
-        return await Generate(self.tools).generate(
-            question, standalone, assessment.candidates, run=run, language=language
-        )
+        found = await search_documents(context, request)
+        ranked = [await self._rerank(context, standalone, candidate) for candidate in found.candidates]
+        ranked.sort(key=lambda candidate: -(candidate.scores.rerank or 0.0))
+        retrieved = judge.Retrieved(question=standalone, passages=ranked, semantic=question.scope.semantic)
+        assessment = await judge.judge(context, retrieved)
+        return await write_answer(context, asked, assessment.candidates)
 
-    async def _rerank(self, question: str, candidate: ScoredChunk, run: Run, language: Language) -> ScoredChunk:
+    async def _rerank(self, context: Context, question: str, candidate: ScoredChunk) -> ScoredChunk:
         """One passage in the prompt that `corrective` gives all of them in."""
-        window = best_window(candidate.chunk.text, question, judge.SNIPPET_LENGTH)
-        async with run.trace.step("rerank"):
+        window = best_window(candidate.chunk.text, question, evaluator.SNIPPET_LENGTH)
+        async with context.run.trace.step("rerank"):
             judged = await self.tools.complete(
                 "fast",
                 judge.PROMPT,
                 RetrievalJudgement,
-                language=language,
-                passages=quote_passage(1, candidate.chunk, window, language),
+                language=context.language,
+                passages=quote_passage(1, candidate.chunk, window, context.language),
                 question=one_line(question),
             )
         score = judged.scores[0].score if judged.scores else 0.0

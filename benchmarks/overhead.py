@@ -93,7 +93,7 @@ class Call:
 async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object]]:
     from retrieval.engine import get_engine
     from retrieval.search.hybrid import HybridSearcher
-    from retrieval.workflows import base, make_toolbox
+    from retrieval.workflows import base
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
     corpus = await asyncio.to_thread(lambda: prose(make_corpus(chunks, questions + WARM_UP)))
@@ -103,7 +103,7 @@ async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object
         searcher = HybridSearcher(
             index=engine.index, store=engine.store, models=models, settings=engine.settings.search
         )
-        tools = replace(make_toolbox(engine), models=models, searcher=searcher)
+        tools = replace(engine, models=models, searcher=searcher)
         rows = []
         for name, clear_score in {"one search, two rounds": 0.0, "two searches, three rounds": 1.01}.items():
             base.CLEAR_SCORE = clear_score

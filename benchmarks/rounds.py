@@ -104,10 +104,10 @@ async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
     """The three of them in turns, question by question."""
     from benchmarks.naive_order import NaiveOrder
     from retrieval.engine import get_engine
-    from retrieval.workflows import base, make_toolbox
+    from retrieval.workflows import base
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
-    tools = make_toolbox(get_engine())
+    tools = get_engine()
     clear_score = base.CLEAR_SCORE
     runs = {
         "the seed's order, one after the other": (NaiveOrder(tools), clear_score),

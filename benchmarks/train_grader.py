@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.grader_data import LabelledSet
-from retrieval.answerability.model import MAX_DEVIATIONS, SHIPPED, load_grader, read_logistic
+from retrieval.answerability.model import MAX_DEVIATIONS, SHIPPED, load_model, read_logistic
 from retrieval.answerability.signals import (
     LIST_SIGNALS,
     PASSAGE_SIGNALS,
@@ -124,7 +124,7 @@ def main() -> None:
     arguments = parse_arguments(__doc__ or "")
     names = [name for name in arguments.sets if name not in ONLY_JUDGED]
     fitted = fit_grader(read_sets(names, arguments.data, arguments.embeddings, arguments.limit))
-    load_grader(fitted)  # refuses what the site could not read
+    load_model(fitted)  # refuses what the site could not read
     arguments.out.write_text(_readable({"trained_on": names, **fitted}), encoding="utf-8")
     print(f"wrote {arguments.out}")
 

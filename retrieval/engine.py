@@ -18,44 +18,29 @@ from django.conf import settings
 from ragsite.core.rag_settings import MilvusSettings, RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.memory.store import DatabaseMemoryStore
-from retrieval.ports import (
-    BoostSource,
-    ChunkIndex,
-    ChunkStore,
-    MemoryStore,
-    Models,
-    Reranker,
-    Searcher,
-    SearchRequest,
-    SearchResult,
-    WebSearcher,
-)
+from retrieval.ports import BoostSource, ChunkIndex, Models, SearchRequest, SearchResult
+from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
-from retrieval.search import boosting
-from retrieval.search.boosting import search_with_boosts
-from retrieval.search.hierarchical import HierarchicalSearcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, import_client, schema
 from retrieval.selectors import DatabaseChunkStore
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
+from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.step import Context
+from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text import analysis
+from retrieval.trace import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
-    settings: RagSettings
-    models: Models
+class Engine(Toolbox):
+    """What the workflows work with, and the indexes behind it, for those who write into them."""
+
     index: ChunkIndex
-    store: ChunkStore
-    searcher: Searcher
-    boosts: BoostSource | None = None
-    reranker: Reranker | None = None
-    web: WebSearcher | None = None
-    memory: MemoryStore | None = None
-    memory_index: ChunkIndex | None = None
+    memory_index: ChunkIndex
 
 
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
@@ -82,23 +67,21 @@ def get_engine() -> Engine:
 
 
 async def search_as_answered(request: SearchRequest) -> SearchResult:
-    """A search on the running loop's engine, with what users' ratings make of it. Raises as `Searcher.search`."""
+    """A search as an answer would see it, with what users' ratings make of it, for those who search without asking.
+
+    A search in one leg alone is left as it is. Raises as `Searcher.search`.
+    """
     engine = get_engine()
-    return await search_with_boosts(
-        request,
-        searcher=engine.searcher,
-        boosts=engine.boosts,
-        store=engine.store,
-        timeout_s=boosting.BOOST_TIMEOUT_S,
-    )
+    if len(request.stages) < 2:
+        return await engine.searcher.search(request)
+    return await search_documents(Context(tools=engine, run=Run.start(Trace(), engine.settings)), request)
 
 
 async def close_engine() -> None:
     """Close the running loop's clients; the next `get_engine` makes new ones."""
     if engine := _engines.pop(asyncio.get_running_loop(), None):
         await engine.index.close()
-        if engine.memory_index:
-            await engine.memory_index.close()
+        await engine.memory_index.close()
         await engine.models.close()
 
 
@@ -125,11 +108,12 @@ def _build(rag: RagSettings) -> Engine:
     memory_index = _index(rag, rag.milvus.replace(prefix=f"{rag.milvus.prefix}_memory"))
     store = DatabaseChunkStore()
     hybrid = HybridSearcher(index=index, store=store, models=models, settings=rag.search)
-    cached = CachedSearcher(HierarchicalSearcher(hybrid), rag.search)
+    cached = CachedSearcher(hybrid, rag.search)
     reranker = HttpReranker(rag.rerank) if rag.rerank.url else None
     return Engine(
         settings=rag,
         models=models,
+        prompts=PromptLibrary(rag.prompts_dir),
         index=index,
         memory_index=memory_index,
         store=store,

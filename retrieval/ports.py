@@ -10,22 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from retrieval.trace import Trace
 from retrieval.values import (
-    Answer,
     Boosts,
-    Contender,
     EmbeddingSpace,
     Exchange,
     IndexRow,
     Level,
     Query,
-    Question,
     Recall,
     ScoredChunk,
     SearchFilters,
     SearchScope,
     StoredChunk,
+    TailHit,
     Vocabulary,
 )
 
@@ -270,11 +267,11 @@ class SearchRequest:
 class SearchResult:
     """Candidates, best first. `relaxed`: names of filters that were dropped because they left too little.
 
-    `contenders`: what was found below them, best first, without texts.
+    `tail_hits`: what was found below them, best first, without texts.
     `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""
 
     candidates: tuple[ScoredChunk, ...] = ()
-    contenders: tuple[Contender, ...] = ()
+    tail_hits: tuple[TailHit, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     relaxed: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -290,7 +287,7 @@ class Searcher(Protocol):
 class RevisionBoosts(Protocol):
     """Multipliers from users' ratings, all of one revision, whatever goes live meanwhile."""
 
-    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         """For those of the candidates that ratings lift or lower. Raises UnavailableError."""
         ...
 
@@ -313,9 +310,3 @@ class MemoryStore(Protocol):
     async def remember(self, user_id: str, exchange: Exchange) -> Literal["added", "updated", "off"]:
         """Keep the fact of an exchange, in place of one that says the same. Raises UnavailableError."""
         ...
-
-
-class Workflow(Protocol):
-    """One of the five; `retrieval.workflows.get_workflow(name)`."""
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer: ...

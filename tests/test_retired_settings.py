@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from ragsite.core.rag_settings import GROUPS, SettingsError, SiteSettings
 from ragsite.retired_settings import RETIRED, apply_retired, retired_values
-from retrieval.steps.query import rewrite
+from retrieval.steps.query import query_rewriter
 from tests.constants import constants
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,11 +92,11 @@ def test_a_number_that_is_none_is_refused(variable: str) -> None:
 
 
 def test_it_is_heeded_once_more_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    with constants(rewrite, VARIANTS=3), caplog.at_level(logging.WARNING):
+    with constants(query_rewriter, VARIANTS=3), caplog.at_level(logging.WARNING):
         apply_retired(retired_values({"RAG_REWRITE_VARIANTS": " 2 ", "RAG_SEARCH_RRF_K": ""}))
-        assert rewrite.VARIANTS == 2
+        assert query_rewriter.VARIANTS == 2
     (warning,) = caplog.messages
-    assert "RAG_REWRITE_VARIANTS is the constant VARIANTS in retrieval.steps.query.rewrite now" in warning
+    assert "RAG_REWRITE_VARIANTS is the constant VARIANTS in retrieval.steps.query.query_rewriter now" in warning
     assert "will be ignored from the next one on" in warning
 
 

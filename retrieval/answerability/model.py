@@ -1,4 +1,4 @@
-"""The trained grader: signals in, probabilities out. Its weights are in `grader.json`, readable and small.
+"""The trained model: signals in, probabilities out. Its weights are in `grader.json`, readable and small.
 
 Two logistic models, each for lists with and without vectors: P(the passage answers the question), and P(the documents
 hold the answer) for the list. `benchmarks/train_grader.py` fits them; docs/grader.md says how well they do.
@@ -47,71 +47,65 @@ class Logistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Judges:
+class Estimate:
+    """`passages`: P(it answers the question), 0..1, in the candidates' order. `answerability`: P(the documents hold the
+    answer), 0..1; 0 for no candidates."""
+
+    passages: list[float]
+    answerability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimators:
+    """`passage`: for one candidate, from PASSAGE_SIGNALS. `collection`: for the list, from LIST_SIGNALS."""
+
     passage: Logistic
     collection: Logistic
 
 
 @dataclass(frozen=True, slots=True)
-class Grading:
-    """`passages`: P(it answers the question), in the candidates' order. `holds_answer`: for the list as a whole."""
+class AnswerabilityModel:
+    """`hybrid` is for lists with vectors, `text` for those without."""
 
-    passages: list[float]
-    holds_answer: float
+    hybrid: Estimators
+    text: Estimators
 
-
-@dataclass(frozen=True, slots=True)
-class Grader:
-    """`hybrid` judges lists with vectors, `text` those without."""
-
-    hybrid: Judges
-    text: Judges
-
-    def judge(self, question: str, candidates: Sequence[ScoredChunk], *, semantic: bool = True) -> Grading:
+    def estimate(self, question: str, candidates: Sequence[ScoredChunk], *, semantic: bool = True) -> Estimate:
         """Both probabilities from one look at the candidates, best first, at least two of them if there are any.
 
         `semantic=False`: the dense scores come from no embedding model (the lexical embedder), so they are not used.
         """
         if not candidates:
-            return Grading(passages=[], holds_answer=0.0)
+            return Estimate(passages=[], answerability=0.0)
         pool = read_pool(question, candidates, semantic=semantic)
         if not pool.question.terms:
-            return Grading(passages=[0.0] * len(candidates), holds_answer=0.0)
-        passages, holds = self.judge_pool(pool, passage_signals(pool))
-        return Grading(passages=passages.tolist(), holds_answer=holds)
+            return Estimate(passages=[0.0] * len(candidates), answerability=0.0)
+        passages, answerability = self.estimate_pool(pool, passage_signals(pool))
+        return Estimate(passages=passages.tolist(), answerability=answerability)
 
-    def judge_pool(self, pool: Pool, signals: Matrix) -> tuple[Matrix, float]:
-        judges = self.hybrid if pool.has_vectors else self.text
-        passages = judges.passage.probabilities(signals)
+    def estimate_pool(self, pool: Pool, signals: Matrix) -> tuple[Matrix, float]:
+        """`signals`: of `passage_signals`. P for each passage, shape (candidates,), and P for the list, both 0..1."""
+        estimators = self.hybrid if pool.has_vectors else self.text
+        passages = estimators.passage.probabilities(signals)
         whole = list_signals(pool, signals, passages)
-        return passages, float(judges.collection.probabilities(whole[np.newaxis])[0])
-
-
-def grade(question: str, candidates: Sequence[ScoredChunk], *, semantic: bool = True) -> list[float]:
-    """P(the passage answers the question), 0..1, in the candidates' order."""
-    return shipped_grader().judge(question, candidates, semantic=semantic).passages
-
-
-def holds_answer(question: str, candidates: Sequence[ScoredChunk], *, semantic: bool = True) -> float:
-    """P(the documents hold the answer), 0..1; 0 for no candidates."""
-    return shipped_grader().judge(question, candidates, semantic=semantic).holds_answer
+        return passages, float(estimators.collection.probabilities(whole[np.newaxis])[0])
 
 
 @lru_cache(maxsize=1)
-def shipped_grader() -> Grader:
-    return load_grader(json.loads(SHIPPED.read_text(encoding="utf-8")))
+def shipped_model() -> AnswerabilityModel:
+    return load_model(json.loads(SHIPPED.read_text(encoding="utf-8")))
 
 
-def load_grader(data: Mapping[str, Any]) -> Grader:
+def load_model(data: Mapping[str, Any]) -> AnswerabilityModel:
     """Raises ValueError when the file was trained for other signals."""
-    return Grader(hybrid=_judges(data["hybrid"]), text=_judges(data["text"]))
-
-
-def _judges(data: Mapping[str, Any]) -> Judges:
-    return Judges(
-        passage=read_logistic(data["passage"], PASSAGE_SIGNALS),
-        collection=read_logistic(data["collection"], LIST_SIGNALS),
+    hybrid, text = (
+        Estimators(
+            passage=read_logistic(data[kind]["passage"], PASSAGE_SIGNALS),
+            collection=read_logistic(data[kind]["collection"], LIST_SIGNALS),
+        )
+        for kind in ("hybrid", "text")
     )
+    return AnswerabilityModel(hybrid=hybrid, text=text)
 
 
 def read_logistic(data: Mapping[str, Any], names: Sequence[str]) -> Logistic:

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from retrieval.answerability.question import NEGATION, numbers
 from retrieval.text.analysis import analyze
-from retrieval.text.language import HAN
+from retrieval.text.language import HAN_CHARACTER
+from retrieval.text.negation import NEGATION
+from retrieval.text.numbers import numbers_in
 from retrieval.text.sentences import split_sentences
 
 CACHED_PASSAGES = 4096
 MAX_SENTENCES = 200
 PREFIX_CHARS = 4
-_HAN = re.compile(f"[{HAN}]")
 _DATE = re.compile(
     r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century|centuries)\b"
     r"|\b1\d{3}s?\b|\b20\d\ds?\b|\d\s*[年月日]|世纪|年代",
@@ -65,7 +65,7 @@ class PassageView:
         """1 for a term that is there; less when only a relative is: a shared beginning, or parts of a Chinese word."""
         if self.holds(term):
             return 1.0
-        if _HAN.match(term):
+        if HAN_CHARACTER.match(term):
             pairs = [term[at : at + 2] for at in range(len(term) - 1)]
             return sum(map(self.holds, pairs)) / len(pairs) * 0.8 if len(pairs) > 1 else 0.0
         if len(term) < PREFIX_CHARS:
@@ -85,13 +85,13 @@ def view_passage(head: str, text: str) -> PassageView:
     head_terms = frozenset(analyze(head))
     by_prefix: dict[str, list[str]] = {}
     for term in counts.keys() | head_terms:
-        if len(term) > PREFIX_CHARS and not _HAN.match(term):
+        if len(term) > PREFIX_CHARS and not HAN_CHARACTER.match(term):
             by_prefix.setdefault(term[:PREFIX_CHARS], []).append(term)
     return PassageView(
         sentences=tuple(view for view, _ in sentences),
         terms=counts,
         head=head_terms,
-        numbers=frozenset(numbers(f"{head}\n{text}")),
+        numbers=frozenset(numbers_in(f"{head}\n{text}")),
         length=counts.total(),
         prefixes={prefix: tuple(terms) for prefix, terms in by_prefix.items()},
     )
@@ -120,8 +120,8 @@ def view_sentence(text: str) -> tuple[SentenceView, list[str]]:
 def _likeness(left: str, right: str) -> float:
     """The share of the longer term that both begin with, 0..1; under 60 % counts as nothing."""
     shared = 0
-    for one, other in zip(left, right, strict=False):
-        if one != other:
+    for first, second in zip(left, right, strict=False):
+        if first != second:
             break
         shared += 1
     share = shared / max(len(left), len(right))

@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Literal
 
 from retrieval.text.analysis import query_terms
-from retrieval.text.language import HAN
+from retrieval.text.language import HAN_CHARACTER
+from retrieval.text.negation import NEGATION
+from retrieval.text.numbers import numbers_in
 
 AnswerKind = Literal["date", "number", "person", "place", "reason", "other"]
 
@@ -70,12 +72,6 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
 _QUOTED = re.compile(r"[《「『“\"‘]([^》」』”\"’]{1,60})[》」』”\"’]")
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z\u00c0-\u00de][\w'’.-]*|\b[A-Z]{2,}\w*|\b\w*\d\w*")
 _LATIN_AMONG_HAN = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*")
-_HAN = re.compile(f"[{HAN}]")
-NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-NEGATION = re.compile(
-    r"\b(?:not|never|no|without|none|neither|nor|except|unable|fail(?:s|ed)?|lack(?:s|ed)?)\b|n['’]t\b|不|没|无|未|非|否",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +92,19 @@ class QuestionView:
 def view_question(text: str) -> QuestionView:
     text = unicodedata.normalize("NFKC", text).strip()
     terms = tuple(dict.fromkeys(query_terms(text)))
-    chinese = len(_HAN.findall(text)) * 2 > len(re.findall(r"\w+", _HAN.sub(" ", text)))
+    chinese = len(HAN_CHARACTER.findall(text)) * 2 > len(re.findall(r"\w+", HAN_CHARACTER.sub(" ", text)))
     names = _QUOTED.findall(text) + (_LATIN_AMONG_HAN if chinese else _NAME).findall(text)
     held = frozenset(terms)
     return QuestionView(
         terms=terms,
         names=held & {term for name in names for term in query_terms(name)},
         weak=held & (_weak_terms() | {term for focus in _FOCUS.findall(text) for term in query_terms(focus)}),
-        numbers=frozenset(numbers(text)),
+        numbers=frozenset(numbers_in(text)),
         words=frozenset(re.findall(r"[\w'’-]+", text.lower())),
         kind=next((kind for kind, pattern in _KINDS if pattern.search(text)), "other"),
         negated=bool(NEGATION.search(text)),
         chinese=chinese,
     )
-
-
-def numbers(text: str) -> list[str]:
-    """Numbers and dates as written, without thousands separators."""
-    return [re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", number) for number in NUMBER.findall(text)]
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage
 from retrieval.answerability.question import QuestionView, view_question
+from retrieval.text.term_coverage import rarity
 from retrieval.values import ScoredChunk
 
 Matrix = NDArray[np.float64]
@@ -53,24 +54,24 @@ def read_pool(question: str, candidates: Sequence[ScoredChunk], *, semantic: boo
     return Pool(
         question=view,
         passages=passages,
-        weights=term_weights(view, passages),
+        weights=signal_weights(view, passages),
         dense=_filled(dense),
         bm25=_filled([candidate.scores.bm25 for candidate in candidates]),
         has_vectors=any(score is not None for score in dense),
     )
 
 
-def term_weights(question: QuestionView, passages: Sequence[PassageView]) -> dict[str, float]:
+def signal_weights(question: QuestionView, passages: Sequence[PassageView]) -> dict[str, float]:
     """What each of the question's terms weighs, 0..1: inverse document frequency among the candidates.
 
     The candidates stand for the collection, whose own document frequencies serve about as well (docs/grader.md).
     """
-    top = math.log(1 + (len(passages) + 1) / 0.5)
+    highest = rarity(0, len(passages))
     weights = {}
     for term in question.terms:
-        found = sum(passage.holds(term) for passage in passages)
-        rarity = max(math.log(1 + (len(passages) + 1) / (found + 0.5)) / top, MIN_WEIGHT)
-        weights[term] = rarity * (WEAK_WEIGHT if term in question.weak else 1.0)
+        holding = sum(passage.holds(term) for passage in passages)
+        weight = max(rarity(holding, len(passages)) / highest, MIN_WEIGHT)
+        weights[term] = weight * (WEAK_WEIGHT if term in question.weak else 1.0)
     return weights
 
 

@@ -10,20 +10,20 @@ from typing import Any
 from uuid import uuid4
 
 from ragsite.core.rag_settings import RagSettings
-from retrieval.engine import Engine
 from retrieval.evaluation.collection import Progress, ThrowAwayCollection, throw_away_collection
 from retrieval.evaluation.dataset import Dataset
 from retrieval.evaluation.embeddings import EmbeddingCache
 from retrieval.evaluation.metrics import RECALL_DEPTH, by_best_chunk, latency, measure
 from retrieval.evaluation.stages import Stage, make_stages
 from retrieval.ports import BoostSource
+from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
-from retrieval.search.hierarchical import HierarchicalSearcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, only_writer, schema
+from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
 from retrieval.values import Question
-from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow, make_toolbox
+from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
 
 CHUNKS_PER_DOCUMENT = 2  # candidates looked at for each document that recall@100 asks for
 WARM_UP = 3  # searches before the clock starts
@@ -76,9 +76,9 @@ async def evaluate(
         async with throw_away_collection(
             dataset, settings=settings, index=index, models=models, cache=cache, progress=progress
         ) as collection:
-            engine = _engine(collection, settings, boosts)
-            stages, fallbacks = await _stages(dataset, plan, engine, collection, progress)
-            decisions = await _decisions(dataset, engine, collection, progress) if plan.decisions else {}
+            tools = _tools(collection, settings, boosts)
+            stages, fallbacks = await _stages(dataset, plan, tools, collection, progress)
+            decisions = await _decisions(dataset, tools, collection, progress) if plan.decisions else {}
     finally:
         await index.close()
         await models.close()
@@ -93,25 +93,24 @@ async def evaluate(
     )
 
 
-def _engine(collection: ThrowAwayCollection, settings: RagSettings, boosts: BoostSource | None) -> Engine:
+def _tools(collection: ThrowAwayCollection, settings: RagSettings, boosts: BoostSource | None) -> Toolbox:
     hybrid = HybridSearcher(
         index=collection.index, store=collection.store, models=collection.models, settings=settings.search
     )
-    return Engine(
+    return Toolbox(
         settings=settings,
         models=collection.models,
-        index=collection.index,
+        prompts=PromptLibrary(settings.prompts_dir),
         store=collection.store,
-        searcher=HierarchicalSearcher(hybrid),
+        searcher=hybrid,
         boosts=boosts,
     )
 
 
 # ------------------------------------------------------------------------------------------------ rankings
 async def _stages(
-    dataset: Dataset, plan: Plan, engine: Engine, collection: ThrowAwayCollection, progress: Progress
+    dataset: Dataset, plan: Plan, tools: Toolbox, collection: ThrowAwayCollection, progress: Progress
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, int]]]:
-    tools = make_toolbox(engine)
     stages = make_stages(
         plan.stages,
         tools=tools,
@@ -158,12 +157,12 @@ def _rounded(values: Mapping[str, float]) -> dict[str, float]:
 
 # ------------------------------------------------------------------------------------------------ decisions
 async def _decisions(
-    dataset: Dataset, engine: Engine, collection: ThrowAwayCollection, progress: Progress
+    dataset: Dataset, tools: Toolbox, collection: ThrowAwayCollection, progress: Progress
 ) -> dict[str, dict[str, int]]:
     """What the corrective workflow decides on each kind of question."""
     if not dataset.decided:
         return {}
-    workflow = get_workflow(DEFAULT_WORKFLOW, engine=engine)
+    workflow = get_workflow(DEFAULT_WORKFLOW, engine=tools)
     decisions: dict[str, Counter[str]] = {}
     bar = progress("decisions", len(dataset.decided))
     for query in dataset.decided:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.judge.judge import Judge
-from retrieval.steps.query.rewrite import Hyde, Rewrite
-from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.judge.judge import Retrieved, judge
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
+from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
@@ -71,8 +73,13 @@ class Stage:
         trace = Trace()
         run = Run.start(trace, self.tools.settings)
         run.first_search.finish(good=False)  # no step gives way here: it is the step that is measured
-        language = answer_language(text)
-        queries = (Query(text), *await self._other_words(text, run))
+        context = Context(tools=self.tools, run=run, language=answer_language(text))
+        asked = Asked(Question(text=text, scope=self.scope), text)
+        queries: tuple[Query, ...] = (Query(text),)
+        if "+rewrite" in self.added:
+            queries += await Rewrite(context)(Wanted(asked=asked, tried=(text,)))
+        if "+hyde" in self.added:
+            queries += await Hyde(context)(asked)
         request = SearchRequest(
             queries=queries,
             scope=self.scope,
@@ -80,9 +87,9 @@ class Stage:
             depth=self.depth,
             stages=LEGS.get(self.name, LEGS["hybrid"]),
         )
-        found = (await Retrieve(self.tools).retrieve(request, run=run)).candidates
+        found = (await search_documents(context, request)).candidates
         if "+rerank" in self.added:
-            assessment = await Judge(self.tools).judge(text, found, run=run, language=language)
+            assessment = await judge(context, Retrieved(question=text, passages=found))
             judged = {candidate.chunk_id for candidate in assessment.candidates}
             rest = tuple(candidate for candidate in found if candidate.chunk_id not in judged)
             found = (*assessment.candidates, *rest)
@@ -90,16 +97,6 @@ class Stage:
         if "+boosts" in self.added and self.tools.boosts is None:
             fallbacks[f"boost: {NO_RATINGS}"] = None
         return StageResult(candidates=found, fallbacks=tuple(fallbacks))
-
-    async def _other_words(self, text: str, run: Run) -> tuple[Query, ...]:
-        question = Question(text=text, scope=self.scope)
-        language = answer_language(text)
-        queries: tuple[Query, ...] = ()
-        if "+rewrite" in self.added:
-            queries += await Rewrite(self.tools).rewrite(question, text, run=run, language=language)
-        if "+hyde" in self.added:
-            queries += await Hyde(self.tools).imagine(question, text, run=run, language=language)
-        return queries
 
 
 def make_stages(

@@ -6,7 +6,6 @@ keeps the index up to it, or clears the index (`services.memory_sync`).
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -25,6 +24,7 @@ from retrieval.models import Memory, MemoryOrigin, MemoryPreference
 from retrieval.services.queueing import memory_consolidate_queue, memory_unindex_queue, memory_unindex_user_queue
 from retrieval.steps import memory as memory_step
 from retrieval.text.analysis import analyze
+from retrieval.text.numbers import NUMBER
 from retrieval.values import EmbeddingSpace, Exchange
 
 MAX_PER_USER = 200  # facts; beyond it, the one that was of no use for longest is forgotten
@@ -32,7 +32,6 @@ NEAR_DUPLICATE_TERMS = 0.8  # the same as the share of their words that both hol
 
 QUESTION_CHARS = 500
 DRAFT_CHARS = 4000
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
 def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "updated", "off"]:
@@ -187,7 +186,7 @@ def terms_of(question: str, text: str) -> str:
 
 def numbers_of(question: str, text: str) -> set[str]:
     """Numbers, dates and times in both, as they are written."""
-    return set(_NUMBER.findall(f"{question} {text}"))
+    return set(NUMBER.findall(f"{question} {text}"))
 
 
 def set_space(*, memory: Memory, space: EmbeddingSpace) -> bool:

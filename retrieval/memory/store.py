@@ -16,7 +16,6 @@ from django.db import Error as DatabaseError
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
-from retrieval.answerability.term_coverage import coverage, term_weights
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember
@@ -25,6 +24,7 @@ from retrieval.ports import ChunkIndex, Models
 from retrieval.search import fusion
 from retrieval.search.fusion import rrf_scores
 from retrieval.steps import memory as memory_step
+from retrieval.text.term_coverage import coverage, term_weights
 from retrieval.values import EmbeddingSpace, Exchange, Recall, RememberedFact, SearchFilters
 
 MIN_SIMILARITY = 0.5  # cosine, from which a fact is near enough to the question

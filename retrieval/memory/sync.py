@@ -44,7 +44,6 @@ from retrieval.services.write_lease import write_lease
 from retrieval.steps.memory import condensed_by_model
 from retrieval.text.answer_language import answer_language
 from retrieval.values import EmbeddingSpace, IndexRow, SearchFilters
-from retrieval.workflows import make_toolbox
 
 NEAR_DUPLICATE = 0.95  # cosine of two facts, from which the newer one takes the older one's place
 
@@ -131,10 +130,10 @@ async def _condense(engine: Engine, memory_id: uuid.UUID) -> None:
         return
     text = ""
     if await sync_to_async(memory_enabled)(user_id=memory.user_id):
-        tools, language = make_toolbox(engine), answer_language(memory.question)
+        language = answer_language(memory.question)
         try:
             async with asyncio.timeout(engine.settings.ollama.structured_timeout_s):
-                text = await condensed_by_model(tools, memory.question, memory.draft, language=language)
+                text = await condensed_by_model(engine, memory.question, memory.draft, language=language)
         except (ModelError, TimeoutError) as error:
             logger.info("A memory keeps the sentence of its answer: %s", error or "no result in time")
     await sync_to_async(memory_rewrite)(memory=memory, text=text or memory.text)

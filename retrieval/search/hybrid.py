@@ -13,7 +13,7 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from ragsite.core.rag_settings import SearchSettings
@@ -24,7 +24,6 @@ from retrieval.search.fusion import best_first, rrf_scores
 from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants, relaxed_filters
 from retrieval.search.space_fusion import SpaceFusion, SpaceResult, dense_limit
 from retrieval.values import (
-    Contender,
     EmbeddingSpace,
     Level,
     ScoredChunk,
@@ -32,7 +31,10 @@ from retrieval.values import (
     SearchFilters,
     SearchScope,
     StoredChunk,
+    TailHit,
 )
+
+HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
 
 WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
@@ -41,6 +43,7 @@ MIN_FILTERED_CANDIDATES = 3  # a filter that leaves fewer is relaxed
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
 _SPACE = re.compile(r"\s+")
+NO_DOCUMENT = "no document's summary fits the question: all chunks were searched"
 
 
 class _Timings(dict[str, float]):
@@ -74,16 +77,6 @@ class _Looked:
     @property
     def degraded(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(space.degraded for space in self.spaces if space.degraded))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentRanking:
-    """Documents, best first. filters: those that were left after relaxing."""
-
-    document_ids: tuple[str, ...]
-    filters: SearchFilters
-    relaxed: tuple[str, ...] = ()
-    timings_ms: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +127,8 @@ class HybridSearcher:
 
         Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only if dense alone was asked for.
         """
+        if request.strategy == "hierarchical":
+            return await self._search_in_best_documents(request)
         begun = time.perf_counter()
         looked = await self._look(request, "chunks")
         depth = request.depth or self._top_k(request)
@@ -141,25 +136,38 @@ class HybridSearcher:
         looked.timings.add("total", begun)
         return SearchResult(
             candidates=tuple(candidates),
-            contenders=self._contenders(looked.spaces, candidates),
+            tail_hits=self._tail_hits(looked.spaces, candidates),
             timings_ms=dict(looked.timings),
             relaxed=tuple(looked.relaxed),
             degraded=looked.degraded,
             notes=self._notes(looked, self._top_k(request)),
         )
 
-    async def find_documents(self, request: SearchRequest) -> DocumentRanking:
-        """The documents whose summary or first chunk fits best, best first. Raises as `search`."""
+    async def _search_in_best_documents(self, request: SearchRequest) -> SearchResult:
+        """Hierarchical search: both legs find documents by their summaries, then chunks inside the best of these.
+
+        A document without a summary, for it has one chunk alone or was read before there were summaries, is found by
+        its first chunk. `notes["documents"]` names the documents; where none is found, all chunks are searched, and
+        `degraded` says so. Permission and filters hold in both rounds.
+        Source: seed 001 (`hierarchical_search`); coarse to fine as in RAPTOR (Sarthi et al., ICLR 2024), one level.
+        """
         begun = time.perf_counter()
         looked = await self._look(request, "documents")
         ranking, _ = _merge(looked.spaces, fusion.RRF_K)
         document_of = {row: document for space in looked.spaces for row, document in space.document_of.items()}
+        documents = list(dict.fromkeys(document_of[row] for row in ranking))[:HIERARCHICAL_DOCUMENTS]
         looked.timings.add("documents", begun)
-        return DocumentRanking(
-            document_ids=tuple(dict.fromkeys(document_of[row] for row in ranking)),
-            filters=looked.filters,
-            relaxed=tuple(looked.relaxed),
-            timings_ms=dict(looked.timings),
+        inside = replace(request, strategy="chunks")
+        if documents:
+            inside = replace(inside, document_ids=tuple(documents), filters=looked.filters)
+        result, spent = await self.search(inside), looked.timings["documents"]
+        total = round(result.timings_ms["total"] + spent, 2)
+        return replace(
+            result,
+            timings_ms={**result.timings_ms, "documents": spent, "total": total},
+            relaxed=(*looked.relaxed, *result.relaxed),
+            degraded=result.degraded if documents else (*result.degraded, NO_DOCUMENT),
+            notes={**result.notes, "strategy": "hierarchical", "documents": documents},
         )
 
     async def _look(self, request: SearchRequest, level: Level) -> _Looked:
@@ -284,13 +292,13 @@ class HybridSearcher:
         timings.add("fetch", begun)
         return candidates
 
-    def _contenders(self, results: Sequence[SpaceResult], candidates: Sequence[ScoredChunk]) -> tuple[Contender, ...]:
+    def _tail_hits(self, results: Sequence[SpaceResult], candidates: Sequence[ScoredChunk]) -> tuple[TailHit, ...]:
         """What follows the last candidate, down to the place from which ratings may lift."""
         if not candidates:
             return ()
         ranking, fused = _merge(results, fusion.RRF_K)
         begin = ranking.index(candidates[-1].chunk_id) + 1
-        return tuple(_contender(row, fused[row], results) for row in ranking[begin:BOOST_WINDOW])
+        return tuple(_tail_hit(row, fused[row], results) for row in ranking[begin:BOOST_WINDOW])
 
 
 # ------------------------------------------------------------------------------------------------ results
@@ -303,14 +311,14 @@ def _merge(results: Sequence[SpaceResult], k: int) -> tuple[list[str], Mapping[s
 
 
 def _scored(chunk: StoredChunk, fused: float, results: Sequence[SpaceResult]) -> ScoredChunk:
-    found = _contender(chunk.chunk_id, fused, results)
+    found = _tail_hit(chunk.chunk_id, fused, results)
     return ScoredChunk(chunk=chunk, scores=found.scores, ranks=found.ranks)
 
 
-def _contender(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> Contender:
+def _tail_hit(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> TailHit:
     home = next(result for result in results if chunk_id in result.fused)
     scores = Scores(dense=home.dense.get(chunk_id), bm25=home.bm25.get(chunk_id), fused=fused, final=fused)
-    return Contender(
+    return TailHit(
         chunk_id=chunk_id,
         document_id=home.document_of[chunk_id],
         scores=scores,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ragsite.core.text import CONTROL
 from retrieval.errors import InvalidQueryError
 from retrieval.text.analysis import analyze, query_terms
-from retrieval.text.language import HAN
+from retrieval.text.language import HAN_CHARACTER
 from retrieval.values import Query, SearchFilters, StoredChunk
 
 MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
@@ -17,7 +17,6 @@ MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
 CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
 RELAX_ORDER = ("tags", "doc_type", "policy_year", "department")  # the filter that is most often too narrow goes first
 _NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff\ufeff]")
-_HAN = re.compile(f"[{HAN}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Variant:
 
     def weight(self, term: str) -> int:
         """How often BM25 is asked for a term of the query."""
-        chinese = bool(_HAN.search(self.query.text))
+        chinese = bool(HAN_CHARACTER.search(self.query.text))
         return CHINESE_NUMBER_WEIGHT if chinese and term[:1].isdigit() else 1
 
 

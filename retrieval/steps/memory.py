@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from ragsite.core.errors import AppError
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.schemas import ConsolidatedFact
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.step import Asked, Step
+from retrieval.steps.toolbox import Toolbox
 from retrieval.text.answer_language import NAMES, Language
 from retrieval.text.markdown import leading_signs, without_emphasis
 from retrieval.text.quoting import neutralise, one_line
 from retrieval.text.sentences import split_sentences
 from retrieval.text.tokens import estimate_tokens
-from retrieval.values import Answer, Exchange, Question, RememberedFact
+from retrieval.trace import StepRecord
+from retrieval.values import Answer, Exchange, RememberedFact
 
 RECALLED = 4  # facts at most that an answer is begun with
 MAX_CHARS = 400  # of one fact
@@ -41,68 +43,73 @@ _INSTRUCTION = re.compile(
 )
 
 
+class RecallMemory(Step[Asked, tuple[RememberedFact, ...]]):
+    """Facts near the self-contained question, best first; none where the memory is off or away."""
+
+    name = "memory"
+
+    async def act(self, given: Asked, entry: StepRecord) -> tuple[RememberedFact, ...]:
+        user_id = given.question.user_id
+        if self.tools.memory is None or not user_id:
+            entry.skip("nobody is signed in whose earlier answers could be remembered")
+            return ()
+        try:
+            async with asyncio.timeout(self.run.deadline.limit(2 * TIMEOUT_S)):
+                recall = await self.tools.memory.recall(user_id, given.text, limit=RECALLED)
+        except (AppError, TimeoutError) as error:
+            entry.degrade(str(error) or "the memory did not answer in time")
+            return ()
+        if not recall.enabled:
+            entry.skip("this user has switched the memory off")
+            return ()
+        if recall.degraded:
+            entry.degrade(recall.degraded)
+        count = len(recall.facts)
+        entry.summary = f"{count} earlier answer{'s'[: count != 1]} recalled" if count else "nothing to recall"
+        # Ids alone: the path is shown to staff, and stays when its user erases the fact.
+        entry.detail["facts"] = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
+        return recall.facts
+
+
 @dataclass(frozen=True, slots=True)
-class RecallMemory:
-    tools: Toolbox
+class Answered:
+    """An answer to be remembered, unless it was not `accepted`."""
 
-    async def recall(self, question: Question, text: str, *, run: Run) -> tuple[RememberedFact, ...]:
-        """Facts near `text`, the self-contained question, best first; none where the memory is off or away."""
-        async with run.trace.step("memory") as step:
-            if self.tools.memory is None or not question.user_id:
-                step.skip("nobody is signed in whose earlier answers could be remembered")
-                return ()
-            try:
-                async with asyncio.timeout(run.deadline.limit(2 * TIMEOUT_S)):
-                    recall = await self.tools.memory.recall(question.user_id, text, limit=RECALLED)
-            except (AppError, TimeoutError) as error:
-                step.degrade(str(error) or "the memory did not answer in time")
-                return ()
-            if not recall.enabled:
-                step.skip("this user has switched the memory off")
-                return ()
-            if recall.degraded:
-                step.degrade(recall.degraded)
-            count = len(recall.facts)
-            step.summary = f"{count} earlier answer{'s'[: count != 1]} recalled" if count else "nothing to recall"
-            # Ids alone: the path is shown to staff, and stays when its user erases the fact.
-            step.detail["facts"] = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
-            return recall.facts
+    asked: Asked
+    answer: Answer
+    accepted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidateMemory:
-    tools: Toolbox
+class ConsolidateMemory(Step[Answered, None]):
+    """Writes the answer's fact down. No model is called here: a worker condenses the fact after the reader has the
+    answer."""
 
-    async def consolidate(
-        self, question: Question, standalone: str, answer: Answer, *, run: Run, accepted: bool = True
-    ) -> None:
-        """Write the answer's fact down, unless it was not `accepted`.
+    name = "consolidate"
 
-        No model is called here: a worker condenses the fact after the reader has the answer.
-        """
-        async with run.trace.step("consolidate") as step:
-            if self.tools.memory is None or not question.user_id:
-                step.skip("nobody is signed in to remember this for")
-                return
-            if why_not := unfit(standalone, answer) if accepted else "the answer was not accepted":
-                step.skip(why_not)
-                return
-            fact = cited_statement(answer.text)
-            exchange = Exchange(
-                question=one_line(standalone), answer=answer.text, fact=fact,
-                conversation_id=question.conversation_id, answer_id=question.answer_id,
-            )  # fmt: skip
-            try:
-                async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
-                    outcome = await self.tools.memory.remember(question.user_id, exchange)
-            except (AppError, TimeoutError) as error:
-                step.degrade(str(error) or "the memory did not answer in time")
-                return
-            if outcome == "off":
-                step.skip("this user has switched the memory off")
-                return
-            step.summary = "remembered" if outcome == "added" else "remembered, in place of an older answer"
-            step.detail["fact"] = fact
+    async def act(self, given: Answered, entry: StepRecord) -> None:
+        question, text, answer = given.asked.question, given.asked.text, given.answer
+        if self.tools.memory is None or not question.user_id:
+            entry.skip("nobody is signed in to remember this for")
+            return
+        if why_not := unfit(text, answer) if given.accepted else "the answer was not accepted":
+            entry.skip(why_not)
+            return
+        fact = cited_statement(answer.text)
+        exchange = Exchange(
+            question=one_line(text), answer=answer.text, fact=fact,
+            conversation_id=question.conversation_id, answer_id=question.answer_id,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
+                outcome = await self.tools.memory.remember(question.user_id, exchange)
+        except (AppError, TimeoutError) as error:
+            entry.degrade(str(error) or "the memory did not answer in time")
+            return
+        if outcome == "off":
+            entry.skip("this user has switched the memory off")
+            return
+        entry.summary = "remembered" if outcome == "added" else "remembered, in place of an older answer"
+        entry.detail["fact"] = fact
 
 
 def unfit(question: str, answer: Answer) -> str:

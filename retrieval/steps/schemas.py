@@ -1,12 +1,33 @@
-"""What the structured calls give back. The prompts explain these fields by name: the schema itself is not told."""
+"""What models reply in structured calls. The prompts explain these fields by name; the model is not shown the schema,
+its reply is only held to it."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
+StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
+QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]
+Complexity = Literal["simple", "medium", "complex"]
+QUESTION_TYPES: tuple[str, ...] = get_args(QuestionType)
+COMPLEXITIES: tuple[str, ...] = get_args(Complexity)
+REWORDINGS = ("rewrite", "decompose", "step_back", "hyde")  # of the tasks of a plan
+SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")
+JUDGEMENTS = ("rerank", "evaluate")
+TASK_TYPES = (*REWORDINGS, *SEARCHES, *JUDGEMENTS)
+CRITERIA = (
+    "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
+    "specificity_to_query", "temporal_fit", "language_terminology_alignment",
+)  # fmt: skip
+# Of the grammar that the model writes by; what is read may be shorter or longer.
+_ALL_CRITERIA: dict[str, JsonValue] = {"minItems": len(CRITERIA), "maxItems": len(CRITERIA)}
+
+
+# ------------------------------------------------------------------------------------------------ questions, queries
 
 
 class CondensedQuestion(BaseModel):
@@ -15,6 +36,16 @@ class CondensedQuestion(BaseModel):
 
 class RewrittenQueries(BaseModel):
     queries: list[str] = Field(description="Search queries, each worded differently")
+
+
+class ClearQuery(BaseModel):
+    query: str = Field(description="The search query")
+
+
+class RewrittenQuery(BaseModel):
+    rewrite_reason: str = Field(default="", description="Why the last query found too little, and what is changed")
+    rewritten_query: str = Field(description="The new search query")
+    keywords: list[str] = Field(default_factory=list, description="Its most important words")
 
 
 class HypotheticalPassage(BaseModel):
@@ -42,6 +73,48 @@ class WebQuery(BaseModel):
     query: str = Field(description="A query for a search engine on the web")
 
 
+class ChosenRoute(BaseModel):
+    """Route and words of the search in one call."""
+
+    route: StrategyName
+    reason: str = Field(default="", description="Why this route, in a few words")
+    standalone_question: str = Field(default="", description="The question as one that needs no conversation")
+    queries: list[str] = Field(default_factory=list, description="Search queries, each worded differently")
+
+
+class FollowUpQuery(BaseModel):
+    query: str = Field(description="A search query that names what was found")
+
+
+# ------------------------------------------------------------------------------------------------ plans
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) else "" if value is None else value
+
+
+def _list(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, str | int) else value
+
+
+_Text = Annotated[str, BeforeValidator(_text)]
+
+
+class DraftedTask(BaseModel):
+    """Lenient: what is wrong is mended afterwards, where a refusal would cost another model call."""
+
+    id: _Text = Field(description="t1, t2, …")
+    type: _Text = Field(description="What to do", json_schema_extra={"enum": list(TASK_TYPES)})
+    input: _Text = Field(default="", description="The query or question that the task works on")
+    depends_on: Annotated[list[_Text], BeforeValidator(_list)] = Field(default_factory=list)
+    priority: float = Field(default=0, description="Higher ones start first")
+
+
+class DraftedPlan(BaseModel):
+    query_type: _Text = Field(default="", json_schema_extra={"enum": list(QUESTION_TYPES)})
+    complexity: _Text = Field(default="", json_schema_extra={"enum": list(COMPLEXITIES)})
+    tasks: list[DraftedTask]
+
+
+# ------------------------------------------------------------------------------------------------ evidence
 class PassageScore(BaseModel):
     passage: int = Field(description="The number of the passage")
     score: float = Field(description="How well this passage answers the question, from 0 to 1")
@@ -59,6 +132,41 @@ class RetrievalJudgement(BaseModel):
     clarifying_options: list[str] = Field(default_factory=list, description="Only for CLARIFY: two to five answers")
 
 
+class PassageCriteria(BaseModel):
+    passage: int = Field(description="The number of the passage")
+    criteria: list[float] = Field(
+        min_length=1,
+        description="The scores of the eight criteria in their order, 0 to 1",
+        json_schema_extra=_ALL_CRITERIA,
+    )
+
+
+class CriteriaJudgement(BaseModel):
+    """Eight scores for each passage, and the assessment, in one call. Fields as in `RetrievalJudgement`."""
+
+    passages: list[PassageCriteria] = Field(description="One entry for every passage")
+    missing: str = Field(default="", description="What is still missing for a full answer, in a few words")
+    reason: str = Field(default="", description="Why this verdict, in one short sentence")
+    verdict: Verdict
+    contradictory: bool = Field(default=False, description="Only for NO_ANSWER: the passages contradict each other")
+    clarifying_question: str = Field(default="", description="Only for CLARIFY: the question to ask back")
+    clarifying_options: list[str] = Field(default_factory=list, description="Only for CLARIFY: two to five answers")
+
+    def as_judgement(self) -> RetrievalJudgement:
+        """A passage's score is the mean of its criteria; those that the model left out are not counted.
+
+        The mean is not rounded: passages that the model tells apart stay apart.
+        """
+        scores = [
+            PassageScore(passage=entry.passage, score=fmean(entry.criteria[: len(CRITERIA)])) for entry in self.passages
+        ]
+        return RetrievalJudgement(scores=scores, **self.model_dump(exclude={"passages"}))
+
+    def by_passage(self) -> Mapping[str, dict[str, float]]:
+        """Passage number → criterion → score, for the decision path."""
+        return {str(entry.passage): dict(zip(CRITERIA, entry.criteria, strict=False)) for entry in self.passages}
+
+
 class DocumentVerdict(BaseModel):
     """The grade of one document; the reason comes first, so that the verdict follows from it."""
 
@@ -67,32 +175,40 @@ class DocumentVerdict(BaseModel):
     confidence: float = Field(default=0.5, description="How sure this judgement is, from 0 to 1")
 
 
-class ConsolidatedFact(BaseModel):
-    fact: str = Field(description="What the answer says, in one short sentence that needs no context")
+class SufficiencyVerdict(BaseModel):
+    """What the model gives back."""
+
+    reason: str = Field(default="", description="Why this verdict, in one short sentence")
+    missing: str = Field(default="", description="What is still missing, in a few search words")
+    verdict: Literal["SUFFICIENT", "INSUFFICIENT"]
 
 
-StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
+class EvidenceReflection(BaseModel):
+    """Scores of the passages and of the whole, in one call."""
+
+    scores: list[PassageScore] = Field(description="One entry for every passage")
+    completeness: float = Field(description="How much of the question the passages answer together, from 0 to 1")
+    factuality: float = Field(description="How far the passages agree with each other and with the question's facts")
+    missing: str = Field(default="", description="What is still missing, in a few words")
+    problem: str = Field(
+        default="none", json_schema_extra={"enum": ["none", "unclear", "absent", "incomplete", "outdated"]}
+    )
 
 
-class ChosenRoute(BaseModel):
-    """Route and words of the search in one call."""
-
-    route: StrategyName
-    reason: str = Field(default="", description="Why this route, in a few words")
-    standalone_question: str = Field(default="", description="The question as one that needs no conversation")
-    queries: list[str] = Field(default_factory=list, description="Search queries, each worded differently")
-
-
-class CorrectedQueries(BaseModel):
-    queries: list[str] = Field(description="Search queries that look for what the rejected answer lacked")
-
-
+# ------------------------------------------------------------------------------------------------ answers
 class AnswerGrade(BaseModel):
     """Does the answer solve the question?"""
 
     score: float = Field(description="How well the answer solves the question, from 0 to 1")
     solves: bool = Field(description="Whether the answer solves the question")
     missing: str = Field(default="", description="What is missing or wrong, in a few search words")
+    reason: str = Field(default="", description="Why, in one short sentence")
+
+
+class AnswerReflection(BaseModel):
+    relevance: float = Field(description="How well the answer keeps to the question, from 0 to 1")
+    completeness: float = Field(description="How much of the question it answers, from 0 to 1")
+    factuality: float = Field(description="How far the passages bear it out, from 0 to 1")
     reason: str = Field(default="", description="Why, in one short sentence")
 
 
@@ -105,3 +221,7 @@ class CheckedStatements(BaseModel):
     """Grounding of an answer's sentences in one call."""
 
     statements: list[CheckedStatement] = Field(description="One entry for every statement")
+
+
+class ConsolidatedFact(BaseModel):
+    fact: str = Field(description="What the answer says, in one short sentence that needs no context")

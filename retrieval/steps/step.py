@@ -5,7 +5,7 @@ class Condense(Step[Asked, str]):
 
     async def act(self, given: Asked, entry: StepRecord) -> str:
         ...
-        return await self.attempt(entry, self._ask_model(given), fallback=lambda: given.draft)
+        return await self.attempt(entry, self._ask_model(given), fallback=lambda: given.text)
 
 standalone = await Condense(context)(Asked(question, draft))
 """
@@ -24,7 +24,9 @@ from retrieval.ports import Schema
 from retrieval.steps.deadline import FirstSearch
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
+from retrieval.text.quoting import quote_history
 from retrieval.trace import StepName, StepRecord
+from retrieval.values import Question
 
 T = TypeVar("T")
 Given = TypeVar("Given")
@@ -38,6 +40,20 @@ class Context:
     tools: Toolbox
     run: Run
     language: Language = "en"  # to answer in
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A user's question, and its `text` made self-contained, by rules or by a model."""
+
+    question: Question
+    text: str
+
+    @property
+    def to_search(self) -> str:
+        """For a prompt that quotes the conversation, too: the user's own words. A reply to a question asked back is
+        searched for together with that question."""
+        return self.text if self.question.open_clarification else self.question.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +108,12 @@ class Step(ABC, Generic[Given, Result]):
 
     async def complete(self, prompt: str, schema: type[Schema], **variables: object) -> Schema:
         """One structured call of the fast model with the prompt of this name. Raises ModelError."""
-        rendered = self.tools.prompts.render(prompt, language=self.context.language, **variables)
-        model = await self.tools.models.chat("fast")
-        return await model.complete_json(rendered, schema)
+        language = self.context.language
+        return await self.tools.complete("fast", prompt, schema, language=language, model_name="", **variables)
+
+    def history(self, question: Question) -> str:
+        """The last messages of the conversation, quoted for a prompt."""
+        return quote_history(question.history)
 
 
 class GaveWayError(Exception):

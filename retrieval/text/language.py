@@ -19,9 +19,10 @@ UNKNOWN = "und"  # ISO 639: no letters to judge by
 
 HAN = r"\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = r"\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+HAN_CHARACTER = re.compile(f"[{HAN}]")
 HANGUL = r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 _SCRIPTS = {
-    "han": re.compile(f"[{HAN}]"),
+    "han": HAN_CHARACTER,
     "kana": re.compile(f"[{KANA}]"),
     "ko": re.compile(f"[{HANGUL}]"),
     "ru": re.compile(r"[\u0400-\u052f]"),
@@ -89,7 +90,7 @@ def chinese_variant(text: str) -> str:
 
 def to_simplified(text: str) -> str:
     """Traditional characters folded to Simplified; for matching, never for showing."""
-    return converted(text, "t2s") if _SCRIPTS["han"].search(text) else text
+    return converted(text, "t2s") if HAN_CHARACTER.search(text) else text
 
 
 def _changed(before: str, after: str) -> int:

@@ -4,27 +4,34 @@ in which they do not differ."""
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypedDict
 
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 
 from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import CorrectiveSettings
+from retrieval.answerability import LIST_LENGTH, estimate_answerability
 from retrieval.errors import ModelError
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search import hybrid
-from retrieval.steps.answer.clarify import Clarify, open_readings
-from retrieval.steps.answer.generate import AnswerWriter, Generate
-from retrieval.steps.judge.judge import Assessment
-from retrieval.steps.query.condense import chooses, takes_up
+from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
+from retrieval.steps.answer.generate import AnswerWriter, Greet
+from retrieval.steps.answer.no_answer import WHY, no_answer_text
+from retrieval.steps.judge.evaluator import Assessment
+from retrieval.steps.query.condense import chooses, condense_without_model, takes_up
 from retrieval.steps.query.small_talk import small_talk_kind
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
+from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 
-CLEAR_SCORE = 0.7  # a first search that the trained grader puts at or above it needs no better queries
+CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
 
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
 
@@ -41,40 +48,53 @@ class Rounds:
     notes: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """`tools` live as long as the engine, `run` as long as this answer."""
+class Asking(TypedDict, total=False):
+    """What every graph begins with, and what it comes to."""
 
-    tools: Toolbox
-    run: Run
+    question: Question  # the user's words: never rewritten, this is what is answered
+    draft: str  # made self-contained without a model
+    answer: Answer
 
 
-async def run_graph(
-    graph: CompiledStateGraph[Any, Context, Any, Any],
-    question: Question,
-    *,
-    tools: Toolbox,
-    trace: Trace,
-    timeout_s: float,
-) -> Answer:
-    """Run the graph on `{"question": question}`; its last state holds the `answer`.
+class GraphWorkflow(ABC):
+    """A workflow that runs its `graph`, which also feeds the picture on the page; `rounds` feeds docs/workflows.md."""
 
-    Every step ends at the workflow's deadline by falling back; the outer limit is for what no step foresaw.
-    Raises UnavailableError when even that is passed, or when there is no model and the site may not answer without one
-    (RAG_OFFLINE=0); IndexUnavailableError when nothing can be searched.
-    """
-    await require_model(tools)
-    context = Context(tools=tools, run=Run.start(trace, tools.settings, timeout_s=timeout_s))
-    if question.options.web_search and tools.web is None:
-        async with trace.step("web_search") as step:
-            step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
-    try:
-        async with asyncio.timeout(timeout_s + hybrid.SEARCH_TIMEOUT_S):
-            state = await graph.ainvoke({"question": question}, {"recursion_limit": RECURSION_LIMIT}, context=context)
-    except TimeoutError as error:
-        raise UnavailableError("The answer took too long; try again, or ask a simpler question.") from error
-    answer: Answer = state["answer"]
-    return answer
+    graph: ClassVar[CompiledStateGraph[Any, Context, Any, Any]]
+    rounds: ClassVar[Rounds]
+
+    def __init__(self, tools: Toolbox) -> None:
+        self.tools = tools
+
+    @property
+    @abstractmethod
+    def timeout_s(self) -> float:
+        """Of the whole answer."""
+
+    async def answer(self, question: Question, *, trace: Trace) -> Answer:
+        """Every step ends at the deadline by falling back; the outer limit is for what no step foresaw.
+
+        Raises UnavailableError when even that is passed, or when there is no model and the site may not answer without
+        one (RAG_OFFLINE=0); IndexUnavailableError when nothing can be searched.
+        """
+        tools = self.tools
+        await require_model(tools)
+        run = Run.start(trace, tools.settings, timeout_s=self.timeout_s)
+        if question.options.web_search and tools.web is None:
+            async with trace.step("web_search") as step:
+                step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
+        try:
+            async with asyncio.timeout(self.timeout_s + hybrid.SEARCH_TIMEOUT_S):
+                draft = await asyncio.to_thread(condense_without_model, question)
+                language = answer_language(draft if question.open_clarification else question.text)
+                state = await self.graph.ainvoke(
+                    {"question": question, "draft": draft},
+                    {"recursion_limit": RECURSION_LIMIT},
+                    context=Context(tools=tools, run=run, language=language),
+                )
+        except TimeoutError as error:
+            raise UnavailableError("The answer took too long; try again, or ask a simpler question.") from error
+        answer: Answer = state["answer"]
+        return answer
 
 
 async def require_model(tools: Toolbox) -> None:
@@ -116,20 +136,53 @@ async def say(text: str, run: Run) -> str:
     return writer.text
 
 
+async def search_own_words(state: Asking, context: Context, filters: SearchFilters) -> SearchResult:
+    """The first search, beside the calls that would improve on its words. When it is clearly good, they give way."""
+    question, draft, settings, good = state["question"], state["draft"], context.tools.settings, False
+    try:
+        request = SearchRequest(
+            queries=(Query(draft),), scope=question.scope, filters=filters, top_k=breadth(question, settings)
+        )
+        first = await search_documents(context, request, purpose="own words: ")
+        listed, semantic = first.candidates[:LIST_LENGTH], question.scope.semantic
+        estimate = await asyncio.to_thread(estimate_answerability, draft, listed, semantic=semantic)
+        good = estimate.answerability >= CLEAR_SCORE
+        return first
+    finally:
+        context.run.first_search.finish(good=good)
+
+
 # ------------------------------------------------------------------------------------------------ replies
-async def small_talk_answer(question: Question, context: Context, language: Language) -> Answer:
+async def greet(state: Asking, runtime: Runtime[Context]) -> Asking:
+    """A node: the reply to a greeting or to thanks."""
+    return {"answer": await small_talk_answer(state["question"], runtime.context)}
+
+
+async def small_talk_answer(question: Question, context: Context) -> Answer:
     """For a question of which `is_small_talk` holds."""
     async with context.run.trace.step("retrieve") as step:
         step.skip("a greeting needs no documents")
-    kind = small_talk_kind(question.text) or "small_talk"
-    return await Generate(context.tools).greet(question, kind, run=context.run, language=language)
+    return await Greet(context)(question)
 
 
-async def ask_back(
-    assessment: Assessment, readings: Sequence[ScoredChunk], context: Context, language: Language
-) -> Answer:
-    """The question in place of an answer. `readings`: see `Clarify`."""
-    asked = await Clarify().clarify(assessment, readings, run=context.run, language=language)
+async def say_no_answer(assessment: Assessment | None, context: Context, *, reason: str = "") -> Answer:
+    """Says why there is no answer, and which documents are nearest. None: there was nothing to search in."""
+    if assessment is None:
+        await nothing_to_search(context)
+    text = await say(no_answer_text(assessment, context.language), context.run)
+    return Answer(
+        decision="NO_ANSWER", text=text, reason=reason or (assessment.reason if assessment else WHY["no_documents"])
+    )
+
+
+async def nothing_to_search(context: Context) -> None:
+    async with context.run.trace.step("retrieve") as step:
+        step.skip(WHY["no_documents"])
+
+
+async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], context: Context) -> Answer:
+    """The question in place of an answer. `readings`: see `Unclear`."""
+    asked = await Clarify(context)(Unclear(assessment, readings))
     text = await say(asked.question, context.run)
     return Answer(decision="CLARIFY", text=text, clarification=asked, reason=assessment.reason)
 
@@ -138,9 +191,9 @@ async def ask_back(
 def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
     """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
     say so when the passages don't answer, has the last word."""
-    if not assessment.refused and assessment.worth >= numbers.weak_score:
+    if not assessment.refused and assessment.retrieval_score >= numbers.weak_score:
         return True
-    return assessment.holds_answer >= CLEAR_SCORE
+    return assessment.answerability >= CLEAR_SCORE
 
 
 def was_offered(question: Question, assessment: Assessment) -> bool:
@@ -157,7 +210,7 @@ async def readings_to_ask_about(
     """For a workflow that answers for every reading of a question: what it asks back about where no model writes, since
     quoted sentences can't say for which reading each of them holds. See `open_readings`; none where nothing that was
     found is worth asking about, or it was asked back before."""
-    weak = assessment.refused or assessment.worth < context.tools.settings.corrective.weak_score
+    weak = assessment.refused or assessment.retrieval_score < context.tools.settings.corrective.weak_score
     if weak or takes_up(standalone, question.open_clarification) or await _has_writer(context):
         return ()
     return await asyncio.to_thread(open_readings, assessment, standalone, filters)

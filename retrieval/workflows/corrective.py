@@ -25,59 +25,58 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from retrieval.answerability.grading import LIST_LENGTH, grade_passages
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer.clarify import open_readings
-from retrieval.steps.answer.generate import Generate
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
-from retrieval.steps.judge.judge import Assessment, Judge
-from retrieval.steps.query.condense import Condense, condense_without_model, takes_up
-from retrieval.steps.query.rewrite import Hyde, Rewrite
-from retrieval.steps.query.route import Route
-from retrieval.steps.query.transform import Transform
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.refine import Refine, Stage, stages
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language, answer_language
-from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
-from retrieval.workflows import base
+from retrieval.steps.judge.evaluator import Assessment
+from retrieval.steps.judge.judge import Retrieved
+from retrieval.steps.judge.judge import judge as judge_passages
+from retrieval.steps.query.condense import Condense, takes_up
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
+from retrieval.steps.query.route import Route, filters_by_model
+from retrieval.steps.query.transform import transform_question
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.refine import Refinement, Stage, search_again, stages
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.step import Asked, Context
+from retrieval.steps.toolbox import Toolbox
+from retrieval.values import Answer, Query, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
     distinct_queries,
+    greet,
     has_documents,
     is_small_talk,
     is_worth_a_try,
+    nothing_to_search,
     reranking_is_on,
-    run_graph,
     say,
-    small_talk_answer,
+    search_own_words,
     was_offered,
 )
 
 MAX_ROUNDS = 3  # model rounds before the first token
 
 ROUND_OF_GENERATION = 1
-GAIN = 0.02  # of an assessment's worth; a round that adds less was in vain
+GAIN = 0.02  # of an assessment's score; a round that adds less was in vain
 STAGNATION = 2  # rounds in vain, one after the other, that end the search in the documents
 
 
 Improving = Literal["condense", "route_by_model", "rewrite", "hyde", "transform", "first_search"]
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: never rewritten, this is what is answered
-    language: Language
-    draft: str  # made self-contained without a model: what the first search looks for
+class State(Asking, total=False):
     standalone: str  # made self-contained by the model, or the draft
     filters: SearchFilters
     more_filters: SearchFilters  # the same, and what the model read from the question beside them
@@ -86,138 +85,96 @@ class State(TypedDict, total=False):
     transformed: tuple[Query, ...]
     first: SearchResult
     queries: tuple[Query, ...]
-    found: SearchResult
+    result: SearchResult  # of the last search
     passages: tuple[ScoredChunk, ...]  # what was found, merged, each said once
     assessment: Assessment
     readings: tuple[ScoredChunk, ...]  # one candidate for each document that the question may be about
     tried: tuple[Stage, ...]
     in_vain: int  # refinements without gain, up to the last one
-    answer: Answer
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def route(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
-    language = answer_language(draft if question.open_clarification else question.text)
-    prepared: State = {"language": language, "draft": draft, "standalone": draft, "filters": question.filters}
+    question, draft = state["question"], state["draft"]
     if is_small_talk(question) or not has_documents(question):
-        return prepared
-    return {**prepared, "filters": await Route(tools).route(question, draft, run=run)}
+        return {"standalone": draft, "filters": question.filters}
+    return {"standalone": draft, "filters": await Route(runtime.context)(Asked(question, draft))}
 
 
-def after_routing(
-    state: State,
-) -> Literal["greet", "no_answer"] | Sequence[Improving]:
+def after_routing(state: State) -> Literal["greet", "no_answer"] | Sequence[Improving]:
     if is_small_talk(state["question"]):
         return "greet"
-    if not has_documents(state["question"]):
-        return "no_answer"
-    return ["condense", "route_by_model", "rewrite", "hyde", "transform", "first_search"]
+    return get_args(Improving) if has_documents(state["question"]) else "no_answer"
 
 
 async def route_by_model(state: State, runtime: Runtime[Context]) -> State:
-    step = Route(runtime.context.tools)
-    filters = await step.route_by_model(
-        state["question"], state["draft"], state["filters"], run=runtime.context.run, language=state["language"]
-    )
-    return {"more_filters": filters}
+    return {"more_filters": await filters_by_model(runtime.context, asked(state), state["filters"])}
 
 
 async def condense(state: State, runtime: Runtime[Context]) -> State:
-    step = Condense(runtime.context.tools)
-    standalone = await step.condense(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
-    )
-    return {"standalone": standalone}
+    return {"standalone": await Condense(runtime.context)(asked(state))}
 
 
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
-    step = Rewrite(runtime.context.tools)
-    variants = await step.rewrite(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
-    )
-    return {"variants": variants}
+    return {"variants": await Rewrite(runtime.context)(Wanted(asked=asked(state), tried=(state["draft"],)))}
 
 
 async def hyde(state: State, runtime: Runtime[Context]) -> State:
-    step = Hyde(runtime.context.tools)
-    hypothetical = await step.imagine(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
-    )
-    return {"hypothetical": hypothetical}
+    return {"hypothetical": await Hyde(runtime.context)(asked(state))}
 
 
 async def transform(state: State, runtime: Runtime[Context]) -> State:
-    step = Transform(runtime.context.tools)
-    transformed = await step.transform(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
-    )
-    return {"transformed": transformed}
+    return {"transformed": await transform_question(runtime.context, asked(state))}
 
 
 async def first_search(state: State, runtime: Runtime[Context]) -> State:
-    """The user's own words. When this is clearly good, the others give way."""
-    tools, run = runtime.context.tools, runtime.context.run
-    good = False
-    try:
-        request = search_request(state, (Query(state["draft"]),), tools)
-        first = await Retrieve(tools).retrieve(request, run=run, purpose="own words: ")
-        pool, semantic = first.candidates[:LIST_LENGTH], state["question"].scope.semantic
-        grading = await asyncio.to_thread(grade_passages, state["draft"], pool, semantic=semantic)
-        good = grading.holds_answer >= base.CLEAR_SCORE
-    finally:
-        run.first_search.finish(good=good)
-    return {"first": first}
+    return {"first": await search_own_words(state, runtime.context, state["filters"])}
 
 
 # ------------------------------------------------------------------------------------------------ retrieval
 async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     """All query variants in one search; the first search's result where no better words came."""
-    tools, run = runtime.context.tools, runtime.context.run
-    own_words = Query(state["draft"])
-    if run.first_search.good:
-        return {"queries": (own_words,), "found": state["first"]}
+    question, own_words = state["question"], Query(state["draft"])
+    if runtime.context.run.first_search.good:
+        return {"queries": (own_words,), "result": state["first"]}
     condensed = Query(state["standalone"], kind="condensed")
     queries = distinct_queries(
         [own_words, condensed, *state["variants"], *state["transformed"], *state["hypothetical"]]
     )
-    if len(queries) == 1 and state["more_filters"] == state["filters"]:
-        return {"queries": queries, "found": state["first"]}
-    state = {**state, "filters": state["more_filters"]}
-    found = await Retrieve(tools).retrieve(search_request(state, queries, tools), run=run)
-    return {"queries": queries, "found": found, "filters": state["filters"]}
+    filters = state["more_filters"]
+    if len(queries) == 1 and filters == state["filters"]:
+        return {"queries": queries, "result": state["first"]}
+    top_k = breadth(question, runtime.context.tools.settings)
+    request = SearchRequest(queries=queries, scope=question.scope, filters=filters, top_k=top_k)
+    return {"queries": queries, "result": await search_documents(runtime.context, request), "filters": filters}
 
 
 async def dedupe(state: State, runtime: Runtime[Context]) -> State:
     """After a refinement, what was judged before is left out."""
-    before = state.get("assessment")
-    passages = await Dedupe(runtime.context.tools).dedupe(
-        state["found"].candidates, run=runtime.context.run, known=before.candidates if before else ()
-    )
-    return {"passages": passages}
+    known = state["assessment"].candidates if "assessment" in state else ()
+    return {"passages": await Dedupe(runtime.context)(Hits(state["result"].candidates, known))}
 
 
 async def judge(state: State, runtime: Runtime[Context]) -> State:
     """Rerank and assess; after a refinement, only what it newly found."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before = state.get("assessment")
-    assessment = await Judge(tools).judge(
-        state["standalone"],
-        state["passages"],
+    retrieved = Retrieved(
+        question=state["standalone"],
+        passages=state["passages"],
         before=before,
-        listed=state["found"].candidates,
+        listed=state["result"].candidates,
         semantic=question.scope.semantic,
-        run=run,
-        language=state["language"],
-        use_model=reranking_is_on(question, tools) and has_round_left(tools, run),
+        use_model=reranking_is_on(question, tools) and has_round_left(runtime.context),
         use_reranker=reranking_is_on(question, tools),
     )
+    assessment = await judge_passages(runtime.context, retrieved)
     readings: tuple[ScoredChunk, ...] = ()
     if not takes_up(state["standalone"], question.open_clarification):
         # What the documents distinguish by is known for certain, so it is looked at whoever judged.
         readings = await asyncio.to_thread(open_readings, assessment, state["standalone"], state["filters"])
-    in_vain = 0 if before is None or assessment.worth > before.worth + GAIN else state["in_vain"] + 1
+    gained = before is None or assessment.retrieval_score > before.retrieval_score + GAIN
+    in_vain = 0 if gained else state["in_vain"] + 1
     if in_vain == STAGNATION and assessment.verdict != "ANSWER":
         async with run.trace.step("refine") as step:
             step.skip(f"{STAGNATION} rounds without gain: the documents are not searched again")
@@ -230,10 +187,10 @@ def after_judging(state: State, runtime: Runtime[Context]) -> Literal["generate"
     if assessment.contradictory:
         return "no_answer"
     if may_ask_back and assessment.candidates:
-        several = state["readings"] and not assessment.refused and assessment.worth >= numbers.weak_score
+        several = state["readings"] and not assessment.refused and assessment.retrieval_score >= numbers.weak_score
         if several or assessment.verdict == "CLARIFY":
             return "clarify"
-    good_enough = assessment.verdict == "CLARIFY" and assessment.worth >= numbers.weak_score
+    good_enough = assessment.verdict == "CLARIFY" and assessment.retrieval_score >= numbers.weak_score
     if assessment.verdict == "ANSWER" or good_enough:
         return "generate"
     if next_stage(state, runtime.context.tools) and runtime.context.run.deadline.remaining() > 0:
@@ -243,60 +200,47 @@ def after_judging(state: State, runtime: Runtime[Context]) -> Literal["generate"
 
 
 async def refine(state: State, runtime: Runtime[Context]) -> State:
-    tools, run, tried = runtime.context.tools, runtime.context.run, state.get("tried", ())
-    stage = next_stage(state, tools)
+    tried, stage = state.get("tried", ()), next_stage(state, runtime.context.tools)
     if stage is None:
         raise AssertionError("after_judging leads here only while a stage is left")
-    found = await Refine(tools).refine(
-        state["question"],
-        state["queries"],
-        state["filters"],
+    refinement = Refinement(
+        question=state["question"],
+        queries=state["queries"],
+        filters=state["filters"],
         stage=stage,
         number=len(tried) + 1,
         missing=state["assessment"].missing,
-        use_model=has_round_left(tools, run),
-        run=run,
-        language=state["language"],
+        use_model=has_round_left(runtime.context),
     )
-    return {"found": found, "tried": (*tried, stage)}
+    return {"result": await search_again(runtime.context, refinement), "tried": (*tried, stage)}
 
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Context]) -> State:
-    answer = await Generate(runtime.context.tools).generate(
-        state["question"],
-        state["standalone"],
-        state["assessment"].candidates,
-        run=runtime.context.run,
-        language=state["language"],
-    )
+    context, assessment = runtime.context, state["assessment"]
+    answer = await write_answer(context, Asked(state["question"], state["standalone"]), assessment.candidates)
     text = answer.text
-    if answer.decision == "NO_ANSWER" and (nearest := nearest_text(state["assessment"].candidates, state["language"])):
+    if answer.decision == "NO_ANSWER" and (nearest := nearest_text(assessment.candidates, context.language)):
         text += "\n\n" + nearest
-        await runtime.context.run.trace.emit_chunk("\n\n" + nearest)
-    return {"answer": replace(answer, text=text, reason=answer.reason or state["assessment"].reason)}
-
-
-async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+        await context.run.trace.emit_chunk("\n\n" + nearest)
+    return {"answer": replace(answer, text=text, reason=answer.reason or assessment.reason)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    run, assessment = runtime.context.run, state.get("assessment")
+    context, assessment = runtime.context, state.get("assessment")
     if assessment is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
+        await nothing_to_search(context)
     why = why_no_answer(assessment)
     reason = f"{WHY[why]}: {assessment.reason}" if assessment and assessment.candidates else WHY[why]
-    async with run.trace.step("assess") as step:
+    async with context.run.trace.step("assess") as step:
         step.summary = f"NO_ANSWER: {reason}"
         nearest = nearest_documents(assessment.candidates if assessment else ())
         step.detail |= {"verdict": "NO_ANSWER", "why": why, "nearest": nearest}
-    text = await say(no_answer_text(assessment, state["language"]), run)
+    text = await say(no_answer_text(assessment, context.language), context.run)
     return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
 
 
@@ -310,7 +254,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     for node in nodes:
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "route")
-    side_by_side: list[str] = list(get_args(Improving))
+    side_by_side = list(get_args(Improving))
     graph.add_conditional_edges("route", after_routing, ["greet", "no_answer", *side_by_side])
     graph.add_edge(side_by_side, "retrieve")
     graph.add_edge("retrieve", "dedupe")
@@ -322,8 +266,8 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="corrective")
 
 
-class CorrectiveWorkflow:
-    """The default workflow. `graph` feeds the picture on the page, `rounds` the table in docs/workflows.md."""
+class CorrectiveWorkflow(GraphWorkflow):
+    """The default workflow."""
 
     graph = build_graph()
     rounds = Rounds(
@@ -333,19 +277,17 @@ class CorrectiveWorkflow:
         "improve on them come first, side by side. A greeting takes one.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0).
-
-        """
-        limit_s = self._tools.settings.corrective.timeout_s
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=limit_s)
+    @property
+    def timeout_s(self) -> float:
+        return self.tools.settings.corrective.timeout_s
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
+def asked(state: State) -> Asked:
+    """For the calls that improve on the user's own words."""
+    return Asked(state["question"], state["draft"])
+
+
 def next_stage(state: State, tools: Toolbox) -> Stage | None:
     """Of the corrective search; none when all were tried, or the rounds are used up. The web is another source: that
     the documents gave nothing new does not speak against it."""
@@ -358,13 +300,7 @@ def next_stage(state: State, tools: Toolbox) -> Stage | None:
     return left[0] if left else None
 
 
-def has_round_left(tools: Toolbox, run: Run) -> bool:
+def has_round_left(context: Context) -> bool:
     """For one more model call before generating."""
-    return run.trace.usage().llm_rounds + ROUND_OF_GENERATION < MAX_ROUNDS
-
-
-def search_request(state: State, queries: tuple[Query, ...], tools: Toolbox) -> SearchRequest:
-    settings = tools.settings
-    wanted = state["question"].options.top_k or settings.corrective.context_passages
-    top_k = min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k)
-    return SearchRequest(queries=queries, scope=state["question"].scope, filters=state["filters"], top_k=top_k)
+    used = context.run.trace.usage().llm_rounds
+    return used + ROUND_OF_GENERATION < MAX_ROUNDS

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows, workflow_graph, workflow_module_doc
-from retrieval.workflows import workflow_rounds as rounds_of
+import inspect
+import sys
+
+from retrieval.workflows import DEFAULT_WORKFLOW, WORKFLOWS
 
 HEAD = """# Workflows
 
@@ -17,23 +19,20 @@ of every answer says how many it took. Without a model every workflow answers in
 
 def render() -> str:
     """The whole page, as Markdown."""
-    rows = [_row(name) for name in available_workflows()]
-    table = "| workflow | rounds, best | rounds, worst | what makes the difference |\n|---|---|---|---|\n"
-    return "\n".join([HEAD, table + "\n".join(rows) + "\n", *map(_section, available_workflows())])
+    rows = "\n".join(map(_row, WORKFLOWS))
+    table = f"| workflow | rounds, best | rounds, worst | what makes the difference |\n|---|---|---|---|\n{rows}\n"
+    return "\n".join([HEAD, table, *map(_section, WORKFLOWS)])
 
 
 def _row(name: str) -> str:
-    rounds = rounds_of(name)
-    shown = f"`{name}` (default)" if name == DEFAULT_WORKFLOW else f"`{name}`"
-    return f"| {shown} | {rounds.best} | {rounds.worst} | {rounds.notes.replace('|', chr(92) + '|')} |"
+    rounds = WORKFLOWS[name].rounds
+    title = f"`{name}` (default)" if name == DEFAULT_WORKFLOW else f"`{name}`"
+    return f"| {title} | {rounds.best} | {rounds.worst} | {rounds.notes.replace('|', chr(92) + '|')} |"
 
 
 def _section(name: str) -> str:
-    drawn = workflow_graph(name).get_graph().draw_mermaid().strip()
-    return f"## {name}\n\n{_described(name)}\n\n```mermaid\n{drawn}\n```\n"
-
-
-def _described(name: str) -> str:
-    """The module's docstring without its diagram, which is drawn from the code instead."""
-    paragraphs = workflow_module_doc(name).split("\n\n")
-    return "\n\n".join(text.strip("\n") for text in paragraphs if text.strip() and not text.startswith("    "))
+    """The workflow's module docstring without its diagram, which is drawn from the code instead."""
+    workflow = WORKFLOWS[name]
+    paragraphs = inspect.cleandoc(sys.modules[workflow.__module__].__doc__ or "").split("\n\n")
+    text = "\n\n".join(part.strip("\n") for part in paragraphs if part.strip() and not part.startswith("    "))
+    return f"## {name}\n\n{text}\n\n```mermaid\n{workflow.graph.get_graph().draw_mermaid().strip()}\n```\n"

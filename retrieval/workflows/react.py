@@ -22,40 +22,38 @@ Source: Yao et al., "ReAct", ICLR 2023; seed 004.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.ports import SearchRequest
-from retrieval.steps.answer.generate import Generate
-from retrieval.steps.answer.no_answer import no_answer_text
-from retrieval.steps.judge.sufficiency import Evaluation, RelevanceEvaluator
-from retrieval.steps.query.condense import condense_without_model
-from retrieval.steps.query.query_rewriter import QueryRewriter, why_rewrite
+from retrieval.steps.answer.generate import write_answer
+from retrieval.steps.judge.evaluator import Assessment, Evidence
+from retrieval.steps.judge.sufficiency import RelevanceEvaluator
+from retrieval.steps.query.query_rewriter import KeyConceptRewrite, Wanted
 from retrieval.steps.query.route import Route
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, may_search_web
+from retrieval.steps.query.wording import why_rewrite
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, may_search_web
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
-from retrieval.text.answer_language import Language, answer_language
-from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.values import Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
+    greet,
     has_documents,
     is_small_talk,
     is_worth_a_try,
     readings_to_ask_about,
-    run_graph,
-    say,
-    small_talk_answer,
+    say_no_answer,
     was_offered,
 )
 
@@ -64,39 +62,33 @@ TOP_K = 5  # passages that the evaluator is shown
 TIMEOUT_S = 180.0  # a whole answer
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: never rewritten, this is what is answered
-    language: Language
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     filters: SearchFilters
     should_rewrite: bool
     query: str  # what is searched for next; empty when no other words are left
     tried: tuple[str, ...]
     rewrites: int
-    found: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
+    hits: tuple[ScoredChunk, ...]  # chunks of all searches, each once, those of the last search first
     passages: tuple[ScoredChunk, ...]  # the same, merged, each said once
-    evaluation: Evaluation
+    evaluation: Assessment
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     web_searched: bool
-    answer: Answer
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def router(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
-    language = answer_language(draft if question.open_clarification else question.text)
-    prepared: State = {"language": language, "draft": draft, "query": draft, "filters": question.filters}
+    question, draft, tools = state["question"], state["draft"], runtime.context.tools
     if is_small_talk(question) or not has_documents(question):
-        return prepared  # with nothing but the web there is no metadata to filter by
-    filters = await Route(tools).route(question, draft, run=run)
-    async with run.trace.step("plan") as step:
+        # With nothing but the web there is no metadata to filter by.
+        return {"query": draft, "filters": question.filters}
+    filters = await Route(runtime.context)(Asked(question, draft))
+    async with runtime.context.run.trace.step("plan") as step:
         reason = why_rewrite(question.text, draft, short_chars=SHORT_QUERY_CHARS)
         rewrites = bool(reason) and rewriting_is_on(question, tools)
         step.detail["rewrite"] = rewrites
         switched_off = ", but rewriting is switched off" if reason and not rewrites else ""
         step.summary = f"the query is rewritten first: {reason}" if rewrites else f"straight to search{switched_off}"
-    return {**prepared, "filters": filters, "should_rewrite": rewrites}
+    return {"query": draft, "filters": filters, "should_rewrite": rewrites}
 
 
 def after_routing(
@@ -112,14 +104,12 @@ def after_routing(
 
 async def rewriter(state: State, runtime: Runtime[Context]) -> State:
     before = state.get("evaluation")
-    query = await QueryRewriter(runtime.context.tools).rewrite(
-        state["question"],
-        state["draft"],
+    wanted = Wanted(
+        asked=Asked(state["question"], state["draft"]),
         tried=state.get("tried", ()),
         missing=before.missing if before else "",
-        run=runtime.context.run,
-        language=state["language"],
     )
+    query = next((query.text for query in await KeyConceptRewrite(runtime.context)(wanted)), "")
     rewrites = state.get("rewrites", 0) + 1
     if not query and before is None:
         query = state["draft"]  # nothing was searched for yet
@@ -139,54 +129,49 @@ def after_rewriting(
 async def retriever(state: State, runtime: Runtime[Context]) -> State:
     """With the last words that may be tried, filters that were only read from the question are left out: they may have
     been the mistake."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    settings = tools.settings
-    last = bool(state.get("tried")) and state.get("rewrites", 0) >= settings.react.max_rewrites
-    wanted = question.options.top_k or TOP_K
-    result = await Retrieve(tools).retrieve(
-        SearchRequest(
-            queries=(Query(state["query"], kind="rewrite" if state.get("rewrites") else "original"),),
-            scope=question.scope,
-            filters=question.filters if last else state["filters"],
-            top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
-        ),
-        run=run,
+    settings, question = runtime.context.tools.settings, state["question"]
+    tried, rewrites, before = state.get("tried", ()), state.get("rewrites", 0), state.get("passages", ())
+    last = bool(tried) and rewrites >= settings.react.max_rewrites
+    request = SearchRequest(
+        queries=(Query(state["query"], kind="rewrite" if rewrites else "original"),),
+        scope=question.scope,
+        filters=question.filters if last else state["filters"],
+        top_k=breadth(question, settings, default=TOP_K),
     )
-    before = state.get("passages", ())
-    newly = await Dedupe(tools).dedupe(result.candidates, run=run, known=before)
+    candidates = (await search_documents(runtime.context, request)).candidates
+    newly = await Dedupe(runtime.context)(Hits(candidates, known=before))
     return {
-        "found": newest_first(result.candidates, state),
+        "hits": newest_first(candidates, state),
         "passages": (*before, *newly),
-        "tried": (*state.get("tried", ()), state["query"]),
+        "tried": (*tried, state["query"]),
     }
 
 
 async def web_search(state: State, runtime: Runtime[Context]) -> State:
-    tools, run = runtime.context.tools, runtime.context.run
-    result = await WebSearch(tools).search(state["question"], state["draft"], run=run, language=state["language"])
+    results = await WebSearch(runtime.context)(WebQuestion(Asked(state["question"], state["draft"])))
     return {
-        "found": newest_first(result.candidates, state),
-        "passages": (*state.get("passages", ()), *result.candidates),
+        "hits": newest_first(results.candidates, state),
+        "passages": (*state.get("passages", ()), *results.candidates),
         "web_searched": True,
     }
 
 
 async def evaluator(state: State, runtime: Runtime[Context]) -> State:
-    tools, question = runtime.context.tools, state["question"]
-    evaluation = await RelevanceEvaluator(tools).evaluate(
-        state["draft"],
-        state["passages"],
-        listed=state["found"],
-        semantic=question.scope.semantic,
-        most=question.options.top_k or TOP_K,
-        run=runtime.context.run,
-        language=state["language"],
+    question = state["question"]
+    evaluate = RelevanceEvaluator(runtime.context, question.options.top_k or TOP_K)
+    evaluation = await evaluate(
+        Evidence(
+            question=state["draft"],
+            passages=state["passages"],
+            listed=state["hits"],
+            semantic=question.scope.semantic,
+        )
     )
-    before = state.get("evaluation")  # the grader's estimate is for one search's list: the best of them counts
-    holds_answer = max(evaluation.holds_answer, before.holds_answer if before else 0.0)
-    evaluation = replace(evaluation, holds_answer=holds_answer)
+    if before := state.get("evaluation"):  # an estimate is for one search's list: the best of them counts
+        estimate = max(evaluation.answerability, before.answerability)
+        evaluation = replace(evaluation, answerability=estimate, retrieval_score=estimate)
     readings = await readings_to_ask_about(
-        evaluation.assessment(), state["draft"], state["filters"], question=question, context=runtime.context
+        evaluation, state["draft"], state["filters"], question=question, context=runtime.context
     )
     return {"evaluation": evaluation, "readings": readings}
 
@@ -197,7 +182,7 @@ def after_evaluation(
     tools, run = runtime.context.tools, runtime.context.run
     if state["readings"]:
         return "clarify"
-    if state["evaluation"].sufficient:
+    if state["evaluation"].verdict == "ANSWER":
         return "generator"
     left = state.get("rewrites", 0) < tools.settings.react.max_rewrites and not state.get("web_searched")
     if left and rewriting_is_on(state["question"], tools) and run.deadline.remaining() > 0:
@@ -215,36 +200,22 @@ def without_rewriting(state: State, runtime: Runtime[Context]) -> Literal["web_s
 
 
 def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
-    found, numbers = state["evaluation"].assessment(), runtime.context.tools.settings.corrective
-    return is_worth_a_try(found, numbers) or was_offered(state["question"], found)
+    evaluation, numbers = state["evaluation"], runtime.context.tools.settings.corrective
+    return is_worth_a_try(evaluation, numbers) or was_offered(state["question"], evaluation)
 
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Context]) -> State:
-    tools, evaluation = runtime.context.tools, state["evaluation"]
-    answer = await Generate(tools).generate(
-        state["question"], state["draft"], evaluation.candidates, run=runtime.context.run, language=state["language"]
-    )
-    return {"answer": answer}
-
-
-async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
+    asked, candidates = Asked(state["question"], state["draft"]), state["evaluation"].candidates
+    return {"answer": await write_answer(runtime.context, asked, candidates)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    found = state["evaluation"].assessment()
-    return {"answer": await ask_back(found, state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(state["evaluation"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    run, evaluation = runtime.context.run, state.get("evaluation")
-    if evaluation is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-    text = await say(no_answer_text(evaluation.assessment() if evaluation else None, state["language"]), run)
-    reason = evaluation.reason if evaluation else "there are no documents to search in"
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    return {"answer": await say_no_answer(state.get("evaluation"), runtime.context)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -263,7 +234,7 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="react")
 
 
-class ReactWorkflow:
+class ReactWorkflow(GraphWorkflow):
     """Router, rewriter, retriever, evaluator, generator."""
 
     graph = build_graph()
@@ -274,14 +245,9 @@ class ReactWorkflow:
         "Each of at most two rewrites adds a rewrite and an evaluation, a web search the same. A greeting takes one.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0).
-        """
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=TIMEOUT_S)
+    @property
+    def timeout_s(self) -> float:
+        return TIMEOUT_S
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
@@ -293,4 +259,4 @@ def rewriting_is_on(question: Question, tools: Toolbox) -> bool:
 def newest_first(newly: Sequence[ScoredChunk], state: State) -> tuple[ScoredChunk, ...]:
     """What the last search found, then what only earlier ones did."""
     ids = {candidate.chunk_id for candidate in newly}
-    return (*newly, *(candidate for candidate in state.get("found", ()) if candidate.chunk_id not in ids))
+    return (*newly, *(candidate for candidate in state.get("hits", ()) if candidate.chunk_id not in ids))

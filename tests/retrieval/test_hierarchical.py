@@ -12,8 +12,7 @@ import pytest
 from ragsite.core.rag_settings import SearchSettings
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.providers.lexical import SPACE, LexicalEmbedder, embed_texts
-from retrieval.search.hierarchical import NO_DOCUMENT, HierarchicalSearcher
-from retrieval.search.hybrid import HybridSearcher
+from retrieval.search.hybrid import NO_DOCUMENT, HybridSearcher
 from retrieval.search.index import MilvusIndex
 from retrieval.text.analysis import terms_text
 from retrieval.values import (
@@ -80,12 +79,12 @@ class Shelf:
     async def search(self, text: str, strategy: str = "hierarchical", **options: Any) -> SearchResult:
         hybrid = HybridSearcher(index=self.index, store=self, models=Embedders(), settings=self.settings)  # type: ignore[arg-type]
         request = SearchRequest(queries=(Query(text),), scope=SearchScope((self.ref,)), strategy=strategy, **options)  # type: ignore[arg-type]
-        return await HierarchicalSearcher(hybrid).search(request)
+        return await hybrid.search(request)
 
 
 @pytest.fixture
 async def shelf(index: MilvusIndex, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    monkeypatch.setattr("retrieval.search.hierarchical.HIERARCHICAL_DOCUMENTS", 1)
+    monkeypatch.setattr("retrieval.search.hybrid.HIERARCHICAL_DOCUMENTS", 1)
     shelf = Shelf(index)
     for name, texts in CHUNKS.items():
         await shelf.add(name, texts, SUMMARIES[name])

@@ -14,10 +14,11 @@ from itertools import pairwise
 from retrieval.answerability.passage import PassageView, view_passage
 from retrieval.answerability.question import view_question
 from retrieval.steps.answer.phrases import phrase
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.evaluator import Assessment
 from retrieval.steps.query.route import fold, is_named, years_in
-from retrieval.steps.toolbox import Run
+from retrieval.steps.step import Step
 from retrieval.text.answer_language import Language
+from retrieval.trace import StepRecord
 from retrieval.values import Clarification, ScoredChunk, SearchFilters, StoredChunk
 
 COMPETING = 0.85  # of the best score a model gave: candidates at or above it compete
@@ -34,21 +35,28 @@ _READ: dict[str, Callable[[StoredChunk], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Clarify:
-    async def clarify(
-        self, assessment: Assessment, readings: Sequence[ScoredChunk], *, run: Run, language: Language
-    ) -> Clarification:
-        """What to ask back. `readings`: of `open_readings`; without them, or without two values to choose among, the
-        options are the nearest documents' titles."""
-        async with run.trace.step("clarify") as step:
-            asked = assessment.clarification
-            if asked is None or len(asked.options) < MIN_OPTIONS:
-                built = from_documents(readings or assessment.candidates, language)
-                asked = Clarification(question=asked.question if asked else built.question, options=built.options)
-                step.detail["built_from"] = "what the documents that the question may be about differ in"
-            step.summary = asked.question
-            step.detail["options"] = list(asked.options)
-            return asked
+class Unclear:
+    """`readings`: of `open_readings`."""
+
+    assessment: Assessment
+    readings: Sequence[ScoredChunk]
+
+
+class Clarify(Step[Unclear, Clarification]):
+    """What to ask back. Without readings, or without two values to choose among, the options are the nearest documents'
+    titles."""
+
+    name = "clarify"
+
+    async def act(self, given: Unclear, entry: StepRecord) -> Clarification:
+        asked = given.assessment.clarification
+        if asked is None or len(asked.options) < MIN_OPTIONS:
+            built = from_documents(given.readings or given.assessment.candidates, self.context.language)
+            asked = Clarification(question=asked.question if asked else built.question, options=built.options)
+            entry.detail["built_from"] = "what the documents that the question may be about differ in"
+        entry.summary = asked.question
+        entry.detail["options"] = list(asked.options)
+        return asked
 
 
 # ------------------------------------------------------------------------------------------------ readings
@@ -71,18 +79,18 @@ def open_readings(assessment: Assessment, question: str, filters: SearchFilters)
         return ()
     readings = _about(firsts)
     text = fold(question)
-    said = any(is_named(_READ[field](one.chunk), text) for one in readings for field in ("department", "title"))
-    apart = len({fold(one.chunk.title) for one in readings}) == len(readings)
-    return readings if apart and not said and MIN_OPTIONS <= len(readings) <= MAX_OPTIONS else ()
+    named = any(is_named(_READ[field](hit.chunk), text) for hit in readings for field in ("department", "title"))
+    apart = len({fold(hit.chunk.title) for hit in readings}) == len(readings)
+    return readings if apart and not named and MIN_OPTIONS <= len(readings) <= MAX_OPTIONS else ()
 
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """A document's best candidate for the question. `said`: wanted terms in two neighbouring sentences and the head;
+    """A document's best candidate for the question. `held`: wanted terms in two neighbouring sentences and the head;
     `headed`: those in title and heading alone."""
 
     candidate: ScoredChunk
-    said: frozenset[str]
+    held: frozenset[str]
     headed: frozenset[str]
 
 
@@ -96,14 +104,14 @@ def _best_of_each_document(assessment: Assessment, wanted: frozenset[str]) -> li
             continue
         chunk = candidate.chunk
         view = view_passage(f"{chunk.title}\n{chunk.heading}".strip(), chunk.text)
-        found = _First(candidate, _said(view, wanted), wanted & view.head)
+        first = _First(candidate, _held(view, wanted), wanted & view.head)
         known = best.get(chunk.document_id)
-        if found.said and (known is None or len(found.said) > len(known.said)):
-            best[chunk.document_id] = found
+        if first.held and (known is None or len(first.held) > len(known.held)):
+            best[chunk.document_id] = first
     return list(best.values())
 
 
-def _said(view: PassageView, wanted: frozenset[str]) -> frozenset[str]:
+def _held(view: PassageView, wanted: frozenset[str]) -> frozenset[str]:
     """The most of the wanted terms that two neighbouring sentences hold together with the title and heading."""
     sentences = [sentence.terms for sentence in view.sentences]
     pairs = [left | right for left, right in pairwise(sentences)] or sentences
@@ -114,23 +122,23 @@ def _versions(firsts: Sequence[_First]) -> tuple[ScoredChunk, ...]:
     """The first document and its other versions that say as much about the question; alone, it has none."""
     best = firsts[0]
     same = [
-        one
-        for one in firsts
-        if _topic(one.candidate.chunk) == _topic(best.candidate.chunk) and len(one.said) >= len(best.said)
+        first
+        for first in firsts
+        if _topic(first.candidate.chunk) == _topic(best.candidate.chunk) and len(first.held) >= len(best.held)
     ]
-    years = [one.candidate.chunk.policy_year for one in same]
+    years = [version.candidate.chunk.policy_year for version in same]
     if None in years or len(set(years)) != len(years):
         return (best.candidate,)
-    return tuple(one.candidate for one in same)[:MAX_OPTIONS]
+    return tuple(version.candidate for version in same)[:MAX_OPTIONS]
 
 
 def _about(firsts: Sequence[_First]) -> tuple[ScoredChunk, ...]:
     """The documents that hold the most of the wanted terms, and the same ones; of these, those whose titles or headings
     do, if several do."""
-    said = max((one.said for one in firsts), key=len)  # of several, the best document's
-    equal = [one for one in firsts if one.said == said]
-    headed = [one for one in equal if one.headed]
-    return tuple(one.candidate for one in (headed if len(headed) >= MIN_OPTIONS else equal))
+    most = max((first.held for first in firsts), key=len)  # of several, the best document's
+    equal = [first for first in firsts if first.held == most]
+    headed = [first for first in equal if first.headed]
+    return tuple(first.candidate for first in (headed if len(headed) >= MIN_OPTIONS else equal))
 
 
 def _topic(chunk: StoredChunk) -> str:

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from retrieval.answerability.passage import view_sentence
 from retrieval.answerability.question import view_question
 from retrieval.answerability.signals import fits
-from retrieval.answerability.term_coverage import term_weights
 from retrieval.steps.answer.phrases import phrase
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language, in_script_of
-from retrieval.text.number_ranges import spanned
+from retrieval.text.numbers import spanned
 from retrieval.text.quoting import neutralise
 from retrieval.text.statements import headed_statements_of
+from retrieval.text.term_coverage import term_weights
 from retrieval.values import Source
 
 SENTENCE_CHARS = 400
-KEEP_SHARE = 0.1  # of the best statement's worth; what falls below is left out
+KEEP_SHARE = 0.1  # of the best statement's gain; what falls below is left out
 TITLE_SHARE = 0.25  # what a term counts that the title holds already
 HEADING_SHARE = 0.6  # what a term counts that the heading right above holds, and the statement does not
 REPEATED = 0.4  # what a term counts that a chosen statement holds
@@ -29,7 +29,7 @@ PASSAGE_DISCOUNT = 0.92  # for each passage further down the ranking
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """`terms` of its own, with the question's numbers that lie in its ranges; of the `heading` right above it; and of
-    its document's title (`head`). `trust`: 0..1."""
+    its document's title (`head`). `reliability`: 0..1."""
 
     marker: int
     rank: int
@@ -38,15 +38,14 @@ class _Statement:
     terms: frozenset[str]
     heading: frozenset[str]
     head: frozenset[str]
-    trust: float
+    reliability: float
 
 
-def extractive_answer(question: str, sources: Sequence[Source], *, language: Language, sentences: int) -> Iterator[str]:
+def extractive_answer(question: str, sources: Sequence[Source], *, language: Language, sentences: int) -> list[str]:
     """Pieces of an answer: a line that says no model wrote it, then quoted sentences as a list."""
-    yield phrase("extractive_lead", language) + "\n\n"
-    for number, found in enumerate(best_statements(question, sources, most=sentences)):
-        text = in_script_of(found.text, language)
-        yield ("\n" if number else "") + f"- {text} [{found.marker}]"
+    quotes = best_statements(question, sources, most=sentences)
+    lines = [f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes]
+    return [phrase("extractive_lead", language) + "\n\n", *lines[:1], *(f"\n{line}" for line in lines[1:])]
 
 
 def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[_Statement]:
@@ -59,30 +58,31 @@ def best_statements(question: str, sources: Sequence[Source], *, most: int) -> l
     statement that says the word itself is still to come, and counts in full.
     """
     left = _statements(question, sources)
-    weights = term_weights(question, [one.terms for one in left])
+    weights = term_weights(question, [statement.terms for statement in left])
     announced = dict(weights)
     kept: list[_Statement] = []
     least = 0.0
     while left and len(kept) < most:
-        best = max(left, key=lambda one: _worth(one, weights, announced))
-        worth = _worth(best, weights, announced)
-        if kept and worth < least:
+        best = max(left, key=lambda statement: _gain(statement, weights, announced))
+        gain = _gain(best, weights, announced)
+        if kept and gain < least:
             break
-        least = least or worth * KEEP_SHARE
+        least = least or gain * KEEP_SHARE
         kept.append(best)
-        left = [one for one in left if one.text != best.text]
+        left = [statement for statement in left if statement.text != best.text]
         for term in best.terms & weights.keys():
             weights[term] *= REPEATED
         for term in (best.terms | best.heading) & announced.keys():
             announced[term] *= REPEATED
-    return sorted(kept, key=lambda one: (one.rank, one.position))
+    return sorted(kept, key=lambda statement: (statement.rank, statement.position))
 
 
-def _worth(one: _Statement, weights: dict[str, float], announced: dict[str, float]) -> float:
+def _gain(statement: _Statement, weights: dict[str, float], announced: dict[str, float]) -> float:
     """`weights`: of terms that a statement says, `announced`: of those that its heading does."""
-    headed = _weight(one.heading - one.terms - one.head, announced)
-    gain = _weight(one.terms - one.head, weights) + HEADING_SHARE * headed
-    return (gain + TITLE_SHARE * _weight(one.terms, weights)) * one.trust
+    own, head = statement.terms, statement.head
+    headed = _weight(statement.heading - own - head, announced)
+    new = _weight(own - head, weights) + HEADING_SHARE * headed
+    return (new + TITLE_SHARE * _weight(own, weights)) * statement.reliability
 
 
 def _weight(terms: Set[str], weights: dict[str, float]) -> float:
@@ -100,7 +100,7 @@ def _statements(question: str, sources: Sequence[Source]) -> list[_Statement]:
             terms=frozenset(analyze(text)) | spanned(text, view.numbers),
             heading=frozenset(analyze(heading)),
             head=frozenset(analyze(f"{source.chunk.title} {source.chunk.heading}")),
-            trust=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(text)[0]) else UNFIT),
+            reliability=PASSAGE_DISCOUNT**rank * (1.0 if fits(view, view_sentence(text)[0]) else UNFIT),
         )
         for rank, source in enumerate(sorted(sources, key=_by_score))
         for position, (heading, text) in enumerate(_texts(source))

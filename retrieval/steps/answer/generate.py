@@ -18,19 +18,21 @@ from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.grounding.verify import Verify
-from retrieval.steps.query.small_talk import Kind
-from retrieval.steps.retrieve import order
-from retrieval.steps.retrieve.compress import Compress
-from retrieval.steps.retrieve.order import Position
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.judge.evaluator import WrittenAnswer
+from retrieval.steps.query.small_talk import small_talk_kind
+from retrieval.steps.retrieve.compress import Chosen, Compress
+from retrieval.steps.retrieve.order import Order, Ranking, choose
+from retrieval.steps.step import Asked, Context, Step
+from retrieval.steps.toolbox import Run
 from retrieval.text.answer_language import NAMES, Language, ScriptKeeper
-from retrieval.text.quoting import one_line, quote_history, quote_source
+from retrieval.text.quoting import one_line, quote_source
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source
 
-POSITION: Position = "top_first"  # where the best passages stand in the prompt
 EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
+
+NOTHING_FOUND = "the model found no answer in the passages"
 
 
 class AnswerWriter:
@@ -56,8 +58,23 @@ class AnswerWriter:
             await self._trace.emit_chunk(content)
 
 
+async def write_answer(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> Answer:
+    """An answer from the best of the candidates, which are reranked, best first. Never raises a ModelError.
+
+    Steps: compress, order, generate, verify. Sources hold their whole text, whatever of it the model was given.
+    """
+    numbers, step = context.tools.settings.corrective, Generate(context)
+    most = asked.question.options.top_k or numbers.context_passages
+    chosen = choose(candidates, most=most, weak_score=numbers.weak_score)
+    author = await step.author(asked)
+    passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
+    passages = await Order(context)(Ranking(passages, len(candidates), author.room))
+    answer = await step(Material(asked, passages, as_sources(passages, chosen), author))
+    return await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Author:
+class Author:
     """Who writes. room: tokens that the passages may have; None: no model reads them, for the reason in `failure`."""
 
     model: ChatModel | None = None
@@ -66,135 +83,107 @@ class _Author:
 
 
 @dataclass(frozen=True, slots=True)
-class Generate:
-    tools: Toolbox
+class Material:
+    """What an answer is written from. `sources`: the passages in their order, uncut."""
 
-    async def generate(
-        self, question: Question, standalone: str, candidates: Sequence[ScoredChunk], *, run: Run, language: Language
-    ) -> Answer:
-        """`candidates`: reranked, best first; `standalone`: the self-contained question. Never raises a ModelError.
+    asked: Asked
+    passages: Sequence[ScoredChunk]
+    sources: tuple[Source, ...]
+    author: Author
 
-        Steps: compress, order, generate, verify. Sources hold their whole text, whatever of it the model was given.
-        """
-        numbers = self.tools.settings.corrective
-        most = question.options.top_k or numbers.context_passages
-        chosen = order.choose(candidates, most=most, weak_score=numbers.weak_score)
-        author = await self._author(question, standalone, run=run, language=language)
-        given = await Compress(self.tools).compress(standalone, chosen, run=run, tokens=author.room)
-        given = await self._order(given, of=len(candidates), room=author.room, run=run)
-        sources = as_sources(given, chosen)
-        async with run.trace.step("generate") as step:
-            await run.trace.sink.sources_chosen(sources)
-            answer = await self._write(
-                question, standalone, given, sources, author=author, step=step, run=run, language=language
-            )
-        return await Verify(self.tools).verify(answer, standalone, run=run, language=language)
 
-    async def greet(self, question: Question, kind: Kind, *, run: Run, language: Language) -> Answer:
-        """A reply to a greeting or to thanks, without passages."""
-        async with run.trace.step("generate") as step:
-            writer = AnswerWriter(run.trace, passages=0, language=language)
-            failure = ""
-            try:
-                model = await self.tools.models.chat("answer")
-                prompt = self.tools.prompts.render(
-                    "small_talk", language=language, language_name=NAMES[language], question=one_line(question.text)
-                )
-                failure = await stream_answer(model, prompt, writer, run=run)
-            except ModelError as error:
-                failure = error.reason
-            if failure:
-                step.degrade(failure)
-            if not writer.text:
-                await writer.write(phrase(kind, language))
-                await writer.finish()
-                failure = ""
-            step.summary = "a greeting"
-            return Answer(decision="ANSWER", text=writer.text, reason="small talk", partial=bool(failure))
+class Generate(Step[Material, Answer]):
+    """By the model; where it is away or fails before its first word, the best sentences of the passages."""
 
-    async def _author(self, question: Question, standalone: str, *, run: Run, language: Language) -> _Author:
+    name = "generate"
+
+    async def author(self, asked: Asked) -> Author:
         """The model, and how long the passages may be for it, or why there is none."""
         try:
-            async with asyncio.timeout(run.deadline.remaining()):
+            async with asyncio.timeout(self.run.deadline.remaining()):
                 model = await self.tools.models.chat("answer")
-            frame = self._render(question, standalone, (), language)
+            frame = self._prompt(asked, ())
         except ModelError as error:
-            return _Author(failure=error.reason)
+            return Author(failure=error.reason)
         except TimeoutError:
-            return _Author(failure="no time was left for the model")
+            return Author(failure="no time was left for the model")
         room = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
-        return _Author(model=model, room=max(0, room))
+        return Author(model=model, room=max(0, room))
 
-    async def _order(self, ranked: Sequence[ScoredChunk], *, of: int, room: int | None, run: Run) -> list[ScoredChunk]:
-        position = POSITION
-        async with run.trace.step("order") as step:
-            fitting = list(ranked) if room is None else order.fit(ranked, tokens=room)
-            placed = order.place(fitting, position)
-            step.summary = f"{len(placed)} of {of} passages, {order.IN_WORDS[position]}"
-            step.detail["chunk_ids"] = [candidate.chunk_id for candidate in placed]
-            return placed
-
-    async def _write(
-        self, question: Question, standalone: str, given: Sequence[ScoredChunk], sources: tuple[Source, ...], *,
-        author: _Author, step: StepRecord, run: Run, language: Language,
-    ) -> Answer:  # fmt: skip
-        """By the model; where it is away or fails before its first word, the best sentences of the passages."""
-        writer, model, failure = (
-            AnswerWriter(run.trace, passages=len(sources), language=language),
-            author.model,
-            author.failure,
-        )
+    async def act(self, given: Material, entry: StepRecord) -> Answer:
+        language, sources = self.context.language, given.sources
+        await self.run.trace.sink.sources_chosen(sources)
+        writer = AnswerWriter(self.run.trace, passages=len(sources), language=language)
+        model, failure = given.author.model, given.author.failure
         if model:
             try:
-                prompt = self._render(question, standalone, given, language)
-                failure = await stream_answer(model, prompt, writer, run=run)
+                failure = await stream_answer(model, self._prompt(given.asked, given.passages), writer, run=self.run)
             except ModelError as error:
                 failure = error.reason
         if failure:
-            step.degrade(failure)
+            entry.degrade(failure)
         if not writer.text:
-            most = EXTRACTIVE_SENTENCES
-            pieces = await asyncio.to_thread(
-                lambda: list(extractive_answer(standalone, sources, language=language, sentences=most))
-            )
-            for piece in pieces:
+            model, failure = None, ""
+            most, text = EXTRACTIVE_SENTENCES, given.asked.text
+            for piece in await asyncio.to_thread(extractive_answer, text, sources, language=language, sentences=most):
                 await writer.write(piece)
             await writer.finish()
-            model, failure = None, ""
-        return self._answer(step, writer.text, sources, model=model, broke=failure)
+        cited, name = cited_markers(writer.text), model.name if model else ""
+        refused = model is not None and not failure and not cited and reads_as_refusal(writer.text)
+        entry.detail |= {"model": name, "cited": sorted(cited), "partial": bool(failure)}
+        entry.summary = (
+            f"{len(writer.text)} characters, {len(cited)} of {len(sources)} passages cited"
+            + (f", by {name}" if model else ", without a model")
+            + (", broken off" if failure else "")
+            + (f": {NOTHING_FOUND}" if refused else "")
+        )
+        return Answer(
+            decision="NO_ANSWER" if refused else "ANSWER",
+            text=writer.text,
+            sources=tuple(replace(source, cited=source.marker in cited) for source in sources),
+            model=name,
+            partial=bool(failure),
+            reason=NOTHING_FOUND if refused else "",
+        )
 
-    def _render(self, question: Question, standalone: str, chosen: Sequence[ScoredChunk], language: Language) -> Prompt:
-        passages = (quote_source(number, candidate.chunk, language) for number, candidate in enumerate(chosen, start=1))
+    def _prompt(self, asked: Asked, passages: Sequence[ScoredChunk]) -> Prompt:
+        language = self.context.language
+        quoted = (quote_source(number, passage.chunk, language) for number, passage in enumerate(passages, start=1))
         return self.tools.prompts.render(
             "generate",
             language=language,
             language_name=NAMES[language],
-            history=quote_history(question.history),
-            passages="\n\n".join(passages),
-            question=one_line(standalone),
+            history=self.history(asked.question),
+            passages="\n\n".join(quoted),
+            question=one_line(asked.text),
         )
 
-    def _answer(
-        self, step: StepRecord, text: str, sources: Sequence[Source], *, model: ChatModel | None, broke: str
-    ) -> Answer:
-        cited = cited_markers(text)
-        marked = tuple(replace(source, cited=source.marker in cited) for source in sources)
-        refused = model is not None and not broke and not cited and reads_as_refusal(text)
-        step.detail |= {"model": model.name if model else "", "cited": sorted(cited), "partial": bool(broke)}
-        step.summary = (
-            f"{len(text)} characters, {len(cited)} of {len(sources)} passages cited"
-            + (f", by {model.name}" if model else ", without a model")
-            + (", broken off" if broke else "")
-            + (": the model found no answer in the passages" if refused else "")
-        )
-        return Answer(
-            decision="NO_ANSWER" if refused else "ANSWER",
-            text=text,
-            sources=marked,
-            model=model.name if model else "",
-            partial=bool(broke),
-            reason="the model found no answer in the passages" if refused else "",
-        )
+
+class Greet(Step[Question, Answer]):
+    """A reply to a greeting or to thanks, without passages."""
+
+    name = "generate"
+
+    async def act(self, given: Question, entry: StepRecord) -> Answer:
+        language = self.context.language
+        writer = AnswerWriter(self.run.trace, passages=0, language=language)
+        failure = ""
+        try:
+            model = await self.tools.models.chat("answer")
+            prompt = self.tools.prompts.render(
+                "small_talk", language=language, language_name=NAMES[language], question=one_line(given.text)
+            )
+            failure = await stream_answer(model, prompt, writer, run=self.run)
+        except ModelError as error:
+            failure = error.reason
+        if failure:
+            entry.degrade(failure)
+        if not writer.text:
+            await writer.write(phrase(small_talk_kind(given.text) or "small_talk", language))
+            await writer.finish()
+            failure = ""
+        entry.summary = "a greeting"
+        return Answer(decision="ANSWER", text=writer.text, reason="small talk", partial=bool(failure))
 
 
 async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run) -> str:

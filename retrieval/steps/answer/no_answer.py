@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from retrieval.steps.answer.phrases import phrase
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.judge.evaluator import Assessment
 from retrieval.text.answer_language import Language
 from retrieval.values import ScoredChunk
 

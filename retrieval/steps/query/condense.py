@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from retrieval.steps.schemas import CondensedQuestion
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.step import Asked, Step
 from retrieval.text.analysis import analyze
-from retrieval.text.answer_language import Language
-from retrieval.text.language import HAN
-from retrieval.text.quoting import quote_history
+from retrieval.text.language import HAN_CHARACTER
+from retrieval.trace import StepRecord
 from retrieval.values import OpenClarification, Question
 
 TOO_LITTLE = 1.5  # words; a message of so few can only be understood with what was said before
@@ -25,7 +22,6 @@ _POINTS_BACK = re.compile(
     r"|[它她该該]|(?<!其)他|其(?![他它中实實余餘])|(?<![因彼])此(?!外)|这|這|那|同样|同樣|上述|前者|后者|後者|呢[？?]?\s*$|^(?:还有|還有|另外|那么|那麼|为什么|為什麼|为何|為何)",
     re.IGNORECASE,
 )
-_HAN = re.compile(f"[{HAN}]")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # "And in 2022?", "那2022年呢？": nothing but another year is asked for.
 _ANOTHER_YEAR = re.compile(
@@ -40,36 +36,28 @@ _ASKS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Condense:
-    tools: Toolbox
+class Condense(Step[Asked, str]):
+    """The self-contained question. The text that it is given, of `condense_without_model`, is the fallback."""
 
-    async def condense(self, question: Question, draft: str, *, run: Run, language: Language) -> str:
-        """The self-contained question. `draft`: what `condense_without_model` made of it, the fallback."""
-        async with run.trace.step("condense") as step:
-            if question.open_clarification and chooses(question.text, question.open_clarification):
-                step.summary = f"reply to a question asked back: {draft}"
-                return draft
-            if not question.history:
-                step.skip("the first question of a conversation stands on its own")
-                return draft
-            standalone = await attempt(
-                step,
-                self._ask_model(question, language),
-                fallback=lambda: draft,
-                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-                first_search=run.first_search,
-            )
-            step.summary = step.summary or standalone
-            step.detail["standalone_question"] = standalone
-            return standalone
+    name = "condense"
 
-    async def _ask_model(self, question: Question, language: Language) -> str:
-        history = quote_history(question.history)
-        result = await self.tools.complete(
-            "fast", "condense", CondensedQuestion, language=language, history=history, question=question.text
-        )
-        return " ".join(result.standalone_question.split()) or question.text
+    async def act(self, given: Asked, entry: StepRecord) -> str:
+        question = given.question
+        if question.open_clarification and chooses(question.text, question.open_clarification):
+            entry.summary = f"reply to a question asked back: {given.text}"
+            return given.text
+        if not question.history:
+            entry.skip("the first question of a conversation stands on its own")
+            return given.text
+        standalone = await self.attempt(entry, self._ask_model(question), fallback=lambda: given.text, gives_way=True)
+        entry.summary = entry.summary or standalone
+        entry.detail["standalone_question"] = standalone
+        return standalone
+
+    async def _ask_model(self, question: Question) -> str:
+        history = self.history(question)
+        reply = await self.complete("condense", CondensedQuestion, history=history, question=question.text)
+        return " ".join(reply.standalone_question.split()) or question.text
 
 
 def condense_without_model(question: Question) -> str:
@@ -106,8 +94,8 @@ def points_back(text: str) -> bool:
 
 def content_length(text: str) -> float:
     """Content words in a text; two Chinese characters make about one."""
-    words = {term for term in analyze(text) if not _HAN.search(term)}
-    return len(words) + len(_HAN.findall(text)) / 2
+    words = {term for term in analyze(text) if not HAN_CHARACTER.search(term)}
+    return len(words) + len(HAN_CHARACTER.findall(text)) / 2
 
 
 def is_reply(text: str, opened: OpenClarification) -> bool:

@@ -1,109 +1,235 @@
-"""Query rewriter of the react workflow: one query of key concepts in place of a short or chatty message.
+"""Query rewriter: other words for a search. One step with four prompts, for the four moments when words are wanted.
 
-Source: seed 004, tool 1 (key concepts, no chat, the same language) and node 1 (when a query is to be rewritten).
+`Rewrite`: variants beside the user's own words, before anything was found. `KeyConceptRewrite`: one query of key
+concepts in place of a short or chatty message (seed 004, tool 1). `RetryRewrite`: another query after one that found
+too little (seed 000, node 3). `CorrectiveRewrite`: others after an answer was rejected (seed 001, `rewrite_query`).
+
+All clean what the model gives in the same way and leave out what was searched for before. Without a model, rules take
+words away from the question: its filler, then all but what it is about.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, Field
+from retrieval.steps.query.transform import broader_queries
+from retrieval.steps.query.wording import distinct, key_words, without_chat, without_filler
+from retrieval.steps.schemas import ClearQuery, RewrittenQueries, RewrittenQuery
+from retrieval.steps.step import Asked, Step
+from retrieval.text.quoting import label, neutralise, one_line
+from retrieval.trace import StepRecord
+from retrieval.values import Query, ScoredChunk
 
-from retrieval.steps.query.retry_rewrite import is_among, rewrite_without_model
-from retrieval.steps.query.rewrite import QUERY_CHARS, without_filler
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
-from retrieval.text.quoting import one_line, quote_history
-from retrieval.values import Question
-
-PROMPT = "query_rewriter"  # its file in retrieval/prompts
-
+VARIANTS = 3  # wordings asked for
+REWRITE_PROMPT = "rewrite"  # files in retrieval/prompts
+KEY_CONCEPT_PROMPT = "query_rewriter"
+RETRY_PROMPT = "retry_rewrite"
+CORRECTIVE_PROMPT = "corrective_rewrite"
 NONE = "-"
-_CHATTY = re.compile(
-    r"\b(?:can|could|would|will) you\b|\bplease\b|\bhelp me\b|\bi(?:'d| would)? (?:want|like|need) to know\b"
-    r"|\b(?:find|look up|search for) (?:me )?(?:something|anything|some|information)\b"
-    r"|(?:请|請)(?:你|您)?(?:帮|幫)|(?:帮|幫)(?:我|忙)|我想(?:知道|了解|问|問|找|查)|(?:能|可以)(?:不能|不可以|否)?(?:告诉|告訴)我"
-    r"|(?:找|查)一下|(?:麻烦|麻煩)(?:你|您)?",
-    re.IGNORECASE,
-)
-_SEARCH_FOR = re.compile(
-    r"\b(?:find|look up|search for|help) (?:me )?(?:something |anything |some (?:information|documents) )?"
-    r"(?:about|on)?\b"
-    r"|(?:请|請)?(?:你|您)?(?:帮|幫)(?:我|忙)?(?:找|查)?(?:一下)?\s*(?:关于|關於)?|(?:找|查)一下"
-    r"|(?:相关)?的?(?:资料|資料|东西|東西|信息|資訊)$",
-    re.IGNORECASE,
-)
+MAX_FAILED = 5  # documents that the model is shown
+FAILED_CHARS = 160  # of each one's text
+ANSWER_CHARS = 1200
+REASON_CHARS = 300
+MAX_KEYWORDS = 8
+KEYWORD_CHARS = 60
 
 
-class ClearQuery(BaseModel):
-    """What the model gives back."""
-
-    query: str = Field(description="The search query")
-
-
-def why_rewrite(message: str, draft: str, *, short_chars: int) -> str:
-    """The reason to rewrite a message before it is searched for; empty where it is clear as it is.
-
-    Short: fewer than `short_chars` characters (seed 004: 10). `draft`: the message joined with what it leaves out.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What other words are wanted for. `tried`: the queries that were searched for, in their order; they never come
+    back. `missing`: what the documents or the answer lack. `failed`: documents that do not serve, and why. `answer`:
+    that was rejected.
     """
-    text = " ".join(message.split())
-    if draft.strip() != message.strip():
-        return "it points back to what was said before"
-    if len(text) < short_chars:
-        return f"it is shorter than {short_chars} characters"
-    return "it is chatty" if _CHATTY.search(text) else ""
+
+    asked: Asked
+    tried: tuple[str, ...] = ()
+    missing: str = ""
+    failed: Sequence[tuple[ScoredChunk, str]] = ()
+    answer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryRewriter:
-    tools: Toolbox
+class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
+    """New queries, none of those that were tried; none at all where no other words are left."""
 
-    async def rewrite(
-        self, question: Question, draft: str, *, tried: Sequence[str], missing: str, run: Run, language: Language
-    ) -> str:
-        """The next query; empty when none is left that was not tried. Never raises a ModelError.
+    name = "rewrite"
+    gives_way: ClassVar[bool] = False  # to a first search that was good
+    insists: ClassVar[bool] = False  # rules help where the model repeats what was tried
 
-        `draft`: the message, self-contained without a model. `tried`: the queries so far, in their order.
-        """
-        async with run.trace.step("rewrite") as step:
-            query = await attempt(
-                step,
-                self._ask_model(question, tried, missing, language),
-                fallback=str,
-                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-            )
-            query = one_line(query)[:QUERY_CHARS]
-            if query and is_among(query, tried):
-                step.degrade("the model gave a query that was tried before")
-                query = ""
-            query = query or await asyncio.to_thread(without_chat, draft, tried)
-            step.detail |= {"queries": [query] if query else [], "tried": list(tried), "missing": missing}
-            step.summary = f"“{draft}” → “{query}”" if query else "no other words are left to try"
-            await run.trace.sink.tool_called("query_rewriter", step.summary, step)
-            return query
+    async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
+        reply = await self.attempt(entry, self.ask(given), fallback=lambda: None, gives_way=self.gives_way)
+        texts = distinct(self.read(reply), tried=given.tried) if reply else []
+        if reply and self.insists and not texts:
+            entry.degrade("the model gave a query that was tried before")
+            reply = None
+        if reply is None:
+            texts = await asyncio.to_thread(lambda: distinct(self.without_model(given), tried=given.tried))
+        texts = texts[: self.most]
+        self.describe(entry, given, texts, reply)
+        return tuple(Query(text, kind="rewrite") for text in texts)
 
-    async def _ask_model(self, question: Question, tried: Sequence[str], missing: str, language: Language) -> str:
-        result = await self.tools.complete(
-            "fast",
-            PROMPT,
-            ClearQuery,
-            language=language,
-            history=quote_history(question.history),
-            tried="; ".join(one_line(query) for query in tried) or NONE,
-            missing=one_line(missing) or NONE,
-            question=one_line(question.text),
+    @property
+    def most(self) -> int:
+        """How many queries are wanted."""
+        return VARIANTS
+
+    @abstractmethod
+    async def ask(self, given: Wanted) -> Any | None:
+        """The model's reply. Raises ModelError."""
+
+    def read(self, reply: Any) -> Sequence[str]:
+        """The queries in the model's reply."""
+        queries: list[str] = reply.queries
+        return queries
+
+    @abstractmethod
+    def without_model(self, given: Wanted) -> Iterable[str]:
+        """Queries by rules, the best first."""
+
+    @abstractmethod
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
+        """Into the decision path. `reply`: what the model gave; None where rules have helped."""
+
+
+class Rewrite(QueryRewriter):
+    """Variants of the question, while it is searched for with the user's own words."""
+
+    gives_way = True
+
+    async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
+        asked = given.asked.question.options.rewrite
+        if not (self.settings.rewrite.enabled if asked is None else asked):
+            entry.skip("switched off")
+            return ()
+        return await super().act(given, entry)
+
+    async def ask(self, given: Wanted) -> RewrittenQueries | None:
+        asked, history = given.asked, self.history(given.asked.question)
+        return await self.complete(
+            REWRITE_PROMPT, RewrittenQueries, history=history, question=asked.to_search, variants=VARIANTS
         )
-        return result.query
+
+    def without_model(self, given: Wanted) -> Iterable[str]:
+        return [without_filler(given.asked.text)]
+
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
+        entry.detail["queries"] = texts
+        entry.summary = entry.summary or ("; ".join(texts) or "no other wording")
 
 
-def without_chat(draft: str, tried: Sequence[str]) -> str:
-    """Without a model: the message without its chat, then its key words alone; empty when both were tried."""
-    plain = without_filler(" ".join(_SEARCH_FOR.sub(" ", without_filler(draft)).split()))
-    if plain and not is_among(plain, tried):
-        return plain
-    shorter = rewrite_without_model(draft, tried)
-    return shorter.rewritten if shorter else ""
+class KeyConceptRewrite(QueryRewriter):
+    """One query of key concepts, without chat, in the message's own language."""
+
+    insists = True
+    most = 1
+
+    async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
+        queries = await super().act(given, entry)
+        await self.run.trace.sink.tool_called("query_rewriter", entry.summary, entry)
+        return queries
+
+    async def ask(self, given: Wanted) -> ClearQuery | None:
+        return await self.complete(
+            KEY_CONCEPT_PROMPT,
+            ClearQuery,
+            history=self.history(given.asked.question),
+            tried="; ".join(map(one_line, given.tried)) or NONE,
+            missing=one_line(given.missing) or NONE,
+            question=one_line(given.asked.question.text),
+        )
+
+    def read(self, reply: ClearQuery) -> Sequence[str]:
+        return [reply.query]
+
+    def without_model(self, given: Wanted) -> Iterable[str]:
+        text = given.asked.text
+        return [without_chat(text), without_filler(text), " ".join(key_words(text))]
+
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
+        entry.detail |= {"queries": texts, "tried": list(given.tried), "missing": given.missing}
+        entry.summary = f"“{given.asked.text}” → “{texts[0]}”" if texts else "no other words are left to try"
+
+
+class RetryRewrite(QueryRewriter):
+    """Another query in place of the last one, knowing what was tried and why it failed. `tried` begins with the
+    question."""
+
+    insists = True
+    most = 1
+
+    async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
+        await self.run.trace.sink.tool_called("rewrite", f"other words for: {given.tried[-1]}", entry)
+        return await super().act(given, entry)
+
+    async def ask(self, given: Wanted) -> RewrittenQuery | None:
+        attempts = (f"{number}. {one_line(text)}" for number, text in enumerate(given.tried[1:], start=1))
+        return await self.complete(
+            RETRY_PROMPT,
+            RewrittenQuery,
+            passages=quote_failed(given.failed),
+            attempts="\n".join(attempts) or NONE,
+            query=one_line(given.tried[-1]),
+            question=one_line(given.asked.text),
+        )
+
+    def read(self, reply: RewrittenQuery) -> Sequence[str]:
+        return [reply.rewritten_query]
+
+    def without_model(self, given: Wanted) -> Iterable[str]:
+        return [without_filler(given.asked.text), " ".join(key_words(given.asked.text))]
+
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: RewrittenQuery | None) -> None:
+        entry.detail["original"] = given.tried[-1]
+        if not texts:
+            entry.summary = "no other words are left to try"
+            return
+        if reply:
+            reason, words = one_line(reply.rewrite_reason)[:REASON_CHARS], reply.keywords
+        else:
+            whole = texts == distinct([without_filler(given.asked.text)], tried=())
+            left = "filler words removed" if whole else "only the words that say what it is about"
+            reason, words = f"without a model: {left}", key_words(given.asked.text)
+        keywords = dict.fromkeys(one_line(word)[:KEYWORD_CHARS] for word in words)
+        entry.detail |= {
+            "rewritten": texts[0],
+            "rewrite_reason": reason,  # `reason` says why a fallback served
+            "keywords": [word for word in keywords if word][:MAX_KEYWORDS],
+            "attempt": len(given.tried),
+            "queries": texts,
+        }
+        entry.summary = f"attempt {len(given.tried)}: {texts[0]}"
+
+
+class CorrectiveRewrite(QueryRewriter):
+    """Queries that look for what a rejected answer lacked."""
+
+    async def ask(self, given: Wanted) -> RewrittenQueries | None:
+        return await self.complete(
+            CORRECTIVE_PROMPT,
+            RewrittenQueries,
+            answer=neutralise(given.answer)[:ANSWER_CHARS],
+            missing=one_line(given.missing) or NONE,
+            tried="; ".join(map(one_line, given.tried)),
+            variants=VARIANTS,
+            question=one_line(given.asked.text),
+        )
+
+    def without_model(self, given: Wanted) -> Iterable[str]:
+        text = given.asked.text
+        return [without_filler(text), given.missing, *(query.text for query in broader_queries(text))]
+
+    def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
+        entry.detail |= {"queries": texts, "missing": given.missing, "corrective": True}
+        entry.summary = "corrective: " + ("; ".join(texts) or "no other wording")
+
+
+def quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:
+    lines = [
+        f"[{number}] {label(document.chunk)}: {one_line(document.chunk.text)[:FAILED_CHARS]}"
+        + (f" (rejected: {one_line(reason)})" if reason else "")
+        for number, (document, reason) in enumerate(failed[:MAX_FAILED], start=1)
+    ]
+    return "\n".join(lines) or NONE

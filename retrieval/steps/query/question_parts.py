@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from retrieval.answerability.term_coverage import strong_terms
-from retrieval.steps.query.rewrite import without_filler
-from retrieval.text.language import HAN
+from retrieval.steps.query.wording import without_filler
+from retrieval.text.language import HAN, HAN_CHARACTER
 from retrieval.text.stop_words import ENGLISH
+from retrieval.text.term_coverage import strong_terms
 
 Transformation = Literal["decompose", "step_back"]
 
@@ -59,7 +59,6 @@ _HAN_JOIN = re.compile(
     r"(?=的|在|有|是|分别|分別|各|哪|之间|之間|相比|比|[，,？?\s]|$)"
 )
 _HAN_BORDER = re.compile(r".*(?:比较|比較|对比|對比|[，,：:\s])")
-_HAN = re.compile(f"[{HAN}]")
 
 _TROUBLE = re.compile(
     r"\bwhy\b|\berrors?\b|\bfail(?:s|ed|ure|ing)?\b"
@@ -106,7 +105,7 @@ def split_question(question: str) -> list[str]:
     text = _tidy(without_filler(question))
     parts = _clauses(text)
     if len(parts) < MIN_PARTS and is_comparison(text):
-        parts = _compared_han(text) if _HAN.search(text) else _compared(text)
+        parts = _compared_han(text) if HAN_CHARACTER.search(text) else _compared(text)
     parts = list(dict.fromkeys(part for part in map(_tidy, parts) if part))
     return parts[:MAX_PARTS] if len(parts) >= MIN_PARTS else []
 
@@ -131,7 +130,7 @@ def _clauses(text: str) -> list[str]:
 
 def _cut(text: str) -> Iterator[str]:
     """At a comma only where Chinese comes after it."""
-    han = max((match.start() for match in _HAN.finditer(text)), default=-1)
+    han = max((match.start() for match in HAN_CHARACTER.finditer(text)), default=-1)
     begin = 0
     for match in _CLAUSE.finditer(text):
         if match["comma"] and match.end() > han:
@@ -148,7 +147,7 @@ def _with_subject(part: str, subject: str) -> str:
 
 def _subject(part: str) -> str:
     """The words that say what a question is about."""
-    if _HAN.search(part):
+    if HAN_CHARACTER.search(part):
         return _tidy(_ASKS.split(part)[0]).removesuffix("是").removesuffix("的")
     return " ".join(word for word in map(_tidy, part.split()) if strong_terms(word))
 

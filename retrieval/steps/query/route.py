@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from retrieval.steps.schemas import QuestionFilters
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
-from retrieval.text.language import HAN, to_simplified
+from retrieval.steps.step import Asked, Context, Step
+from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.quoting import one_line
-from retrieval.values import Question, SearchFilters, Vocabulary
+from retrieval.trace import StepRecord
+from retrieval.values import SearchFilters, Vocabulary
 
 PROMPT = "question_filters"  # its file in retrieval/prompts
 
@@ -32,71 +31,73 @@ _CHINESE_DIGITS = str.maketrans("〇零一二三四五六七八九", "0012345678
 _EXPLICIT_TAG = r"(?:#|\btag(?:ged)?(?: as| with)?:?\s*|标签(?:是|为)?[:：]?\s*)[\"“「']?"
 # "Which form do I need?" asks for a form; that the answer stands in one is not said.
 _ASKED_FOR = re.compile(r"\b(?:which|what) \w+|哪(?:一|几)?[个些张份种项类]?(?:规定|[\u4e00-\u9fff]{2})")
-_HAN = re.compile(f"[{HAN}]")
+
+
+class Route(Step[Asked, SearchFilters]):
+    """By rules: the request's filters, and those that the self-contained question gives evidence for."""
+
+    name = "route"
+
+    async def act(self, given: Asked, entry: StepRecord) -> SearchFilters:
+        question = given.question
+        vocabulary = await self.tools.store.vocabulary(question.scope)
+        # The message's own words come first: "and in 2024?" after a question about 2023.
+        named = merge(filters_in(question.text, vocabulary), filters_in(given.text, vocabulary))
+        filters = merge(question.filters, named)
+        entry.detail |= {"from_question": named.as_dict(), "filters": filters.as_dict()}
+        entry.summary = _summary(filters) or "no filter"
+        return filters
+
+
+async def filters_by_model(context: Context, asked: Asked, known: SearchFilters) -> SearchFilters:
+    """`known`, and what the fast model finds beside it; for the round of calls that improve on the question.
+
+    No call, and no entry in the path, where a request wants no rewriting or the documents hold no other value to
+    choose: a department or kind that all of them share parts nothing. Without a model `known` stays as it is.
+    """
+    if asked.question.options.rewrite is False or not context.tools.settings.route.by_model:
+        return known
+    vocabulary = await context.tools.store.vocabulary(asked.question.scope)
+    departments_left = known.department is None and len(vocabulary.departments) > 1
+    doc_types_left = known.doc_type is None and len(vocabulary.doc_types) > 1
+    if not departments_left and not doc_types_left:
+        return known
+    return await RouteByModel(context)(Readable(asked.text, known, vocabulary))
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    tools: Toolbox
+class Readable:
+    """A self-contained question, the filters that are known, and the documents' values to choose among."""
 
-    async def route(self, question: Question, text: str, *, run: Run) -> SearchFilters:
-        """The request's filters, and those that `text` (the self-contained question) gives evidence for."""
-        async with run.trace.step("route") as step:
-            vocabulary = await self.tools.store.vocabulary(question.scope)
-            # The message's own words come first: "and in 2024?" after a question about 2023.
-            found = merge(explicit=filters_in(question.text, vocabulary), found=filters_in(text, vocabulary))
-            filters = merge(explicit=question.filters, found=found)
-            step.detail["from_question"] = found.as_dict()
-            step.detail["filters"] = filters.as_dict()
-            step.summary = ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items()) or "no filter"
-            return filters
+    text: str
+    known: SearchFilters
+    vocabulary: Vocabulary
 
-    async def route_by_model(
-        self, question: Question, text: str, known: SearchFilters, *, run: Run, language: Language
-    ) -> SearchFilters:
-        """`known`, and what the fast model finds beside it; for the round of calls that improve on the question.
 
-        No call where the documents hold no other value to choose, or a request wants no rewriting. Without a model
-        `known` stays as it is.
-        """
-        if question.options.rewrite is False or not self.tools.settings.route.by_model:
-            return known
-        vocabulary = await self.tools.store.vocabulary(question.scope)
-        if not _open_choices(vocabulary, known):
-            return known
-        async with run.trace.step("route") as step:
-            read = await attempt(
-                step,
-                self._ask_model(text, vocabulary, language),
-                fallback=QuestionFilters,
-                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-                first_search=run.first_search,
-            )
-            found = with_evidence(read, text, vocabulary)
-            filters = merge(explicit=known, found=found)
-            step.detail |= {"from_model": found.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
-            named = ", ".join(f"{name} = {value}" for name, value in found.as_dict().items())
-            step.summary = step.summary or named or "the model reads no other filter from the question"
-            return filters
+class RouteByModel(Step[Readable, SearchFilters]):
+    name = "route"
 
-    async def _ask_model(self, text: str, vocabulary: Vocabulary, language: Language) -> QuestionFilters:
-        return await self.tools.complete(
-            "fast",
+    async def act(self, given: Readable, entry: StepRecord) -> SearchFilters:
+        read = await self.attempt(entry, self._ask_model(given), fallback=QuestionFilters, gives_way=True)
+        evident = with_evidence(read, given.text, given.vocabulary)
+        filters = merge(given.known, evident)
+        entry.detail |= {"from_model": evident.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
+        entry.summary = entry.summary or _summary(evident) or "the model reads no other filter from the question"
+        return filters
+
+    async def _ask_model(self, given: Readable) -> QuestionFilters:
+        return await self.complete(
             PROMPT,
             QuestionFilters,
-            language=language,
-            departments=_listed(vocabulary.departments),
-            doc_types=_listed(vocabulary.doc_types),
-            policy_years=_listed(vocabulary.policy_years),
-            question=text,
+            departments=_listed(given.vocabulary.departments),
+            doc_types=_listed(given.vocabulary.doc_types),
+            policy_years=_listed(given.vocabulary.policy_years),
+            question=given.text,
         )
 
 
-def _open_choices(vocabulary: Vocabulary, known: SearchFilters) -> bool:
-    """Whether a value is left to choose; a department or kind that all documents share parts nothing."""
-    return (known.department is None and len(vocabulary.departments) > 1) or (
-        known.doc_type is None and len(vocabulary.doc_types) > 1
-    )
+def _summary(filters: SearchFilters) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items())
 
 
 def _listed(values: Iterable[object]) -> str:
@@ -118,12 +119,13 @@ def with_evidence(read: QuestionFilters, question: str, vocabulary: Vocabulary) 
     )
 
 
-def merge(*, explicit: SearchFilters, found: SearchFilters) -> SearchFilters:
+def merge(first: SearchFilters, second: SearchFilters) -> SearchFilters:
+    """The first ones, and of the second those that the first leave open."""
     return SearchFilters(
-        department=explicit.department or found.department,
-        doc_type=explicit.doc_type or found.doc_type,
-        policy_year=explicit.policy_year if explicit.policy_year is not None else found.policy_year,
-        tags=explicit.tags or found.tags,
+        department=first.department or second.department,
+        doc_type=first.doc_type or second.doc_type,
+        policy_year=second.policy_year if first.policy_year is None else first.policy_year,
+        tags=first.tags or second.tags,
     )
 
 
@@ -156,7 +158,7 @@ def is_named(value: str, text: str) -> bool:
     folded = fold(value)
     if not folded:
         return False
-    if _HAN.search(folded):
+    if HAN_CHARACTER.search(folded):
         return len(folded) >= MIN_HAN_VALUE and folded in text
     pattern = name_pattern(folded)
     return bool(pattern and pattern.search(text))
@@ -195,5 +197,5 @@ def _tag_is_named(tag: str, text: str) -> bool:
     folded = fold(tag)
     if folded and tag_pattern(folded).search(text):
         return True
-    specific = len(folded.split()) >= SPECIFIC_TAG_WORDS or len(_HAN.findall(folded)) >= SPECIFIC_TAG_HAN
+    specific = len(folded.split()) >= SPECIFIC_TAG_WORDS or len(HAN_CHARACTER.findall(folded)) >= SPECIFIC_TAG_HAN
     return specific and is_named(tag, text)

@@ -39,7 +39,7 @@ def small_talk_kind(text: str) -> Kind | None:
     pieces = [piece for piece in (_EDGES.sub("", part) for part in re.split(r"[,.!?，。！？~\n]+", folded)) if piece]
     if not pieces:
         return None
-    said = [piece for piece in pieces if not _BESIDE.fullmatch(piece)]
-    if said and all(_GREETING.fullmatch(piece) or _THANKS.fullmatch(piece) for piece in said):
-        return "thanks" if _THANKS.fullmatch(said[0]) else "small_talk"
+    phrases = [piece for piece in pieces if not _BESIDE.fullmatch(piece)]
+    if phrases and all(_GREETING.fullmatch(piece) or _THANKS.fullmatch(piece) for piece in phrases):
+        return "thanks" if _THANKS.fullmatch(phrases[0]) else "small_talk"
     return None

@@ -7,100 +7,90 @@ Back", ICLR 2024. At most one of the two serves a question, and none where the f
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
-from retrieval.steps.query.question_parts import (
-    Transformation,
-    choose_transformation,
-    split_question,
-    step_back_without_model,
-)
-from retrieval.steps.query.rewrite import distinct
+from retrieval.steps.query.question_parts import choose_transformation, split_question, step_back_without_model
+from retrieval.steps.query.wording import distinct
 from retrieval.steps.schemas import StepBackQuery, SubQueries
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
-from retrieval.text.quoting import quote_history
-from retrieval.values import Query, Question
+from retrieval.steps.step import Asked, Context, Step
+from retrieval.trace import StepRecord
+from retrieval.values import Query
 
 STEP_BACK_PROMPT = "step_back"  # its file in retrieval/prompts
 SUB_QUERIES = 4  # parts at most
 DECOMPOSE_PROMPT = "decompose"  # its file in retrieval/prompts
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
-    tools: Toolbox
+async def transform_question(context: Context, asked: Asked) -> tuple[Query, ...]:
+    """Queries of the transformation that fits the question; none, without an entry in the path, when none does.
 
-    async def transform(self, question: Question, draft: str, *, run: Run, language: Language) -> tuple[Query, ...]:
-        """Queries of the transformation that fits the question; none, without an entry in the path, when none does."""
-        chosen = await asyncio.to_thread(choose_transformation, draft)
-        if chosen is None or not self._enabled(chosen, question):
-            return ()
-        return await self.apply(chosen, question, draft, run=run, language=language)
+    A request that wants no rewriting wants none of these either.
+    """
+    chosen = await asyncio.to_thread(choose_transformation, asked.text)
+    if chosen is None or asked.question.options.rewrite is False:
+        return ()
+    settings = context.tools.settings
+    if chosen == "decompose":
+        return await Decompose(context)(asked) if settings.decompose.enabled else ()
+    return await StepBack(context)(asked) if settings.step_back.enabled else ()
 
-    async def apply(
-        self, chosen: Transformation, question: Question, draft: str, *, run: Run, language: Language
-    ) -> tuple[Query, ...]:
-        """Queries of this transformation, whether or not it is the one that fits best."""
-        ask = self._sub_queries if chosen == "decompose" else self._step_back
-        async with run.trace.step(chosen) as step:
-            texts = await attempt(
-                step,
-                ask(question, draft, language),
-                fallback=lambda: without_model(chosen, draft),
-                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-                first_search=run.first_search,
-            )
-            if step.status == "skipped":
-                return ()
-            queries = as_queries(chosen, texts, draft, most=SUB_QUERIES)
-            step.detail["queries"] = [query.text for query in queries]
-            step.summary = "; ".join(query.text for query in queries) or "nothing to add"
-            return queries
 
-    def _enabled(self, chosen: Transformation, question: Question) -> bool:
-        """A request that wants no rewriting wants none of these either."""
-        settings = self.tools.settings
-        switched_on = settings.decompose.enabled if chosen == "decompose" else settings.step_back.enabled
-        return switched_on and question.options.rewrite is not False
+class Decompose(Step[Asked, tuple[Query, ...]]):
+    """The simpler questions that a compound one is made of."""
 
-    async def _step_back(self, question: Question, draft: str, language: Language) -> list[str]:
-        result = await self.tools.complete(
-            "fast", STEP_BACK_PROMPT, StepBackQuery, language=language, history=self._history(question), question=draft
+    name = "decompose"
+
+    async def act(self, given: Asked, entry: StepRecord) -> tuple[Query, ...]:
+        texts = await self.attempt(
+            entry, self._ask_model(given), fallback=lambda: split_question(given.text), gives_way=True
         )
-        return [result.step_back_query]
+        return _noted(entry, sub_queries(texts, given.text, most=SUB_QUERIES))
 
-    async def _sub_queries(self, question: Question, draft: str, language: Language) -> list[str]:
-        result = await self.tools.complete(
-            "fast",
-            DECOMPOSE_PROMPT,
-            SubQueries,
-            language=language,
-            history=self._history(question),
-            question=draft,
-            sub_queries=SUB_QUERIES,
+    async def _ask_model(self, given: Asked) -> list[str]:
+        history = self.history(given.question)
+        reply = await self.complete(
+            DECOMPOSE_PROMPT, SubQueries, history=history, question=given.text, sub_queries=SUB_QUERIES
         )
-        return result.sub_queries
-
-    def _history(self, question: Question) -> str:
-        return quote_history(question.history)
+        return reply.sub_queries
 
 
-def without_model(chosen: Transformation, question: str) -> list[str]:
-    return split_question(question) if chosen == "decompose" else [step_back_without_model(question)]
+class StepBack(Step[Asked, tuple[Query, ...]]):
+    """The broader question behind a very specific one."""
+
+    name = "step_back"
+
+    async def act(self, given: Asked, entry: StepRecord) -> tuple[Query, ...]:
+        text = await self.attempt(
+            entry, self._ask_model(given), fallback=lambda: step_back_without_model(given.text), gives_way=True
+        )
+        return _noted(entry, step_back(text, given.text))
+
+    async def _ask_model(self, given: Asked) -> str:
+        history = self.history(given.question)
+        reply = await self.complete(STEP_BACK_PROMPT, StepBackQuery, history=history, question=given.text)
+        return reply.step_back_query
 
 
-def as_queries(chosen: Transformation, texts: list[str], draft: str, *, most: int) -> tuple[Query, ...]:
-    """Cleaned and each once; a single sub-query is no decomposition."""
-    cleaned = distinct(texts, other_than=draft)
-    if chosen == "step_back":
-        return tuple(Query(text, kind="step_back") for text in cleaned[:1])
-    return tuple(Query(text, kind="sub_query") for text in cleaned[:most]) if len(cleaned) > 1 else ()
+def _noted(entry: StepRecord, queries: tuple[Query, ...]) -> tuple[Query, ...]:
+    """What a step gives; nothing where it gave way to a good first search."""
+    if entry.status == "skipped":
+        return ()
+    entry.detail["queries"] = [query.text for query in queries]
+    entry.summary = "; ".join(query.text for query in queries) or "nothing to add"
+    return queries
+
+
+def sub_queries(texts: list[str], question: str, *, most: int) -> tuple[Query, ...]:
+    """A single sub-query is no decomposition."""
+    texts = distinct(texts, tried=(question,))[:most]
+    return tuple(Query(text, kind="sub_query") for text in texts) if len(texts) > 1 else ()
+
+
+def step_back(text: str, question: str) -> tuple[Query, ...]:
+    return tuple(Query(text, kind="step_back") for text in distinct([text], tried=(question,)))
 
 
 def broader_queries(question: str) -> tuple[Query, ...]:
     """For the corrective search, which has no model call to spend: the parts of a compound question, else the broader
     one behind it."""
-    parts = as_queries("decompose", split_question(question), question, most=4)
-    return parts or as_queries("step_back", [step_back_without_model(question)], question, most=1)
+    parts = sub_queries(split_question(question), question, most=4)
+    return parts or step_back(step_back_without_model(question), question)

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import view_question
-from retrieval.answerability.signals import fits, term_weights
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.answerability.signals import fits, signal_weights
+from retrieval.steps.step import Step
 from retrieval.text.quoting import quote_source
 from retrieval.text.sentences import split_sentences
 from retrieval.text.strips import Strip, recompose, split_strips
 from retrieval.text.tokens import estimate_tokens
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
 
 THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
@@ -37,36 +38,38 @@ PASSAGE_MARGIN = 2  # tokens between two quoted passages
 
 
 @dataclass(frozen=True, slots=True)
-class Compress:
-    tools: Toolbox
+class Chosen:
+    """Passages for a prompt, best first. `tokens`: what the prompt has room for; None: no model reads them."""
 
-    async def compress(
-        self, question: str, chosen: Sequence[ScoredChunk], *, run: Run, tokens: int | None
-    ) -> list[ScoredChunk]:
-        """`chosen`, best first, with their text cut to what is kept of it; ids, places and scores stay.
+    question: str
+    passages: Sequence[ScoredChunk]
+    tokens: int | None
 
-        tokens: what the prompt has room for; None: no model reads them.
-        """
-        async with run.trace.step("compress") as step:
-            enabled = self.tools.settings.compress.enabled
-            if not enabled or tokens is None or not chosen:
-                reason = "switched off" if not enabled else "no model reads the passages"
-                step.skip(reason if chosen else "nothing to compress")
-                return list(chosen)
-            room = min(tokens, TOKEN_TARGET or tokens)
-            excerpts = await asyncio.to_thread(compress, question, chosen, tokens=room)
-            before = sum(estimate_tokens(one.chunk.text) for one in chosen)
-            after = sum(estimate_tokens(one.chunk.text) for one in (excerpt.candidate for excerpt in excerpts))
-            step.summary = f"{before} → {after} tokens of {len(chosen)} passages"
-            step.detail["kept"] = {
-                excerpt.candidate.chunk_id: [list(place) for place in excerpt.places]
-                for excerpt in excerpts
-                if excerpt.is_cut
-            }
-            step.detail["dropped"] = [
-                one.chunk_id for one in chosen if all(one.chunk_id != kept.candidate.chunk_id for kept in excerpts)
-            ]
-            return [excerpt.candidate for excerpt in excerpts]
+
+class Compress(Step[Chosen, list[ScoredChunk]]):
+    """The passages with their text cut to what is kept of it; ids, places and scores stay."""
+
+    name = "compress"
+
+    async def act(self, given: Chosen, entry: StepRecord) -> list[ScoredChunk]:
+        enabled, passages = self.settings.compress.enabled, given.passages
+        if not enabled or given.tokens is None or not passages:
+            reason = "switched off" if not enabled else "no model reads the passages"
+            entry.skip(reason if passages else "nothing to compress")
+            return list(passages)
+        room = min(given.tokens, TOKEN_TARGET or given.tokens)
+        excerpts = await asyncio.to_thread(compress, given.question, passages, tokens=room)
+        before = sum(estimate_tokens(passage.chunk.text) for passage in passages)
+        after = sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts)
+        entry.summary = f"{before} → {after} tokens of {len(passages)} passages"
+        entry.detail["kept"] = {
+            excerpt.candidate.chunk_id: [list(place) for place in excerpt.places]
+            for excerpt in excerpts
+            if excerpt.is_cut
+        }
+        kept = {excerpt.candidate.chunk_id for excerpt in excerpts}
+        entry.detail["dropped"] = [passage.chunk_id for passage in passages if passage.chunk_id not in kept]
+        return [excerpt.candidate for excerpt in excerpts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,18 +120,19 @@ def _read(question: str, chosen: Sequence[ScoredChunk]) -> list[_Passage]:
     """A strip's score: the share of the question's terms that it holds, rare ones weighing more, a part of what its
     better neighbour holds, and a little when it could be the kind of answer that is asked for."""
     asked = view_question(question)
-    views = [view_passage(f"{one.chunk.title}\n{one.chunk.heading}".strip(), one.chunk.text) for one in chosen]
-    weights = term_weights(asked, views)
+    chunks = [passage.chunk for passage in chosen]
+    views = [view_passage(f"{chunk.title}\n{chunk.heading}".strip(), chunk.text) for chunk in chunks]
+    weights = signal_weights(asked, views)
     total = sum(weights.values()) or 1.0
     passages = []
     for candidate, passage in zip(chosen, views, strict=True):
         strips = split_strips(candidate.chunk.text)
-        found = _view(candidate.chunk.text, strips, passage)
-        held = [sum(weight for term, weight in weights.items() if term in view.terms) / total for view in found]
+        strip_views = _view(candidate.chunk.text, strips, passage)
+        held = [sum(weight for term, weight in weights.items() if term in view.terms) / total for view in strip_views]
         beside = [max(held[at - 1 : at] + held[at + 1 : at + 2], default=0.0) for at in range(len(held))]
         scores = [
             own + NEIGHBOUR * near + KIND * fits(asked, view)
-            for own, near, view in zip(held, beside, found, strict=True)
+            for own, near, view in zip(held, beside, strip_views, strict=True)
         ]
         passages.append(_Passage(candidate, strips, scores, set(range(len(strips)))))
     return passages
@@ -154,14 +158,15 @@ def _worth_keeping(passage: _Passage, best: float) -> set[int]:
 
 
 def _length(excerpts: Sequence[Excerpt]) -> int:
-    quoted = (quote_source(number, one.candidate.chunk) for number, one in enumerate(excerpts, start=1))
+    quoted = (quote_source(number, excerpt.candidate.chunk) for number, excerpt in enumerate(excerpts, start=1))
     return sum(estimate_tokens(text) + PASSAGE_MARGIN for text in quoted)
 
 
 def _fill(passages: Sequence[_Passage], tokens: int) -> None:
     """The best strips that fit, of whichever passage; the best one of the first passage always stays."""
     frames = [
-        estimate_tokens(quote_source(10, replace(one.candidate.chunk, text=""))) + PASSAGE_MARGIN for one in passages
+        estimate_tokens(quote_source(10, replace(passage.candidate.chunk, text=""))) + PASSAGE_MARGIN
+        for passage in passages
     ]
     wanted = sorted(
         ((passage.scores[at] * RANK_DISCOUNT**rank, rank, at) for rank, passage in enumerate(passages)
@@ -182,7 +187,7 @@ def _fill(passages: Sequence[_Passage], tokens: int) -> None:
         brought = {(rank, start, end) for start, end in strip.carried} - carried
         pieces = [text[strip.start : strip.end], *(text[start:end] for _, start, end in brought)]
         cost = sum(estimate_tokens(piece) + 1 for piece in pieces) + (0 if passage.kept else frames[rank])
-        if cost <= left or not any(one.kept for one in passages):
+        if cost <= left or not any(other.kept for other in passages):
             left -= cost
             passage.kept.add(at)
             carried |= brought

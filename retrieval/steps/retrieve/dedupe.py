@@ -9,49 +9,50 @@ or in a negation are never duplicates: that is what two versions of a regulation
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.steps.step import Step
 from retrieval.text.analysis import analyze
+from retrieval.text.negation import NEGATING_WORD
+from retrieval.text.numbers import NUMBER
 from retrieval.text.tokens import estimate_tokens
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk, StoredChunk
 
 ENABLED = True  # drop near-duplicates and join neighbouring chunks
 NEAR_DUPLICATE = 0.9  # shared part of both texts' terms, from which they say the same
 MERGE_TOKENS = 640  # a passage made of neighbouring chunks holds at most so many
-
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|neither|nor|without|except|unless)\b|n['’]t\b|[不没沒无無未非勿禁]", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Dedupe:
-    tools: Toolbox
+class Hits:
+    """`candidates`: best first. `known`: passages of an earlier round; what they hold already is left out."""
 
-    async def dedupe(
-        self, candidates: Sequence[ScoredChunk], *, run: Run, known: Sequence[ScoredChunk] = ()
-    ) -> tuple[ScoredChunk, ...]:
-        """`candidates`, best first, merged and each said once. `known`: passages of an earlier round; what they hold
-        already is left out."""
-        async with run.trace.step("dedupe") as step:
-            if not ENABLED:
-                step.skip("switched off")
-                ids = {passage.chunk_id for passage in known}
-                return tuple(candidate for candidate in candidates if candidate.chunk_id not in ids)
-            result = await asyncio.to_thread(dedupe, candidates, known=known)
-            step.detail["dropped"] = dict(result.dropped)
-            step.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
-            step.summary = (
-                f"{len(candidates)} candidates → {len(result.kept)} passages: {len(result.dropped)} said the same, "
-                f"{sum(map(len, result.merged.values()))} were joined to a neighbour"
-            )
-            return result.kept
+    candidates: Sequence[ScoredChunk]
+    known: Sequence[ScoredChunk] = ()
+
+
+class Dedupe(Step[Hits, tuple[ScoredChunk, ...]]):
+    """The candidates, merged and each said once."""
+
+    name = "dedupe"
+
+    async def act(self, given: Hits, entry: StepRecord) -> tuple[ScoredChunk, ...]:
+        if not ENABLED:
+            entry.skip("switched off")
+            ids = {passage.chunk_id for passage in given.known}
+            return tuple(candidate for candidate in given.candidates if candidate.chunk_id not in ids)
+        result = await asyncio.to_thread(dedupe, given.candidates, known=given.known)
+        entry.detail["dropped"] = dict(result.dropped)
+        entry.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
+        entry.summary = (
+            f"{len(given.candidates)} candidates → {len(result.kept)} passages: {len(result.dropped)} said the same, "
+            f"{sum(map(len, result.merged.values()))} were joined to a neighbour"
+        )
+        return result.kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class _Print:
     @classmethod
     def of(cls, chunk: StoredChunk) -> _Print:
         text = chunk.text
-        return cls(chunk, frozenset(analyze(text)), Counter(_NUMBER.findall(text)), len(_NEGATION.findall(text)))
+        return cls(chunk, frozenset(analyze(text)), Counter(NUMBER.findall(text)), len(NEGATING_WORD.findall(text)))
 
     def is_like(self, other: _Print, least: float) -> bool:
         if self.chunk.chunk_id == other.chunk.chunk_id or other.chunk.covers(self.chunk):
@@ -113,7 +114,7 @@ def _merge_neighbours(
 ) -> tuple[tuple[ScoredChunk, ...], dict[str, tuple[str, ...]]]:
     """Each passage in the place of its best chunk. From the best down, each takes up its neighbours that are candidates
     too, the better one first, while the passage stays within `most_tokens`."""
-    by_place = {(one.chunk.document_id, one.chunk.seq): rank for rank, one in enumerate(ranked)}
+    by_place = {(candidate.chunk.document_id, candidate.chunk.seq): rank for rank, candidate in enumerate(ranked)}
     free = set(range(len(ranked)))
     passages: list[ScoredChunk] = []
     merged: dict[str, tuple[str, ...]] = {}

@@ -6,14 +6,41 @@ Source: Liu et al., "Lost in the Middle", TACL 2024; seed 002, position strategi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from retrieval.steps.step import Step
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
 
 Position = Literal["top_first", "sandwich"]
+POSITION: Position = "top_first"  # where the best passages stand in the prompt
 IN_WORDS: Mapping[Position, str] = {"top_first": "the best first", "sandwich": "the best at both ends"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Passages, best first, out of `total`. `room`: tokens that they may have; None: no model reads them."""
+
+    passages: Sequence[ScoredChunk]
+    total: int
+    room: int | None
+
+
+class Order(Step[Ranking, list[ScoredChunk]]):
+    """The passages that fit, in the order in which the prompt holds them."""
+
+    name = "order"
+
+    async def act(self, given: Ranking, entry: StepRecord) -> list[ScoredChunk]:
+        position = POSITION
+        fitting = given.passages if given.room is None else fit(given.passages, tokens=given.room)
+        placed = place(fitting, position)
+        entry.summary = f"{len(placed)} of {given.total} passages, {IN_WORDS[position]}"
+        entry.detail["chunk_ids"] = [passage.chunk_id for passage in placed]
+        return placed
 
 
 def choose(candidates: Sequence[ScoredChunk], *, most: int, weak_score: float) -> list[ScoredChunk]:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.query.rewrite import without_filler
 from retrieval.steps.query.transform import broader_queries
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, may_search_web
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
+from retrieval.steps.query.wording import without_filler
+from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, may_search_web
+from retrieval.steps.step import Asked, Context, Step
+from retrieval.steps.toolbox import Toolbox
+from retrieval.trace import StepRecord
 from retrieval.values import Query, Question, SearchFilters
 
 Stage = Literal["text", "wide", "web"]
@@ -34,63 +35,58 @@ def stages(question: Question, tools: Toolbox) -> tuple[Stage, ...]:
     return ("text", "wide", "web") if may_search_web(question, tools) else ("text", "wide")
 
 
-@dataclass(frozen=True, slots=True)
-class Refine:
-    tools: Toolbox
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refinement:
+    """A round of the corrective search. `number`: from 1. `missing`: what the judge found missing. `use_model`: a model
+    round is left (for the words of a web search)."""
 
-    async def refine(
-        self,
-        question: Question,
-        queries: Sequence[Query],
-        filters: SearchFilters,
-        *,
-        stage: Stage,
-        number: int,
-        missing: str,
-        use_model: bool,
-        run: Run,
-        language: Language,
-    ) -> SearchResult:
-        """What the stage finds. Filters of the request itself are kept at every stage.
+    question: Question
+    queries: Sequence[Query]
+    filters: SearchFilters
+    stage: Stage
+    number: int
+    missing: str
+    use_model: bool
 
-        `number`: of the round, from 1. `use_model`: a model round is left (for the words of a web search).
-        """
-        async with run.trace.step("refine") as step:
-            step.summary = f"round {number}: {PURPOSE[stage]}"
-            step.detail |= {"stage": stage, "missing": missing}
-            asked = await asyncio.to_thread(with_missing, queries, missing)
-            if stage == "wide" and (added := await asyncio.to_thread(self._broader, question, asked)):
-                asked = (*asked, *added)
-                step.detail["broader"] = [query.text for query in added]
-        if stage == "web":
-            web = WebSearch(self.tools)
-            return await web.search(question, asked[0].text, run=run, language=language, use_model=use_model)
-        request = self._request(question, asked, filters, stage)
-        return await Retrieve(self.tools).retrieve(request, run=run, purpose=f"{PURPOSE[stage]}: ")
+
+async def search_again(context: Context, given: Refinement) -> SearchResult:
+    """What the stage finds. Filters of the request itself are kept at every stage."""
+    queries, stage = await Refine(context)(given), given.stage
+    if stage == "web":
+        return await WebSearch(context)(WebQuestion(Asked(given.question, queries[0].text), given.use_model))
+    settings = context.tools.settings
+    wanted = settings.rerank.max_candidates * (WIDER if stage == "wide" else 1)
+    request = SearchRequest(
+        queries=queries if stage == "wide" else tuple(query for query in queries if not query.vector_only),
+        scope=given.question.scope,
+        filters=given.question.filters if stage == "wide" else given.filters,
+        top_k=min(wanted, settings.search.max_top_k),
+        stages=("dense", "bm25") if stage == "wide" else ("bm25",),
+    )
+    return await search_documents(context, request, purpose=f"{PURPOSE[stage]}: ")
+
+
+class Refine(Step[Refinement, tuple[Query, ...]]):
+    """What the round searches for: the queries so far, what is missing, and in a wide search the broader question or
+    the parts of a compound one."""
+
+    name = "refine"
+
+    async def act(self, given: Refinement, entry: StepRecord) -> tuple[Query, ...]:
+        entry.summary = f"round {given.number}: {PURPOSE[given.stage]}"
+        entry.detail |= {"stage": given.stage, "missing": given.missing}
+        queries = await asyncio.to_thread(with_missing, given.queries, given.missing)
+        if given.stage == "wide" and (added := await asyncio.to_thread(self._broader, given.question, queries)):
+            queries = (*queries, *added)
+            entry.detail["broader"] = [query.text for query in added]
+        return queries
 
     def _broader(self, question: Question, queries: Sequence[Query]) -> tuple[Query, ...]:
         """What a step back or a decomposition adds, unless one of them has served already."""
-        settings = self.tools.settings
-        allowed = {"sub_query": settings.decompose.enabled, "step_back": settings.step_back.enabled}
+        allowed = {"sub_query": self.settings.decompose.enabled, "step_back": self.settings.step_back.enabled}
         if question.options.rewrite is False or any(query.kind in allowed for query in queries):
             return ()
         return tuple(query for query in broader_queries(queries[0].text) if allowed[query.kind])
-
-    def _request(
-        self, question: Question, queries: tuple[Query, ...], filters: SearchFilters, stage: Stage
-    ) -> SearchRequest:
-        settings = self.tools.settings
-        top_k = settings.rerank.max_candidates
-        if stage == "text":
-            texts = tuple(query for query in queries if not query.vector_only)
-            return SearchRequest(
-                queries=texts, scope=question.scope, filters=filters, top_k=min(top_k, settings.search.max_top_k),
-                stages=("bm25",),
-            )  # fmt: skip
-        return SearchRequest(
-            queries=queries, scope=question.scope, filters=question.filters,
-            top_k=min(top_k * WIDER, settings.search.max_top_k),
-        )  # fmt: skip
 
 
 def with_missing(queries: Sequence[Query], missing: str) -> tuple[Query, ...]:

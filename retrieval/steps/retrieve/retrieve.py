@@ -3,88 +3,134 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ragsite.core.errors import AppError
-from retrieval.ports import SearchRequest, SearchResult
+from ragsite.core.rag_settings import RagSettings
+from retrieval.ports import BoostSource, SearchRequest, SearchResult
 from retrieval.search import boosting
-from retrieval.search.boosting import Boosted, put_boosts
-from retrieval.steps.toolbox import Run, Toolbox
+from retrieval.search.boosting import put_boosts
+from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord
-from retrieval.values import Boosts, Contender, Query, ScoredChunk
+from retrieval.values import Question, ScoredChunk, TailHit
+
+
+async def search_documents(context: Context, request: SearchRequest, *, purpose: str = "") -> SearchResult:
+    """Steps: retrieve, fuse, boost. `purpose`: what is searched for, at the head of the path's entry.
+
+    `notes["boosts"]` says of each boosted candidate by how much and why. Where ratings could not be used, the reason
+    stands in `degraded`. Raises IndexUnavailableError: "could not look" is never the same as "found nothing".
+    """
+    result = await Retrieve(context)(Search(request, purpose))
+    await Fuse(context)(Found(request, result))
+    if context.tools.boosts is None or not result.candidates:
+        return result
+    return await BoostByRatings(context, context.tools.boosts)(Found(request, result))
+
+
+def breadth(question: Question, settings: RagSettings, *, default: int = 0) -> int:
+    """How many candidates are searched for: as many as are asked for, or judged. `default`: of what a request asks for,
+    in place of the passages of an answer."""
+    wanted = question.options.top_k or default or settings.corrective.context_passages
+    return min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k)
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieve:
-    tools: Toolbox
-
-    async def retrieve(self, request: SearchRequest, *, run: Run, purpose: str = "") -> SearchResult:
-        """Raises IndexUnavailableError: "could not look" is never the same as "found nothing"."""
-        async with run.trace.step("retrieve") as step:
-            result = await self.tools.searcher.search(request)
-            describe_search(step, request, result, purpose=purpose)
-            await run.trace.sink.tool_called("search", f"{purpose}{' | '.join(q.text for q in request.queries)}", step)
-        await self._note_fusion(request.queries, result, run=run)
-        return replace(result, candidates=await self._boost(request, result, run=run))
-
-    async def _note_fusion(self, queries: Sequence[Query], result: SearchResult, *, run: Run) -> None:
-        """The search has joined its legs by reciprocal rank; the path shows which leg found what."""
-        async with run.trace.step("fuse") as step:
-            legs = sorted({leg for candidate in result.candidates for leg in candidate.ranks})
-            step.detail["legs"] = legs
-            step.detail["candidates"] = [
-                {"chunk_id": c.chunk_id, "ranks": dict(c.ranks), "scores": c.scores.as_dict()}
-                for c in result.candidates
-            ]
-            step.summary = f"{len(queries)} queries, {len(legs)} ranked lists → {len(result.candidates)} candidates"
-
-    async def _boost(self, request: SearchRequest, result: SearchResult, *, run: Run) -> tuple[ScoredChunk, ...]:
-        if self.tools.boosts is None or not result.candidates:
-            return result.candidates
-        limit = run.deadline.limit(boosting.BOOST_TIMEOUT_S)
-        async with run.trace.step("boost") as step:
-            try:
-                async with asyncio.timeout(limit):
-                    found: tuple[ScoredChunk | Contender, ...] = (*result.candidates, *result.contenders)
-                    revision = await run.revision.of(self.tools.boosts)
-                    boosts = await revision.boosts(request.queries[0].text, found)
-                    boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
-            except (AppError, TimeoutError) as error:
-                step.degrade(f"ratings could not be used: {str(error) or 'they took too long'}")
-                return result.candidates
-            describe_boosts(step, boosts, boosted)
-            return boosted.candidates
+class Search:
+    request: SearchRequest
+    purpose: str = ""
 
 
-def describe_boosts(step: StepRecord, boosts: Boosts, boosted: Boosted) -> None:
-    """What was lifted or lowered, by how much and why; of what was not shown before or after, nothing is told."""
-    shown = {candidate.chunk_id for candidate in boosted.candidates}
-    step.detail["boosts"] = {
-        chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
-        for chunk_id, boost in boosts.by_chunk.items()
-        if chunk_id in shown
-    }
-    step.detail["revision"] = boosts.revision
-    step.detail["lifted"] = list(boosted.lifted)
-    told = step.detail["boosts"]
-    step.summary = f"{len(told)} of {len(shown)} candidates lifted or lowered by ratings"
-    if boosted.lifted:
-        step.summary += f", {len(boosted.lifted)} of them from further down"
-    if boosts.degraded:
-        step.degrade(boosts.degraded)
+@dataclass(frozen=True, slots=True)
+class Found:
+    request: SearchRequest
+    result: SearchResult
 
 
-def describe_search(step: StepRecord, request: SearchRequest, result: SearchResult, *, purpose: str) -> None:
-    step.detail["queries"] = [{"kind": query.kind, "text": query.text} for query in request.queries]
-    step.detail["filters"] = request.filters.as_dict()
-    step.detail["timings_ms"] = {name: round(ms, 1) for name, ms in result.timings_ms.items()}
-    if result.notes:
-        step.detail["notes"] = dict(result.notes)
-    step.summary = f"{purpose}{len(result.candidates)} candidates for {len(request.queries)} queries"
-    step.detail["cached"] = bool(result.notes.get("cached"))
-    if result.relaxed:
-        step.detail["relaxed"] = list(result.relaxed)
-        step.summary += f"; filter relaxed: {', '.join(result.relaxed)}"
-    if result.degraded:
-        step.degrade("; ".join(result.degraded))
+class Retrieve(Step[Search, SearchResult]):
+    """One search. Raises as `Searcher.search`."""
+
+    name = "retrieve"
+
+    async def act(self, given: Search, entry: StepRecord) -> SearchResult:
+        request, purpose = given.request, given.purpose
+        result = await self.tools.searcher.search(request)
+        entry.detail |= {
+            "queries": [{"kind": query.kind, "text": query.text} for query in request.queries],
+            "filters": request.filters.as_dict(),
+            "timings_ms": {name: round(ms, 1) for name, ms in result.timings_ms.items()},
+            "cached": bool(result.notes.get("cached")),
+        }
+        if result.notes:
+            entry.detail["notes"] = dict(result.notes)
+        entry.summary = f"{purpose}{len(result.candidates)} candidates for {len(request.queries)} queries"
+        if result.relaxed:
+            entry.detail["relaxed"] = list(result.relaxed)
+            entry.summary += f"; filter relaxed: {', '.join(result.relaxed)}"
+        if result.degraded:
+            entry.degrade("; ".join(result.degraded))
+        texts = " | ".join(query.text for query in request.queries)
+        await self.run.trace.sink.tool_called("search", purpose + texts, entry)
+        return result
+
+
+class Fuse(Step[Found, None]):
+    """The search has joined its legs by reciprocal rank; the path shows which leg found what."""
+
+    name = "fuse"
+
+    async def act(self, given: Found, entry: StepRecord) -> None:
+        candidates = given.result.candidates
+        legs = sorted({leg for candidate in candidates for leg in candidate.ranks})
+        entry.detail["legs"] = legs
+        entry.detail["candidates"] = [
+            {"chunk_id": hit.chunk_id, "ranks": dict(hit.ranks), "scores": hit.scores.as_dict()} for hit in candidates
+        ]
+        queries = len(given.request.queries)
+        entry.summary = f"{queries} queries, {len(legs)} ranked lists → {len(candidates)} candidates"
+
+
+@dataclass(frozen=True, slots=True)
+class BoostByRatings(Step[Found, SearchResult]):
+    """The result in the order that ratings give it. The path tells what was lifted or lowered, by how much and why; of
+    what was not shown before or after, it tells nothing."""
+
+    source: BoostSource
+    name = "boost"
+
+    async def act(self, given: Found, entry: StepRecord) -> SearchResult:
+        request, result = given.request, given.result
+        begun = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.run.deadline.limit(boosting.BOOST_TIMEOUT_S)):
+                revision = await self.run.revision.of(self.source)
+                hits: Sequence[ScoredChunk | TailHit] = (*result.candidates, *result.tail_hits)
+                boosts = await revision.boosts(request.queries[0].text, hits)
+                boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
+        except (AppError, TimeoutError) as error:
+            reason = f"ratings could not be used: {str(error) or 'they took too long'}"
+            entry.degrade(reason)
+            return replace(result, degraded=(*result.degraded, reason))
+        shown = {candidate.chunk_id for candidate in boosted.candidates}
+        payload = {
+            chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
+            for chunk_id, boost in boosts.by_chunk.items()
+            if chunk_id in shown
+        }
+        entry.detail |= {"boosts": payload, "revision": boosts.revision, "lifted": list(boosted.lifted)}
+        entry.summary = f"{len(payload)} of {len(shown)} candidates lifted or lowered by ratings"
+        if boosted.lifted:
+            entry.summary += f", {len(boosted.lifted)} of them from further down"
+        if boosts.degraded:
+            entry.degrade(boosts.degraded)
+        spent = round((time.perf_counter() - begun) * 1000, 2)
+        total = round(result.timings_ms.get("total", 0.0) + spent, 2)
+        return replace(
+            result,
+            candidates=boosted.candidates,
+            timings_ms={**result.timings_ms, "boost": spent, "total": total},
+            degraded=(*result.degraded, boosts.degraded) if boosts.degraded else result.degraded,
+            notes={**result.notes, "boosts": payload} if payload else result.notes,
+        )

@@ -15,17 +15,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrieval.answerability.term_coverage import strong_terms, terms_of
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult, WebSearcher
 from retrieval.providers import web_search
 from retrieval.steps.query.condense import condense_without_model
-from retrieval.steps.query.rewrite import without_filler
+from retrieval.steps.query.wording import without_filler
 from retrieval.steps.schemas import WebQuery
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
+from retrieval.steps.step import Asked, Step
+from retrieval.steps.toolbox import Toolbox
 from retrieval.text.quoting import one_line
+from retrieval.text.term_coverage import strong_terms, terms_of
 from retrieval.trace import StepRecord
 from retrieval.values import Question, ScoredChunk, StoredChunk
 
@@ -57,72 +56,60 @@ def may_search_web(question: Question, tools: Toolbox) -> bool:
 def is_the_users(text: str, question: Question) -> bool:
     """Whether every content word of a text stands in what the user has written in this conversation."""
     opened = [question.open_clarification.question] if question.open_clarification else []
-    said = [message.text for message in question.history if message.role == "user"]
-    own = terms_of("\n".join([question.text, *opened, *said]))
+    earlier = [message.text for message in question.history if message.role == "user"]
+    own = terms_of("\n".join([question.text, *opened, *earlier]))
     return bool(text) and all(term in own for term in strong_terms(text))
 
 
 @dataclass(frozen=True, slots=True)
-class WebSearch:
-    tools: Toolbox
+class WebQuestion:
+    """`use_model=False`: no model round is left for the query's words, so rules make them."""
 
-    async def search(
-        self, question: Question, standalone: str, *, run: Run, language: Language, use_model: bool = True
-    ) -> SearchResult:
-        """Web results as candidates, best first, without scores: they are still to be judged.
+    asked: Asked
+    use_model: bool = True
 
-        `standalone`: the self-contained question; where it holds words that are not the user's (a model may have taken
-        them from an answer), the question as rules complete it serves instead. `use_model=False`: no model round is
-        left for the query's words, so rules make them. Never raises for a search engine that fails: `degraded` then
-        says why nothing could be looked up. Not configured or not wanted: no candidates, and a skipped entry in the
-        path.
-        """
-        async with run.trace.step("web_search") as step:
-            if self.tools.web is None:
-                step.skip("no web search is configured")
-                return SearchResult()
-            if not may_search_web(question, self.tools):
-                step.skip("not asked for")
-                return SearchResult()
-            if not await asyncio.to_thread(is_the_users, standalone, question):
-                standalone = await asyncio.to_thread(condense_without_model, question)
-                step.detail["own_words_only"] = True
-            query = web_query_without_model(standalone)
-            if use_model:
-                query = await self._query(standalone, step, run=run, language=language)
-            step.detail |= {"query": query, "engine": self.tools.web.name}
-            result = await self._look_up(self.tools.web, query, step, run=run)
-            await run.trace.sink.tool_called("web_search", f"{self.tools.web.name}: {query}", step)
-            return result
 
-    async def _query(self, standalone: str, step: StepRecord, *, run: Run, language: Language) -> str:
-        """The model's query for the web, else the question without its function words."""
-        settings = self.tools.settings
-        text = await attempt(
-            step,
-            self._ask_model(standalone, language),
-            fallback=str,
-            timeout_s=run.deadline.limit(settings.ollama.structured_timeout_s),
-        )
-        return one_line(text).strip("\"'“”")[:QUERY_CHARS].strip() or web_query_without_model(standalone)
+class WebSearch(Step[WebQuestion, SearchResult]):
+    """Web results as candidates, best first, without scores: they are still to be judged.
 
-    async def _ask_model(self, standalone: str, language: Language) -> str:
-        result = await self.tools.complete("fast", PROMPT, WebQuery, language=language, question=one_line(standalone))
-        return result.query
+    Where the self-contained question holds words that are not the user's (a model may have taken them from an answer),
+    the question as rules complete it serves instead. Never raises for a search engine that fails: `degraded` then says
+    why nothing could be looked up. Not configured or not wanted: no candidates, and a skipped entry in the path.
+    """
 
-    async def _look_up(self, web: WebSearcher, query: str, step: StepRecord, *, run: Run) -> SearchResult:
-        limit_s = run.deadline.limit(web_search.TIMEOUT_S)
+    name = "web_search"
+
+    async def act(self, given: WebQuestion, entry: StepRecord) -> SearchResult:
+        web, question, text = self.tools.web, given.asked.question, given.asked.text
+        if web is None or not may_search_web(question, self.tools):
+            entry.skip("not asked for" if web else "no web search is configured")
+            return SearchResult()
+        if not await asyncio.to_thread(is_the_users, text, question):
+            text = await asyncio.to_thread(condense_without_model, question)
+            entry.detail["own_words_only"] = True
+        reply = await self.attempt(entry, self._ask_model(text), fallback=str) if given.use_model else ""
+        query = one_line(reply).strip("\"'“”")[:QUERY_CHARS].strip() or web_query_without_model(text)
+        entry.detail |= {"query": query, "engine": web.name}
+        result = await self._look_up(web, query, entry)
+        await self.run.trace.sink.tool_called("web_search", f"{web.name}: {query}", entry)
+        return result
+
+    async def _ask_model(self, text: str) -> str:
+        return (await self.complete(PROMPT, WebQuery, question=one_line(text))).query
+
+    async def _look_up(self, web: WebSearcher, query: str, entry: StepRecord) -> SearchResult:
+        limit_s = self.run.deadline.limit(web_search.TIMEOUT_S)
         try:
             async with asyncio.timeout(limit_s):
                 results = await web.search(query, limit=MAX_RESULTS)
         except WebSearchError as error:
-            return could_not_look(step, error.reason)
+            return could_not_look(entry, error.reason)
         except TimeoutError:
-            return could_not_look(step, f"no result within {limit_s:.1f} s")
-        step.detail["results"] = [
+            return could_not_look(entry, f"no result within {limit_s:.1f} s")
+        entry.detail["results"] = [
             {"title": result.title, "url": result.url, "published": result.published} for result in results
         ]
-        step.summary = f"{query}: {len(results)} results" if results else f"{query}: nothing found"
+        entry.summary = f"{query}: {len(results)} results" if results else f"{query}: nothing found"
         return SearchResult(candidates=as_candidates(results))
 
 

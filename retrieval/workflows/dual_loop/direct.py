@@ -12,51 +12,51 @@ from dataclasses import dataclass
 from retrieval.errors import ModelError
 from retrieval.steps.answer.generate import AnswerWriter, stream_answer
 from retrieval.steps.memory import quote_memories
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import NAMES, Language
-from retrieval.text.quoting import one_line, quote_history
-from retrieval.values import Answer, Question, RememberedFact
+from retrieval.steps.step import Asked, Step
+from retrieval.text.answer_language import NAMES
+from retrieval.text.quoting import one_line
+from retrieval.trace import StepRecord
+from retrieval.values import Answer, RememberedFact
 
 
 @dataclass(frozen=True, slots=True)
-class DirectResponse:
-    tools: Toolbox
+class Remark:
+    """A message that needs no documents, with what is remembered of earlier answers."""
 
-    async def respond(
-        self,
-        question: Question,
-        standalone: str,
-        memories: Sequence[RememberedFact],
-        *,
-        run: Run,
-        language: Language,
-    ) -> Answer | None:
-        """None where no model can write it: nothing but a model can reply from a conversation."""
-        async with run.trace.step("generate") as step:
-            writer = AnswerWriter(run.trace, passages=0)
-            name, failure = "", ""
-            try:
-                async with asyncio.timeout(run.deadline.remaining()):
-                    model = await self.tools.models.chat("answer")
-                prompt = self.tools.prompts.render(
-                    "direct_answer",
-                    language=language,
-                    language_name=NAMES[language],
-                    memories=quote_memories(memories),
-                    history=quote_history(question.history),
-                    question=one_line(standalone),
-                )
-                failure, name = await stream_answer(model, prompt, writer, run=run), model.name
-            except ModelError as error:
-                failure = error.reason
-            except TimeoutError:
-                failure = "no time was left for the model"
-            if failure:
-                step.degrade(failure)
-            if not writer.text:
-                step.summary = "no model to reply from the conversation"
-                return None
-            step.summary = f"{len(writer.text)} characters from the conversation, by {name}"
-            return Answer(
-                decision="ANSWER", text=writer.text, model=name, partial=bool(failure), reason="needed no documents"
+    asked: Asked
+    memories: Sequence[RememberedFact]
+
+
+class DirectResponse(Step[Remark, Answer | None]):
+    """None where no model can write it: nothing but a model can reply from a conversation."""
+
+    name = "generate"
+
+    async def act(self, given: Remark, entry: StepRecord) -> Answer | None:
+        writer, language = AnswerWriter(self.run.trace, passages=0), self.context.language
+        name, failure = "", ""
+        try:
+            async with asyncio.timeout(self.run.deadline.remaining()):
+                model = await self.tools.models.chat("answer")
+            prompt = self.tools.prompts.render(
+                "direct_answer",
+                language=language,
+                language_name=NAMES[language],
+                memories=quote_memories(given.memories),
+                history=self.history(given.asked.question),
+                question=one_line(given.asked.text),
             )
+            failure, name = await stream_answer(model, prompt, writer, run=self.run), model.name
+        except ModelError as error:
+            failure = error.reason
+        except TimeoutError:
+            failure = "no time was left for the model"
+        if failure:
+            entry.degrade(failure)
+        if not writer.text:
+            entry.summary = "no model to reply from the conversation"
+            return None
+        entry.summary = f"{len(writer.text)} characters from the conversation, by {name}"
+        return Answer(
+            decision="ANSWER", text=writer.text, model=name, partial=bool(failure), reason="needed no documents"
+        )

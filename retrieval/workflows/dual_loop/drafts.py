@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.judge.evaluator import AnswerAssessment
 from retrieval.text.answer_language import Language
 from retrieval.values import Answer
-from retrieval.workflows.dual_loop.answer_grade import GradedAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,19 +16,19 @@ class Draft:
     """`answer` None: it could not be written."""
 
     answer: Answer | None
-    graded: GradedAnswer
+    graded: AnswerAssessment
 
 
 def best_draft(drafts: Sequence[Draft]) -> Answer | None:
     """The draft with the highest grade among those that say something; the later one of equals."""
-    told = [draft for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
-    return max(reversed(told), key=lambda draft: draft.graded.score).answer if told else None
+    written = [draft for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
+    return max(reversed(written), key=lambda draft: draft.graded.score or 0.0).answer if written else None
 
 
 def passages_used(drafts: Sequence[Draft], *, weak_score: float) -> set[str]:
     """Ids of the passages, not judged weak, that drafts were written from."""
-    told = [draft.answer for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
-    sources = (source for answer in told for source in answer.sources)
+    answers = [draft.answer for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
+    sources = (source for answer in answers for source in answer.sources)
     return {source.chunk.chunk_id for source in sources if (source.scores.rerank or 0.0) >= weak_score}
 
 

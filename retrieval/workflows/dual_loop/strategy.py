@@ -13,20 +13,19 @@ from dataclasses import dataclass, replace
 
 from retrieval.errors import ModelOutputError
 from retrieval.steps.memory import quote_memories
-from retrieval.steps.query import rewrite
-from retrieval.steps.query.rewrite import distinct, without_filler
+from retrieval.steps.query import query_rewriter
+from retrieval.steps.query.wording import distinct, without_filler
 from retrieval.steps.retrieve.web_search import may_search_web
 from retrieval.steps.schemas import ChosenRoute, StrategyName
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
-from retrieval.text.quoting import one_line, quote_history
+from retrieval.steps.step import Asked, Step
+from retrieval.steps.toolbox import Toolbox
+from retrieval.text.quoting import one_line
+from retrieval.trace import StepRecord
 from retrieval.values import Query, Question, RememberedFact
 
 PROMPT = "dual_loop_route"  # its file in retrieval/prompts
 
 STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
-REASON_CHARS = 200
 # One fact is asked for: the passage that states it is looked for among all of them.
 _PRECISE = re.compile(
     r"\d|[\"“”「」『』]|(?-i:\b[A-Z]{2,}[A-Z0-9-]*\b)"
@@ -45,67 +44,52 @@ class Plan:
     queries: tuple[Query, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ChooseStrategy:
-    tools: Toolbox
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """`asked`: with the text that rules made of it. `available`: in the order of `available_strategies`."""
 
-    async def choose(
-        self,
-        question: Question,
-        draft: str,
-        memories: Sequence[RememberedFact],
-        available: Sequence[StrategyName],
-        *,
-        run: Run,
-        language: Language,
-    ) -> Plan:
-        """`draft`: the question made self-contained without a model. Without a model, by what the question asks for."""
-        async with run.trace.step("route") as step:
-            by_rule = Plan(route=await asyncio.to_thread(route_by_rule, draft, available), standalone=draft)
-            plan = await attempt(
-                step,
-                self._ask_model(question, draft, memories, available, language),
-                fallback=lambda: by_rule,
-                timeout_s=run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-            )
-            step.detail |= {
-                "route": plan.route,
-                "standalone_question": plan.standalone,
-                "available": list(available),
-                "not_available": why_not_available(question, self.tools, available),
-            }
-            step.summary = f"{plan.route}: {plan.standalone}"[:300]
-            return plan
+    asked: Asked
+    memories: Sequence[RememberedFact]
+    available: Sequence[StrategyName]
 
-    async def _ask_model(
-        self,
-        question: Question,
-        draft: str,
-        memories: Sequence[RememberedFact],
-        available: Sequence[StrategyName],
-        language: Language,
-    ) -> Plan:
-        asked = draft if question.open_clarification else question.text
-        chosen = await self.tools.complete(
-            "fast",
+
+class ChooseStrategy(Step[Choice, Plan]):
+    """Without a model, by what the question asks for. Never raises a ModelError."""
+
+    name = "route"
+
+    async def act(self, given: Choice, entry: StepRecord) -> Plan:
+        draft, available = given.asked.text, given.available
+        by_rule = Plan(route=await asyncio.to_thread(route_by_rule, draft, available), standalone=draft)
+        plan = await self.attempt(entry, self._ask(given), fallback=lambda: by_rule)
+        entry.detail |= {
+            "route": plan.route,
+            "standalone_question": plan.standalone,
+            "available": list(available),
+            "not_available": why_not_available(given.asked.question, self.tools, available),
+        }
+        entry.summary = f"{plan.route}: {plan.standalone}"[:300]
+        return plan
+
+    async def _ask(self, given: Choice) -> Plan:
+        question, draft, variants = given.asked.question, given.asked.text, query_rewriter.VARIANTS
+        reply = await self.complete(
             PROMPT,
             ChosenRoute,
-            language=language,
-            memories=quote_memories(memories),
-            history=quote_history(question.history),
-            routes=", ".join((*available, "direct")),
-            variants=rewrite.VARIANTS,
-            question=one_line(asked),
+            memories=quote_memories(given.memories),
+            history=self.history(question),
+            routes=", ".join((*given.available, "direct")),
+            variants=variants,
+            question=one_line(given.asked.to_search),
         )
-        if chosen.route != "direct" and chosen.route not in available:
-            raise ModelOutputError(f"the model chose {chosen.route}, which is not available")
+        if reply.route != "direct" and reply.route not in given.available:
+            raise ModelOutputError(f"the model chose {reply.route}, which is not available")
         may_reword = bool(question.history) and not question.open_clarification
-        standalone = " ".join(chosen.standalone_question.split()) if may_reword else ""
-        texts = distinct(chosen.queries, other_than=draft)[: rewrite.VARIANTS]
+        standalone = " ".join(reply.standalone_question.split()) if may_reword else ""
         return Plan(
-            route=chosen.route,
+            route=reply.route,
             standalone=standalone[:500] or draft,
-            queries=tuple(Query(text, kind="rewrite") for text in texts),
+            queries=tuple(Query(text, kind="rewrite") for text in distinct(reply.queries, tried=(draft,))[:variants]),
         )
 
 
@@ -130,7 +114,7 @@ def wanting_web(question: Question) -> Question:
 
 
 def next_strategy(tried: Sequence[StrategyName], available: Sequence[StrategyName]) -> StrategyName | None:
-    """The first that was not tried yet; None: the fuse blows."""
+    """The first that was not tried yet; None: no other is left."""
     return next((name for name in STRATEGIES if name in available and name not in tried), None)
 
 

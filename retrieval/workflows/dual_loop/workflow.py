@@ -28,60 +28,59 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
-from retrieval.ports import SearchResult
-from retrieval.steps.answer.generate import Generate
-from retrieval.steps.answer.no_answer import no_answer_text
-from retrieval.steps.judge.judge import Assessment, Judge
-from retrieval.steps.memory import ConsolidateMemory, RecallMemory
-from retrieval.steps.query.condense import condense_without_model
-from retrieval.steps.query.rewrite import without_filler
+from retrieval.ports import SearchRequest, SearchResult
+from retrieval.steps.answer.generate import write_answer
+from retrieval.steps.judge.evaluator import AnswerAssessment, Assessment, WrittenAnswer
+from retrieval.steps.judge.judge import Retrieved, judge
+from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory
+from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.query.route import Route
-from retrieval.steps.retrieve.dedupe import Dedupe
+from retrieval.steps.query.wording import without_filler
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
 from retrieval.steps.schemas import StrategyName
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language, answer_language
-from retrieval.trace import HeldBackTrace, Trace
-from retrieval.values import Answer, Query, Question, RememberedFact, ScoredChunk, SearchFilters
+from retrieval.steps.step import Asked, Context
+from retrieval.steps.toolbox import Toolbox
+from retrieval.trace import HeldBackTrace
+from retrieval.values import Answer, Query, RememberedFact, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
     distinct_queries,
     is_small_talk,
     readings_to_ask_about,
     reranking_is_on,
-    run_graph,
-    say,
+    say_no_answer,
     small_talk_answer,
     was_offered,
 )
-from retrieval.workflows.dual_loop.answer_grade import GradeAnswer, GradedAnswer
-from retrieval.workflows.dual_loop.corrective_rewrite import CorrectiveRewrite
-from retrieval.workflows.dual_loop.direct import DirectResponse
+from retrieval.workflows.dual_loop.answer_grade import GradeAnswer
+from retrieval.workflows.dual_loop.direct import DirectResponse, Remark
 from retrieval.workflows.dual_loop.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.workflows.dual_loop.strategy import (
+    Choice,
     ChooseStrategy,
     Plan,
     available_strategies,
     next_strategy,
     route_by_rule,
+    wanting_web,
 )
-from retrieval.workflows.dual_loop.strategy_search import StrategySearch
 
 TIMEOUT_S = 240.0  # a whole answer
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: never rewritten, this is what is answered
-    language: Language
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     memories: tuple[RememberedFact, ...]
     available: tuple[StrategyName, ...]
     route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
@@ -97,16 +96,12 @@ class State(TypedDict, total=False):
     response: Answer | None
     drafts: tuple[Draft, ...]
     correction_attempts: int
-    answer: Answer
 
 
 # ------------------------------------------------------------------------------------------------ before retrieval
 async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
+    question, draft, tools = state["question"], state["draft"], runtime.context.tools
     prepared: State = {
-        "language": answer_language(draft if question.open_clarification else question.text),
-        "draft": draft,
         "plan": Plan(route="direct", standalone=draft),
         "available": available_strategies(question, tools),
         "memories": (),
@@ -117,19 +112,17 @@ async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
     }
     if is_small_talk(question):
         return prepared
-    return {**prepared, "memories": await RecallMemory(tools).recall(question, draft, run=run)}
+    return {**prepared, "memories": await RecallMemory(runtime.context)(Asked(question, draft))}
 
 
 async def route_query(state: State, runtime: Runtime[Context]) -> State:
     """Decides, and searches nothing. The filters that the question names are read beside it."""
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
+    question, asked = state["question"], Asked(state["question"], state["draft"])
     if is_small_talk(question) or not state["available"]:
         return {"route": "direct", "filters": question.filters}
     plan, filters = await asyncio.gather(
-        ChooseStrategy(tools).choose(
-            question, state["draft"], state["memories"], state["available"], run=run, language=state["language"]
-        ),
-        Route(tools).route(question, state["draft"], run=run),
+        ChooseStrategy(runtime.context)(Choice(asked=asked, memories=state["memories"], available=state["available"])),
+        Route(runtime.context)(asked),
     )
     return {"plan": plan, "route": plan.route, "filters": filters}
 
@@ -163,12 +156,15 @@ async def rewrite_query(state: State, runtime: Runtime[Context]) -> State:
 
 async def _corrected(state: State, runtime: Runtime[Context]) -> State:
     """A new pass: new words, no filters but the request's own, and every strategy open again."""
-    tools, run, plan = runtime.context.tools, runtime.context.run, state["plan"]
-    last = state["drafts"][-1]
+    plan, last = state["plan"], state["drafts"][-1]
     rejected = last.answer.text if last.answer else ""
-    fresh = await CorrectiveRewrite(tools).rewrite(
-        plan.standalone, rejected, last.graded.missing, state["asked"], run=run, language=state["language"]
+    wanted = Wanted(
+        asked=Asked(state["question"], plan.standalone),
+        tried=tuple(query.text for query in state["asked"]),
+        missing=last.graded.missing,
+        answer=rejected,
     )
+    fresh = await CorrectiveRewrite(runtime.context)(wanted)
     queries = fresh or (Query(plan.standalone),)
     first = plan.route if plan.route in state["available"] else route_by_rule(plan.standalone, state["available"])
     return {
@@ -190,42 +186,50 @@ async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
     tried = (*state["tried_routes"], route)
     web_is_left = "web_search" in state["available"] and "web_search" not in tried
     try:
-        found = await _searched(route, state, runtime)
+        result = await _searched(route, state, runtime)
     except IndexUnavailableError:
         if not web_is_left:
             raise
-        found = SearchResult()
-    if not found.candidates and web_is_left:
+        result = SearchResult()
+    if not result.candidates and web_is_left:
         tried = (*tried, "web_search")
-        found = await _searched("web_search", state, runtime)
-    return {"candidates": found.candidates, "tried_routes": tried}
+        result = await _searched("web_search", state, runtime)
+    return {"candidates": result.candidates, "tried_routes": tried}
 
 
 async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]) -> SearchResult:
-    return await StrategySearch(runtime.context.tools).search(
-        route, state["question"], state["plan"].standalone, state["queries"],
-        state["question"].filters if state["tried_routes"] else state["filters"],
-        run=runtime.context.run, language=state["language"],
-    )  # fmt: skip
+    context, question = runtime.context, state["question"]
+    if route == "web_search":
+        # A corrective rewrite has read the rejected answer: its words may be those of documents, which stay here.
+        texts = (query.text for query in state["queries"])
+        words = next((text for text in texts if is_the_users(text, question)), state["plan"].standalone)
+        return await WebSearch(context)(WebQuestion(Asked(wanting_web(question), words)))
+    request = SearchRequest(
+        queries=state["queries"],
+        scope=question.scope,
+        filters=question.filters if state["tried_routes"] else state["filters"],
+        top_k=breadth(question, context.tools.settings),
+        strategy="hierarchical" if route == "hierarchical_search" else "chunks",
+    )
+    return await search_documents(context, request, purpose=f"{route}: ")
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
     """Judges what was newly found; what was judged before keeps its scores. Names the next strategy if it needs one."""
     tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
     before = state.get("assessment")
-    passages = await Dedupe(tools).dedupe(state["candidates"], run=run, known=before.candidates if before else ())
+    passages = await Dedupe(runtime.context)(Hits(state["candidates"], known=before.candidates if before else ()))
     on = reranking_is_on(question, tools)
-    assessment = await Judge(tools).judge(
-        state["plan"].standalone,
-        passages,
+    retrieved = Retrieved(
+        question=state["plan"].standalone,
+        passages=passages,
         before=before,
         listed=state["candidates"],
         semantic=question.scope.semantic,
-        run=run,
-        language=state["language"],
         use_model=on,
         use_reranker=on,
     )
+    assessment = await judge(runtime.context, retrieved)
     relevant = _is_relevant(assessment, tools) or _found_again(state, tools)
     left = None if relevant else next_strategy(state["tried_routes"], state["available"])
     if run.deadline.remaining() <= 0:
@@ -239,7 +243,7 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
 def _is_relevant(assessment: Assessment, tools: Toolbox) -> bool:
     """Two readings of a question are no reason to search on."""
     weak = tools.settings.corrective.weak_score
-    return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.worth >= weak)
+    return assessment.verdict == "ANSWER" or (assessment.verdict == "CLARIFY" and assessment.retrieval_score >= weak)
 
 
 def _found_again(state: State, tools: Toolbox) -> bool:
@@ -263,7 +267,8 @@ def decide_after_document_grading(
     assessment = state["assessment"]
     weak = runtime.context.tools.settings.corrective.weak_score
     # Neither good nor weak: the writing model, and then the outer loop, have the last word.
-    worth_a_try = (not assessment.refused and assessment.worth >= weak) or was_offered(state["question"], assessment)
+    is_good = not assessment.refused and assessment.retrieval_score >= weak
+    worth_a_try = is_good or was_offered(state["question"], assessment)
     return "generate_response" if worth_a_try and not state["drafts"] else "fallback_response"
 
 
@@ -271,25 +276,19 @@ def decide_after_document_grading(
 async def generate_response(state: State, runtime: Runtime[Context]) -> State:
     """From the second time on, with the words for what the last answer lacked."""
     asked, missing = state["plan"].standalone, state["drafts"][-1].graded.missing if state["drafts"] else ""
-    response = await Generate(runtime.context.tools).generate(
-        state["question"],
-        f"{asked} ({missing})" if missing else asked,
-        state["assessment"].candidates,
-        run=_held_back(runtime.context.run),
-        language=state["language"],
+    asked = f"{asked} ({missing})" if missing else asked
+    response = await write_answer(
+        _held_back(runtime.context), Asked(state["question"], asked), state["assessment"].candidates
     )
     return {"response": replace(response, reason=response.reason or state["assessment"].reason)}
 
 
 async def direct_response(state: State, runtime: Runtime[Context]) -> State:
     """A greeting is answered at once; any other reply is held back until it is graded."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    if is_small_talk(question):
-        return {"answer": await small_talk_answer(question, runtime.context, state["language"])}
-    response = await DirectResponse(tools).respond(
-        question, state["plan"].standalone, state["memories"], run=_held_back(run), language=state["language"]
-    )
-    return {"response": response}
+    if is_small_talk(state["question"]):
+        return {"answer": await small_talk_answer(state["question"], runtime.context)}
+    remark = Remark(Asked(state["question"], state["plan"].standalone), state["memories"])
+    return {"response": await DirectResponse(_held_back(runtime.context))(remark)}
 
 
 def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]:
@@ -299,11 +298,9 @@ def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]
 async def grade_relevance(state: State, runtime: Runtime[Context]) -> State:
     response = state["response"]
     if response is None:
-        graded = GradedAnswer(accepted=False, score=0.0, reason="no model could reply without documents")
+        graded = AnswerAssessment(accepted=False, score=0.0, reason="no model could reply without documents")
     else:
-        graded = await GradeAnswer(runtime.context.tools).grade(
-            state["plan"].standalone, response, run=runtime.context.run, language=state["language"]
-        )
+        graded = await GradeAnswer(runtime.context)(WrittenAnswer(answer=response, question=state["plan"].standalone))
     return {"drafts": (*state["drafts"], Draft(answer=response, graded=graded))}
 
 
@@ -324,7 +321,7 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
     if last.graded.accepted and last.answer:
         answer = last.answer
     elif chosen := best_draft(state["drafts"]):
-        answer = with_warning(chosen, state["language"], reason=last.graded.reason)
+        answer = with_warning(chosen, runtime.context.language, reason=last.graded.reason)
     else:
         answer = next(draft.answer for draft in reversed(state["drafts"]) if draft.answer)
     await HeldBackTrace(runtime.context.run.trace).release(answer.text, answer.sources)
@@ -332,34 +329,27 @@ async def send_response(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def consolidate_memory(state: State, runtime: Runtime[Context]) -> State:
-    await ConsolidateMemory(runtime.context.tools).consolidate(
-        state["question"],
-        state["plan"].standalone,
-        state["answer"],
-        run=runtime.context.run,
-        accepted=state["drafts"][-1].graded.accepted,
-    )
+    asked = Asked(state["question"], state["plan"].standalone)
+    accepted = state["drafts"][-1].graded.accepted
+    await ConsolidateMemory(runtime.context)(Answered(asked, state["answer"], accepted))
     return {}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(state["assessment"], state["readings"], runtime.context)}
 
 
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
-    """The fuse has blown: says that the documents don't answer, and which were nearest."""
-    run, assessment = runtime.context.run, state.get("assessment")
-    if assessment is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-    text = await say(no_answer_text(assessment, state["language"]), run)
+    """No strategy is left: says that the documents don't answer, and which were nearest."""
     tried = ", ".join(state["tried_routes"])
-    reason = f"every strategy was tried: {tried}" if tried else "there are no documents to search in"
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    reason = f"every strategy was tried: {tried}" if tried else ""
+    answer = await say_no_answer(state.get("assessment"), runtime.context, reason=reason)
+    return {"answer": answer}
 
 
-def _held_back(run: Run) -> Run:
-    return replace(run, trace=HeldBackTrace(run.trace))
+def _held_back(context: Context) -> Context:
+    """What is written with this one does not reach the reader yet."""
+    return replace(context, run=replace(context.run, trace=HeldBackTrace(context.run.trace)))
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -386,8 +376,8 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="dual_loop")
 
 
-class DualLoopWorkflow:
-    """Two loops. `graph` feeds the picture on the page."""
+class DualLoopWorkflow(GraphWorkflow):
+    """Two loops."""
 
     graph = build_graph()
     rounds = Rounds(
@@ -397,10 +387,6 @@ class DualLoopWorkflow:
         " each further strategy and for the web's words; all of it again, with a rewrite, for each of 2 corrections.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
-
-    async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0)."""
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=TIMEOUT_S)
+    @property
+    def timeout_s(self) -> float:
+        return TIMEOUT_S

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from retrieval.steps.grounding.claims import claims_of
-from retrieval.steps.grounding.support import support
+from retrieval.steps.grounding.score import ground
 from retrieval.text.language import detect_language
 from retrieval.trace import EventSink, StepRecord, Trace
 from retrieval.values import Source
@@ -27,7 +27,7 @@ class HeldAnswer:
     """
 
     def __init__(self, trace: Trace, *, question: str, least: float) -> None:
-        """`least`: the support, 0..1, from which a statement is borne out; 0: nothing is held back."""
+        """`least`: the grounding score, 0..1, from which a statement is borne out; 0: nothing is held back."""
         self.released = least <= 0
         self._trace = trace
         self._inner: EventSink = trace.sink
@@ -75,19 +75,19 @@ class HeldAnswer:
         self._trace.first_token_ms = None  # nobody has seen it yet
         if "]" in self._text[self._looked_at :] and len(self._text) - self._looked_at >= MIN_NEW_CHARS:
             self._looked_at = len(self._text)
-            shares = await asyncio.to_thread(supported, self._text, self._sources or (), self._question)
-            if any(share >= self._least for share in shares):
+            scores = await asyncio.to_thread(grounding_scores, self._text, self._sources or (), self._question)
+            if any(score >= self._least for score in scores):
                 await self.release()
 
 
-def supported(text: str, sources: Sequence[Source], question: str) -> list[float]:
-    """How far each statement with citations is borne out by what it cites, 0..1; what can't be told is left out."""
+def grounding_scores(text: str, sources: Sequence[Source], question: str) -> list[float]:
+    """How far each statement with citations is borne out by what it cites, 0..1; what can't be checked is left out."""
     passages = {source.marker: source.chunk for source in sources}
     language = detect_language(text)
-    shares = []
+    scores: list[float] = []
     for claim in claims_of(text):
         cited = [passages[marker] for marker in claim.markers if marker in passages]
         if cited:
-            found = support(claim.text, cited, question=question, language=language)
-            shares.extend([] if found.score is None else [found.score])
-    return shares
+            score = ground(claim.text, cited, question=question, language=language).score
+            scores += [] if score is None else [score]
+    return scores

@@ -31,51 +31,42 @@ class Mending:
 
     @cached_property
     def remedies(self) -> tuple[Remedy, ...]:
+        """Those that are left; none: a retry would not help."""
         problems = (*self.reflection.problems, *self.extra)
         done: Set[Remedy] = self.tried | ({"rerank"} if self.judged or not self.known else set())
         return choose_remedies(problems, tried=done, web=self.web, tune=self.reflection.outcome == "tune")
 
-    @property
-    def helps(self) -> bool:
-        """Whether there is a remedy left that has not been tried."""
-        return bool(self.remedies)
-
     async def mend(self, plan: Plan, *, run: Run) -> Plan:
         """A plan of the new tasks, with an entry of its own in the decision path."""
-        async with run.trace.step("plan") as step:
+        async with run.trace.step("plan") as entry:
             why = f"retry {self.retry}, {', '.join(self.remedies).replace('_', ' ')}"
-            mended = Plan(profile=plan.profile, tasks=tuple(self._tasks()), entry=step, why=why)
+            mended = Plan(profile=plan.profile, tasks=tuple(self._tasks()), entry=entry, why=why)
             show(mended)
-            step.detail |= {"retry": self.retry, "remedies": list(self.remedies)}
+            entry.detail |= {"retry": self.retry, "remedies": list(self.remedies)}
             return mended
 
     def _tasks(self) -> list[Task]:
-        tasks: list[Task] = []
-        for remedy in self.remedies:
-            tasks.extend(self._tasks_of(remedy, f"r{self.retry}.{len(tasks) + 1}", f"r{self.retry}.{len(tasks) + 2}"))
-        return tasks
-
-    def _tasks_of(self, remedy: Remedy, first: str, second: str) -> list[Task]:
         wanted = " ".join(filter(None, [self.standalone, self.reflection.missing]))
-        match remedy:
-            case "web":
-                return [Task(id=first, type="web_search", input=self.standalone)]
-            case "switch":
-                return [
-                    Task(id=first, type="text_search", input=wanted),
-                    Task(id=second, type="vector_search", input=wanted),
-                ]
-            case "reword":
-                return [
-                    Task(id=first, type="rewrite", input=self.standalone),
-                    Task(id=second, type="retrieve", depends_on=(first,)),
-                ]
-            case "widen":
-                return [Task(id=first, type="wide_search", input=wanted)]
-            case "more_queries":
-                return [
-                    Task(id=first, type="decompose", input=self.standalone),
-                    Task(id=second, type="retrieve", depends_on=(first,)),
-                ]
-            case "rerank":
-                return [Task(id=first, type="rerank", input=self.standalone, depends_on=self.known)]
+        tasks: list[Task] = []
+
+        def add(kind: str, text: str = "", depends_on: tuple[str, ...] = ()) -> tuple[str]:
+            task = Task(id=f"r{self.retry}.{len(tasks) + 1}", type=kind, input=text, depends_on=depends_on)
+            tasks.append(task)
+            return (task.id,)
+
+        for remedy in self.remedies:
+            match remedy:
+                case "web":
+                    add("web_search", self.standalone)
+                case "switch":
+                    add("text_search", wanted)
+                    add("vector_search", wanted)
+                case "reword":
+                    add("retrieve", depends_on=add("rewrite", self.standalone))
+                case "widen":
+                    add("wide_search", wanted)
+                case "more_queries":
+                    add("retrieve", depends_on=add("decompose", self.standalone))
+                case "rerank":
+                    add("rerank", self.standalone, depends_on=self.known)
+        return tasks

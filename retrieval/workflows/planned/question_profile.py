@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from retrieval.steps.query.question_parts import choose_transformation, split_question, step_back_without_model
 from retrieval.steps.query.question_parts import is_comparison as compares
+from retrieval.steps.schemas import Complexity, QuestionType
 
-QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]
-Complexity = Literal["simple", "medium", "complex"]
-QUESTION_TYPES: tuple[str, ...] = get_args(QuestionType)
-COMPLEXITIES: tuple[str, ...] = get_args(Complexity)
 MAX_ENTITIES = 6
 
 # "the deposit of the hall that Anna lives in", "the head of the department which runs …": one fact leads to the next
@@ -72,8 +68,8 @@ def understand(question: str) -> Profile:
 
 def entities_in(question: str) -> tuple[str, ...]:
     """Quoted words, codes, numbers and names, in order, each once."""
-    found = (next(filter(None, groups)) for groups in _ENTITY.findall(question))
-    return tuple(dict.fromkeys(found))[:MAX_ENTITIES]
+    entities = (next(filter(None, groups)) for groups in _ENTITY.findall(question))
+    return tuple(dict.fromkeys(entities))[:MAX_ENTITIES]
 
 
 def asks_about_today(question: str) -> bool:

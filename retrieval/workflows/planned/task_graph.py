@@ -58,7 +58,8 @@ class TaskRecord(Generic[R]):
 
 
 Work = Callable[[Task, Mapping[str, R]], Awaitable[R]]
-Watch = Callable[["TaskRecord[R]"], Awaitable[None]]
+Records = dict[str, TaskRecord[R]]
+Watch = Callable[[TaskRecord[R], Records[R]], Awaitable[None]]
 
 
 async def run_tasks(
@@ -68,18 +69,16 @@ async def run_tasks(
     at_once: int,
     limit_s: Callable[[], float],
     known: Mapping[str, R] | None = None,
-    records: dict[str, TaskRecord[R]] | None = None,
     watch: Watch[R] | None = None,
-) -> dict[str, TaskRecord[R]]:
+) -> Records[R]:
     """Run every task once; the records by id, in the tasks' order.
 
     `work(task, results)` is given the results of those dependencies that succeeded; `known` holds results of tasks that
-    ran earlier and may be depended on. `records`: filled at once, for those who look on. `limit_s()`: seconds that a
-    task which starts now may take. `watch` is told when a task ends. Cancelling cancels all that run. The tasks have to
-    be free of cycles (`plan.mended`): those of a cycle fail.
+    ran earlier and may be depended on. `limit_s()`: seconds that a task which starts now may take. `watch(record,
+    records)` is called when a task ends. Cancelling cancels all that run. The tasks have to be free of cycles
+    (`plan.mended`): those of a cycle fail.
     """
-    records = {} if records is None else records
-    records.update((task.id, TaskRecord(task=task)) for task in tasks)
+    records: Records[R] = {task.id: TaskRecord(task=task) for task in tasks}
     results = dict(known or {})
     began = time.perf_counter()
 
@@ -119,7 +118,7 @@ async def run_tasks(
             for record in [future.result() for future in ended]:
                 order.done(record.task.id)
                 if watch:
-                    await watch(record)
+                    await watch(record, records)
     finally:
         for future in running:
             future.cancel()

@@ -9,38 +9,34 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from pydantic import BaseModel, Field
-
-from retrieval.answerability.grading import grade_passages
+from retrieval.answerability import estimate_answerability
 from retrieval.ports import SearchRequest
 from retrieval.search.fusion import reciprocal_rank_fusion
 from retrieval.steps.answer.extractive import best_statements
 from retrieval.steps.answer.generate import as_sources
 from retrieval.steps.deadline import FirstSearch
-from retrieval.steps.judge.judge import Assessment, Judge
-from retrieval.steps.query.rewrite import QUERY_CHARS, Hyde, Rewrite
-from retrieval.steps.query.transform import Transform
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
-from retrieval.steps.retrieve.web_search import WebSearch, is_the_users
-from retrieval.steps.step import attempt
-from retrieval.steps.toolbox import Run, Toolbox
-from retrieval.text.answer_language import Language
+from retrieval.steps.judge.evaluator import Assessment
+from retrieval.steps.judge.judge import Retrieved, judge
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
+from retrieval.steps.query.transform import Decompose, StepBack
+from retrieval.steps.query.wording import QUERY_CHARS
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
+from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
+from retrieval.steps.schemas import JUDGEMENTS, REWORDINGS, FollowUpQuery
+from retrieval.steps.step import Asked, Context, Step
 from retrieval.text.quoting import one_line
+from retrieval.trace import StepRecord
 from retrieval.values import Query, Question, ScoredChunk, SearchFilters
-from retrieval.workflows.planned.plan import REWORDINGS
 from retrieval.workflows.planned.task_graph import Task
 
 WIDER = 3  # times as many candidates
 STATEMENTS = 2  # of earlier findings that a following query is made from
 STAGES: Mapping[str, tuple[Literal["dense", "bm25"], ...]] = {"text_search": ("bm25",), "vector_search": ("dense",)}
-
-
-class FollowUpQuery(BaseModel):
-    query: str = Field(description="A search query that names what was found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +50,44 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """The next query of a chain: its task's id, its own words, and the best statements of what was found before."""
+
+    task_id: str
+    text: str
+    statements: Sequence[str]
+
+
+class FollowUp(Step[Link, str]):
+    """The query of a chain's next link, made from what the last one found."""
+
+    name = "rewrite"
+
+    async def act(self, given: Link, entry: StepRecord) -> str:
+        text = await self.attempt(
+            entry, self._ask(given), fallback=lambda: f"{given.text} {' '.join(given.statements)}"
+        )
+        query = " ".join(text.split())[:QUERY_CHARS] or given.text
+        entry.summary = f"{given.task_id}, from what was found: {query}"
+        entry.detail |= {"queries": [query], "found": given.statements}
+        return query
+
+    async def _ask(self, given: Link) -> str:
+        passages = "\n".join(f"[{number}] {one_line(text)}" for number, text in enumerate(given.statements, start=1))
+        reply = await self.complete("follow_up", FollowUpQuery, passages=passages, question=one_line(given.text))
+        return reply.query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTasks:
     """Does the tasks of one answer: `work` is what `run_tasks` calls."""
 
-    tools: Toolbox
+    context: Context
     question: Question
     standalone: str
     filters: SearchFilters
-    language: Language
-    run: Run
     judges: bool = True  # whether a model or a cross-encoder may rerank
     first: tuple[ScoredChunk, ...] = ()  # what the search with the user's own words has found already
-    _passed: FirstSearch = field(default_factory=lambda: _finished())
 
     async def work(self, task: Task, given: Mapping[str, Finding]) -> Finding:
         """Raises IndexUnavailableError when the index can't be asked."""
@@ -73,22 +95,23 @@ class PlanTasks:
             return await self._reword(task)
         if task.type == "web_search":
             return await self._web_search(task)
-        if task.type in ("rerank", "evaluate"):
+        if task.type in JUDGEMENTS:
             return await self._judge(task, given)
         return await self._search(task, given)
 
     # -------------------------------------------------------------------------------------------- other words
     async def _reword(self, task: Task) -> Finding:
         text = task.input or self.standalone
-        question = replace(self.question, text=text)
-        run = replace(self.run, first_search=self._passed)  # what is planned does not give way any more
+        asked = Asked(replace(self.question, text=text), text)
+        finished = FirstSearch(0.0)  # what is planned does not give way any more
+        finished.finish(good=False)
+        context = replace(self.context, run=replace(self.context.run, first_search=finished))
         if task.type == "rewrite":
-            queries = await Rewrite(self.tools).rewrite(question, text, run=run, language=self.language)
-        elif task.type == "hyde":
-            queries = await Hyde(self.tools).imagine(question, text, run=run, language=self.language)
+            queries = await Rewrite(context)(Wanted(asked=asked, tried=(text,)))
         else:
-            kind: Literal["decompose", "step_back"] = "decompose" if task.type == "decompose" else "step_back"
-            queries = await Transform(self.tools).apply(kind, question, text, run=run, language=self.language)
+            steps: dict[str, type[Step[Asked, tuple[Query, ...]]]]
+            steps = {"hyde": Hyde, "decompose": Decompose, "step_back": StepBack}
+            queries = await steps[task.type](context)(asked)
         return Finding(queries=queries, note=f"{len(queries)} queries")
 
     # -------------------------------------------------------------------------------------------- searches
@@ -96,7 +119,7 @@ class PlanTasks:
         queries = await self._queries(task, given)
         if self.first and task.type == "retrieve" and [query.text for query in queries] == [self.standalone]:
             return Finding(queries=queries, candidates=self.first, note=f"{len(self.first)} passages, found already")
-        result = await Retrieve(self.tools).retrieve(self._request(task, queries), run=self.run, purpose=f"{task.id}: ")
+        result = await search_documents(self.context, self._request(task, queries), purpose=f"{task.id}: ")
         return Finding(queries=queries, candidates=result.candidates, note=f"{len(result.candidates)} passages")
 
     async def _queries(self, task: Task, given: Mapping[str, Finding]) -> tuple[Query, ...]:
@@ -104,43 +127,18 @@ class PlanTasks:
         before = pool([finding.candidates for finding in given.values()])
         own = task.input or ("" if reworded else self.standalone)
         if before and own:
-            own = await self._follow_up(task, own, before)
-        queries = [Query(own)] if own else []
-        seen = {own}
+            semantic = self.question.scope.semantic
+            statements = await asyncio.to_thread(_best_statements, own, before, semantic=semantic)
+            if statements:
+                own = await FollowUp(self.context)(Link(task_id=task.id, text=own, statements=statements))
+        queries: dict[str, Query] = {own: Query(own)} if own else {}
         for query in reworded:
-            if query.text not in seen:
-                seen.add(query.text)
-                queries.append(query)
-        return tuple(queries) or (Query(self.standalone),)
-
-    async def _follow_up(self, task: Task, own: str, before: Sequence[ScoredChunk]) -> str:
-        """The query of a chain's next link, made from what the last one found."""
-        statements = await asyncio.to_thread(_best_statements, own, before, semantic=self.question.scope.semantic)
-        if not statements:
-            return own
-        async with self.run.trace.step("rewrite") as step:
-            text = await attempt(
-                step,
-                self._ask_follow_up(own, statements),
-                fallback=lambda: f"{own} {' '.join(statements)}",
-                timeout_s=self.run.deadline.limit(self.tools.settings.ollama.structured_timeout_s),
-            )
-            query = " ".join(text.split())[:QUERY_CHARS] or own
-            step.summary = f"{task.id}, from what was found: {query}"
-            step.detail |= {"queries": [query], "found": statements}
-            return query
-
-    async def _ask_follow_up(self, own: str, statements: Sequence[str]) -> str:
-        passages = "\n".join(f"[{number}] {one_line(text)}" for number, text in enumerate(statements, start=1))
-        result = await self.tools.complete(
-            "fast", "follow_up", FollowUpQuery, language=self.language, passages=passages, question=one_line(own)
-        )
-        return result.query
+            queries.setdefault(query.text, query)
+        return tuple(queries.values()) or (Query(self.standalone),)
 
     def _request(self, task: Task, queries: tuple[Query, ...]) -> SearchRequest:
-        settings = self.tools.settings
-        wanted = self.question.options.top_k or settings.corrective.context_passages
-        top_k = max(wanted, settings.rerank.max_candidates) * (WIDER if task.type == "wide_search" else 1)
+        settings = self.context.tools.settings
+        top_k = breadth(self.question, settings) * (WIDER if task.type == "wide_search" else 1)
         stages = STAGES.get(task.type, ("dense", "bm25"))
         if stages == ("bm25",):
             queries = tuple(query for query in queries if not query.vector_only) or (Query(self.standalone),)
@@ -154,9 +152,9 @@ class PlanTasks:
     async def _web_search(self, task: Task) -> Finding:
         """Only words of the user's own go out, never what documents, answers or memories hold."""
         text = task.input if await asyncio.to_thread(is_the_users, task.input, self.question) else self.standalone
-        found = await WebSearch(self.tools).search(self.question, text, run=self.run, language=self.language)
-        note = "; ".join(found.degraded) or f"{len(found.candidates)} results"
-        return Finding(candidates=found.candidates, note=note)
+        result = await WebSearch(self.context)(WebQuestion(Asked(self.question, text)))
+        note = "; ".join(result.degraded) or f"{len(result.candidates)} results"
+        return Finding(candidates=result.candidates, note=note)
 
     # -------------------------------------------------------------------------------------------- judgements
     async def _judge(self, task: Task, given: Mapping[str, Finding]) -> Finding:
@@ -164,37 +162,31 @@ class PlanTasks:
         judged = next((finding for finding in given.values() if finding.assessment), None)
         if judged and len(given) == 1:
             return judged
-        found = pool([finding.candidates for finding in given.values()])
-        if not found:
+        candidates = pool([finding.candidates for finding in given.values()])
+        if not candidates:
             return Finding(note="nothing to judge")
-        passages = await Dedupe(self.tools).dedupe(found, run=self.run)
-        assessment = await Judge(self.tools).judge(
-            task.input or self.standalone,
-            passages,
-            run=self.run,
-            language=self.language,
+        retrieved = Retrieved(
+            question=task.input or self.standalone,
+            passages=await Dedupe(self.context)(Hits(candidates)),
             semantic=self.question.scope.semantic,
             use_model=self.judges,
             use_reranker=self.judges,
         )
+        assessment = await judge(self.context, retrieved)
         note = f"{assessment.verdict}, best {assessment.best:.2f}"
         return Finding(candidates=assessment.candidates, assessment=assessment, note=note)
 
 
 def pool(lists: Sequence[Sequence[ScoredChunk]], *, k: int = 60) -> tuple[ScoredChunk, ...]:
     """Several searches' candidates as one list by reciprocal rank: each search's best stand in front."""
-    by_id = {candidate.chunk_id: candidate for found in reversed(lists) for candidate in found}
-    order = reciprocal_rank_fusion([[candidate.chunk_id for candidate in found] for found in lists], k=k)
+    by_id = {candidate.chunk_id: candidate for candidates in reversed(lists) for candidate in candidates}
+    order = reciprocal_rank_fusion([[candidate.chunk_id for candidate in candidates] for candidates in lists], k=k)
     return tuple(by_id[chunk_id] for chunk_id in order)
 
 
 def _best_statements(question: str, candidates: Sequence[ScoredChunk], *, semantic: bool) -> list[str]:
-    grades = grade_passages(question, candidates, semantic=semantic).passages
-    best = [one for _, one in sorted(zip(grades, candidates, strict=True), key=lambda pair: -pair[0])][:STATEMENTS]
-    return [found.text for found in best_statements(question, as_sources(best, best), most=STATEMENTS)]
-
-
-def _finished() -> FirstSearch:
-    search = FirstSearch(0.0)
-    search.finish(good=False)
-    return search
+    scores = estimate_answerability(question, candidates, semantic=semantic).passages
+    ranked = sorted(zip(scores, candidates, strict=True), key=lambda pair: -pair[0])
+    best = [candidate for _, candidate in ranked[:STATEMENTS]]
+    sources = as_sources(best, best)
+    return [statement.text for statement in best_statements(question, sources, most=STATEMENTS)]

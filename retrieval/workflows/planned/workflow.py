@@ -20,65 +20,60 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from retrieval.answerability.grading import LIST_LENGTH, grade_passages
 from retrieval.errors import IndexUnavailableError
-from retrieval.ports import SearchRequest
 from retrieval.steps.answer.clarify import open_readings
-from retrieval.steps.answer.generate import Generate
+from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import no_answer_text
-from retrieval.steps.judge.judge import Assessment
-from retrieval.steps.memory import ConsolidateMemory, RecallMemory, quote_memories
-from retrieval.steps.query.condense import Condense, condense_without_model, takes_up
+from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
+from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory, quote_memories
+from retrieval.steps.query.condense import Condense, takes_up
 from retrieval.steps.query.route import Route
-from retrieval.steps.retrieve.dedupe import Dedupe
-from retrieval.steps.retrieve.retrieve import Retrieve
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.web_search import may_search_web
+from retrieval.steps.schemas import SEARCHES
+from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
-from retrieval.text.answer_language import Language, answer_language
 from retrieval.trace import Trace
-from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
-from retrieval.workflows import base
+from retrieval.values import Answer, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
-    Context,
+    Asking,
+    GraphWorkflow,
     Rounds,
     ask_back,
+    greet,
     has_documents,
     is_small_talk,
     is_worth_a_try,
     reranking_is_on,
-    run_graph,
     say,
-    small_talk_answer,
+    say_no_answer,
+    search_own_words,
     was_offered,
 )
 from retrieval.workflows.corrective import CorrectiveWorkflow
-from retrieval.workflows.planned.answer_check import AnswerCheck, CheckedAnswer
+from retrieval.workflows.planned.answer_check import AnswerCheck
 from retrieval.workflows.planned.held_answer import HeldAnswer
 from retrieval.workflows.planned.mending import Mending
-from retrieval.workflows.planned.plan import SEARCHES, Plan, Planner, show
-from retrieval.workflows.planned.reflect import Reflect, Reflection, Remedy
-from retrieval.workflows.planned.task_graph import TaskRecord, run_tasks
+from retrieval.workflows.planned.plan import Plan, Planner, ToPlan, show
+from retrieval.workflows.planned.reflect import Findings, Reflect, Reflection, Remedy
+from retrieval.workflows.planned.task_graph import Records, TaskRecord, run_tasks
 from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 
 TIMEOUT_S = 180.0  # a whole answer
 MAX_CONCURRENCY = 4  # tasks at once
 TASK_TIMEOUT_S = 45.0  # one task
 CHECK_ANSWER = True  # show the answer once a statement of it is borne out; else search again
-
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
 
-class State(TypedDict, total=False):
-    question: Question  # the user's words: this is what is answered
-    language: Language
-    draft: str  # made self-contained without a model
+class State(Asking, total=False):
     standalone: str  # made self-contained by the model, or the draft
     filters: SearchFilters
     first: tuple[ScoredChunk, ...]  # found with the user's own words
@@ -92,20 +87,17 @@ class State(TypedDict, total=False):
     in_vain: bool  # the last retry bettered nothing
     readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
-    checked: CheckedAnswer
-    answer: Answer
+    checked: AnswerAssessment
 
 
 # ------------------------------------------------------------------------------------------------ understanding
 async def route(state: State, runtime: Runtime[Context]) -> State:
-    question, tools, run = state["question"], runtime.context.tools, runtime.context.run
-    draft = await asyncio.to_thread(condense_without_model, question)
-    language = answer_language(draft if question.open_clarification else question.text)
-    prepared: State = {"language": language, "draft": draft, "standalone": draft, "filters": question.filters}
+    question, draft, tools = state["question"], state["draft"], runtime.context.tools
+    prepared: State = {"standalone": draft, "filters": question.filters}
     prepared |= {"findings": {}, "tried": frozenset(), "retries": 0}
     if is_small_talk(question) or not has_something_to_search(question, tools):
         return prepared
-    return {**prepared, "filters": await Route(tools).route(question, draft, run=run)}
+    return {**prepared, "filters": await Route(runtime.context)(Asked(question, draft))}
 
 
 def after_routing(
@@ -119,42 +111,24 @@ def after_routing(
 
 
 async def condense(state: State, runtime: Runtime[Context]) -> State:
-    step = Condense(runtime.context.tools)
-    standalone = await step.condense(
-        state["question"], state["draft"], run=runtime.context.run, language=state["language"]
-    )
-    return {"standalone": standalone}
+    return {"standalone": await Condense(runtime.context)(Asked(state["question"], state["draft"]))}
 
 
 async def plan(state: State, runtime: Runtime[Context]) -> State:
     """Long-term memory is background for the planner, never a source."""
-    tools, run, question = runtime.context.tools, runtime.context.run, state["question"]
-    facts = await RecallMemory(tools).recall(question, state["draft"], run=run)
-    made = await Planner(tools).plan(
-        question,
-        state["draft"],
-        run=run,
-        language=state["language"],
-        web=may_search_web(question, tools),
-        memories=quote_memories(facts),
-    )
+    tools, question = runtime.context.tools, state["question"]
+    asked = Asked(question, state["draft"])
+    memories = quote_memories(await RecallMemory(runtime.context)(asked))
+    made = await Planner(runtime.context)(ToPlan(asked=asked, web=may_search_web(question, tools), memories=memories))
     return {"plan": made, "goals": made.sub_questions}
 
 
 async def first_search(state: State, runtime: Runtime[Context]) -> State:
-    """The user's own words, while the plan is made. When this is clearly good, the planner gives way."""
-    tools, run = runtime.context.tools, runtime.context.run
-    good = False
-    try:
-        if not has_documents(state["question"]):
-            return {"first": ()}
-        found = await Retrieve(tools).retrieve(_own_words(state, tools), run=run, purpose="own words: ")
-        shown, semantic = found.candidates[:LIST_LENGTH], state["question"].scope.semantic
-        grading = await asyncio.to_thread(grade_passages, state["draft"], shown, semantic=semantic)
-        good = grading.holds_answer >= base.CLEAR_SCORE
-        return {"first": found.candidates}
-    finally:
-        run.first_search.finish(good=good)
+    """While the plan is made. When this is clearly good, the planner gives way."""
+    if not has_documents(state["question"]):
+        runtime.context.run.first_search.finish(good=False)
+        return {"first": ()}
+    return {"first": (await search_own_words(state, runtime.context, state["filters"])).candidates}
 
 
 # ------------------------------------------------------------------------------------------------ the plan at work
@@ -163,68 +137,63 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
     tools, run = runtime.context.tools, runtime.context.run
     made = state["plan"]
     tasks = PlanTasks(
-        tools=tools,
+        context=runtime.context,
         question=state["question"],
         standalone=state["standalone"],
         filters=state["filters"],
-        language=state["language"],
-        run=run,
         judges=reranking_is_on(state["question"], tools),
         first=state["first"] if state["standalone"] == state["draft"] else (),
     )
-    records: dict[str, TaskRecord[Finding]] = {}
 
-    async def watch(record: TaskRecord[Finding]) -> None:
+    async def watch(record: TaskRecord[Finding], records: Records[Finding]) -> None:
         if record.result is not None:
             record.note = record.result.note
-        show(made, [one.as_dict() for one in records.values()])
+        show(made, [record.as_dict() for record in records.values()])
         text = f"{record.task.id}, {record.task.type.replace('_', ' ')}: {record.note or record.state}"
         await run.trace.sink.tool_called("plan", text, made.entry)
 
-    await run_tasks(
+    records = await run_tasks(
         made.tasks,
         tasks.work,
         at_once=MAX_CONCURRENCY,
         limit_s=lambda: run.deadline.limit(TASK_TIMEOUT_S),
         known=state["findings"],
-        records=records,
         watch=watch,
     )
-    show(made, [one.as_dict() for one in records.values()])
-    found = {name: record.result for name, record in records.items() if record.result is not None}
-    findings = {**state["findings"], **found}
-    searched = [record for record in records.values() if record.task.type in SEARCHES]
-    away = next((one.error for one in searched if isinstance(one.error, IndexUnavailableError)), None)
+    show(made, [record.as_dict() for record in records.values()])
+    done = {name: record.result for name, record in records.items() if record.result is not None}
+    findings = {**state["findings"], **done}
+    errors = [record.error for record in records.values() if record.task.type in SEARCHES]
+    away = next((error for error in errors if isinstance(error, IndexUnavailableError)), None)
     if away and not any(finding.candidates for finding in findings.values()):
         raise away
     return {"findings": findings}
 
 
 async def reflect(state: State, runtime: Runtime[Context]) -> State:
-    tools, run = runtime.context.tools, runtime.context.run
+    tools = runtime.context.tools
     findings = [finding for finding in state["findings"].values() if finding.candidates]
-    found = pool([finding.candidates for finding in findings])
-    passages = await Dedupe(tools).dedupe(found, run=run) if found else ()
+    listed = pool([finding.candidates for finding in findings])
+    passages = await Dedupe(runtime.context)(Hits(listed)) if listed else ()
     judged = next((finding.assessment for finding in reversed(findings) if finding.assessment), None)
-    reflection = await Reflect(tools).reflect(
-        state["standalone"],
-        state["goals"] if len(state["goals"]) > 1 else (),
-        passages,
-        run=run,
-        language=state["language"],
+    evidence = Findings(
+        question=state["standalone"],
+        parts=state["goals"] if len(state["goals"]) > 1 else (),
+        passages=passages,
         judged=judged,
         before=state.get("reflection"),
         use_model=reranking_is_on(state["question"], tools),
-        listed=found,
+        listed=listed,
         semantic=state["question"].scope.semantic,
     )
+    reflection = await Reflect(runtime.context)(evidence)
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
     readings: tuple[ScoredChunk, ...] = ()
-    worth_asking = best.assessment().worth >= tools.settings.corrective.weak_score
+    worth_asking = best.retrieval_score >= tools.settings.corrective.weak_score
     if worth_asking and not takes_up(state["standalone"], state["question"].open_clarification):
-        readings = await asyncio.to_thread(open_readings, best.assessment(), state["standalone"], state["filters"])
+        readings = await asyncio.to_thread(open_readings, best, state["standalone"], state["filters"])
     return {"reflection": reflection, "best": best, "readings": readings, "in_vain": in_vain}
 
 
@@ -233,13 +202,13 @@ def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["genera
     that tuning did not better is answered from."""
     outcome = state["reflection"].outcome
     is_settled = outcome == "pass" or (outcome == "tune" and state["in_vain"])
-    if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).helps:
+    if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).remedies:
         return "mend"
     if state["readings"]:
         return "clarify"
-    best, numbers = state["best"].assessment(), runtime.context.tools.settings.corrective
+    best, numbers = state["best"], runtime.context.tools.settings.corrective
     worth_a_try = is_worth_a_try(best, numbers) or was_offered(state["question"], best)
-    return "generate" if state["best"].outcome == "pass" or worth_a_try else "no_answer"
+    return "generate" if best.outcome == "pass" or worth_a_try else "no_answer"
 
 
 async def mend(state: State, runtime: Runtime[Context]) -> State:
@@ -255,27 +224,26 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
     least = tools.settings.verify.supported_score if CHECK_ANSWER else 0.0
     held = HeldAnswer(run.trace, question=state["standalone"], least=least)
     async with held:
-        answer = await Generate(tools).generate(
-            state["question"], state["standalone"], state["best"].passages, run=run, language=state["language"]
+        answer = await write_answer(
+            runtime.context, Asked(state["question"], state["standalone"]), state["best"].candidates
         )
     return {"answer": answer, "held": held}
 
 
 async def check(state: State, runtime: Runtime[Context]) -> State:
     """An answer that is being read is only counted; one that was held back is judged, and let go unless it fails."""
-    tools, run = runtime.context.tools, runtime.context.run
-    held, answer = state["held"], state["answer"]
-    checked = await AnswerCheck(tools).check(
-        answer, state["standalone"], shown=held.released, run=run, language=state["language"]
-    )
-    if checked.failed and not held.released:
-        if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).helps:
+    run, held, answer = runtime.context.run, state["held"], state["answer"]
+    written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
+    checked = await AnswerCheck(runtime.context)(written)
+    if not checked.accepted and not held.released:
+        if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).remedies:
             return {"checked": checked}
-        if checked.is_baseless:
-            text = await say(no_answer_text(state["best"].assessment(), state["language"]), run)
+        if checked.baseless:
+            text = await say(no_answer_text(state["best"], runtime.context.language), run)
             return {"checked": checked, "answer": Answer(decision="NO_ANSWER", text=text, reason=checked.reason)}
     await held.release()
-    await ConsolidateMemory(tools).consolidate(state["question"], state["standalone"], answer, run=run)
+    asked = Asked(state["question"], state["standalone"])
+    await ConsolidateMemory(runtime.context)(Answered(asked, answer))
     return {"checked": checked, "answer": answer}
 
 
@@ -284,23 +252,12 @@ def after_check(state: State, runtime: Runtime[Context]) -> Literal["mend", "__e
     return "mend" if unseen else "__end__"
 
 
-async def greet(state: State, runtime: Runtime[Context]) -> State:
-    return {"answer": await small_talk_answer(state["question"], runtime.context, state["language"])}
-
-
 async def clarify(state: State, runtime: Runtime[Context]) -> State:
-    best = state["best"].assessment()
-    return {"answer": await ask_back(best, state["readings"], runtime.context, state["language"])}
+    return {"answer": await ask_back(state["best"], state["readings"], runtime.context)}
 
 
 async def no_answer(state: State, runtime: Runtime[Context]) -> State:
-    run, assessment = runtime.context.run, _best_assessment(state)
-    if assessment is None:
-        async with run.trace.step("retrieve") as step:
-            step.skip("there are no documents to search in")
-    text = await say(no_answer_text(assessment, state["language"]), run)
-    reason = assessment.reason if assessment else "there are no documents to search in"
-    return {"answer": Answer(decision="NO_ANSWER", text=text, reason=reason)}
+    return {"answer": await say_no_answer(state.get("best"), runtime.context)}
 
 
 # ------------------------------------------------------------------------------------------------ the graph
@@ -324,8 +281,8 @@ def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     return graph.compile(name="planned")
 
 
-class PlannedWorkflow:
-    """`graph` feeds the picture on the page, `rounds` the table in docs/workflows.md."""
+class PlannedWorkflow(GraphWorkflow):
+    """Plans the search, and reflects on what it found."""
 
     graph = build_graph()
     rounds = Rounds(
@@ -337,18 +294,17 @@ class PlannedWorkflow:
         "takes one.",
     )
 
-    def __init__(self, tools: Toolbox) -> None:
-        self._tools = tools
+    @property
+    def timeout_s(self) -> float:
+        return TIMEOUT_S
 
     async def answer(self, question: Question, *, trace: Trace) -> Answer:
-        """Raises IndexUnavailableError when nothing can be searched, UnavailableError when the time limit is passed, or
-        when there is no model and the site may not answer without one (RAG_OFFLINE=0)."""
-        numbers = self._tools.settings.planned
-        if not numbers.enabled:
-            async with trace.step("plan") as step:
-                step.skip("planning is switched off: answered by the corrective workflow")
-            return await CorrectiveWorkflow(self._tools).answer(question, trace=trace)
-        return await run_graph(self.graph, question, tools=self._tools, trace=trace, timeout_s=TIMEOUT_S)
+        """As `GraphWorkflow.answer`; by the corrective workflow where planning is switched off."""
+        if self.tools.settings.planned.enabled:
+            return await super().answer(question, trace=trace)
+        async with trace.step("plan") as step:
+            step.skip("planning is switched off: answered by the corrective workflow")
+        return await CorrectiveWorkflow(self.tools).answer(question, trace=trace)
 
 
 # ------------------------------------------------------------------------------------------------ small decisions
@@ -357,9 +313,8 @@ def has_something_to_search(question: Question, tools: Toolbox) -> bool:
 
 
 def may_retry(state: State, context: Context) -> bool:
-    numbers = context.tools.settings.planned
     time_left = context.run.deadline.remaining() > TIME_FOR_ANSWERING * TIMEOUT_S
-    return state["retries"] < numbers.max_retries and time_left
+    return state["retries"] < context.tools.settings.planned.max_retries and time_left
 
 
 def _mending(state: State, context: Context) -> Mending:
@@ -368,24 +323,10 @@ def _mending(state: State, context: Context) -> Mending:
         standalone=state["standalone"],
         reflection=state["reflection"],
         # A passed reflection whose answer failed: the passages promise more than they hold.
-        extra=("unclear", "incomplete") if checked and checked.failed else (),
+        extra=("unclear", "incomplete") if checked and not checked.accepted else (),
         known=tuple(name for name, finding in state["findings"].items() if finding.candidates),
         tried=state["tried"],
         retry=state["retries"] + 1,
         web=may_search_web(state["question"], context.tools),
         judged=any(finding.assessment for finding in state["findings"].values()),
     )
-
-
-def _own_words(state: State, tools: Toolbox) -> SearchRequest:
-    settings = tools.settings
-    wanted = state["question"].options.top_k or settings.corrective.context_passages
-    return SearchRequest(
-        queries=(Query(state["draft"]),), scope=state["question"].scope, filters=state["filters"],
-        top_k=min(max(wanted, settings.rerank.max_candidates), settings.search.max_top_k),
-    )  # fmt: skip
-
-
-def _best_assessment(state: State) -> Assessment | None:
-    best = state.get("best")
-    return best.assessment() if best else None

@@ -3,11 +3,15 @@ import json
 
 import pytest
 
-from retrieval.answerability import grade, holds_answer, load_grader, shipped_grader
+from retrieval.answerability import Estimate, load_model, shipped_model
 from retrieval.answerability.model import SHIPPED
 from tests.retrieval.grader.lists import CHINESE, PASSAGES, scored
 
 ANSWERED = "How many books may undergraduates borrow?"
+
+
+def estimate(question: str, candidates: list, **how: bool) -> Estimate:
+    return shipped_model().estimate(question, candidates, **how)
 
 
 @pytest.fixture
@@ -17,54 +21,55 @@ def shipped() -> dict:
 
 @pytest.mark.parametrize("vectors", [True, False])
 def test_the_passage_that_answers_stands_out(vectors: bool) -> None:
-    grades = grade(ANSWERED, scored(PASSAGES, vectors=vectors))
+    grades = estimate(ANSWERED, scored(PASSAGES, vectors=vectors)).passages
     assert grades[0] > 0.5
     assert max(grades[1:]) < 0.2
 
 
 def test_a_chinese_passage_that_answers_stands_out_without_vectors() -> None:
-    grades = grade("本科生最多可以借几本书？", scored(CHINESE))
+    grades = estimate("本科生最多可以借几本书？", scored(CHINESE)).passages
     assert grades[0] > 0.5
     assert max(grades[1:]) < 0.2
 
 
 @pytest.mark.parametrize("vectors", [True, False])
 def test_the_list_is_worth_less_without_the_passage_that_answers(vectors: bool) -> None:
-    with_it = holds_answer(ANSWERED, scored(PASSAGES, vectors=vectors))
-    without = holds_answer(ANSWERED, scored(PASSAGES[1:], vectors=vectors))
+    with_it = estimate(ANSWERED, scored(PASSAGES, vectors=vectors)).answerability
+    without = estimate(ANSWERED, scored(PASSAGES[1:], vectors=vectors)).answerability
     assert with_it > 0.6
     assert without < 0.5
 
 
 def test_lexical_vectors_are_judged_like_none() -> None:
-    assert grade(ANSWERED, scored(PASSAGES), semantic=False) == grade(ANSWERED, scored(PASSAGES, vectors=False))
+    lexical, none = scored(PASSAGES), scored(PASSAGES, vectors=False)
+    assert estimate(ANSWERED, lexical, semantic=False).passages == estimate(ANSWERED, none).passages
 
 
 def test_no_candidates_hold_no_answer() -> None:
-    assert grade(ANSWERED, []) == []
-    assert holds_answer(ANSWERED, []) == 0.0
+    assert estimate(ANSWERED, []).passages == []
+    assert estimate(ANSWERED, []).answerability == 0.0
 
 
 @pytest.mark.parametrize("question", ["", "?", "🙂🙂", "\x00\x07", "the of"])
 def test_a_question_without_words_is_answered_by_nothing(question: str) -> None:
-    assert grade(question, scored(PASSAGES)) == [0.0] * len(PASSAGES)
-    assert holds_answer(question, scored(PASSAGES)) == 0.0
+    assert estimate(question, scored(PASSAGES)).passages == [0.0] * len(PASSAGES)
+    assert estimate(question, scored(PASSAGES)).answerability == 0.0
 
 
 @pytest.mark.parametrize("question", ["x" * 10_000, "borrow " * 2_000, "' OR 1=1 --", "a"])
 def test_odd_questions_get_probabilities(question: str) -> None:
-    judged = shipped_grader().judge(question, scored(PASSAGES))
-    assert all(0.0 <= value <= 1.0 for value in (*judged.passages, judged.holds_answer))
+    judged = estimate(question, scored(PASSAGES))
+    assert all(0.0 <= value <= 1.0 for value in (*judged.passages, judged.answerability))
 
 
 def test_weights_for_other_signals_are_refused(shipped: dict) -> None:
     other = copy.deepcopy(shipped)
     del other["text"]["passage"]["signals"]["coverage"]
     with pytest.raises(ValueError, match="coverage"):
-        load_grader(other)
+        load_model(other)
 
 
 def test_weights_that_are_no_numbers_are_refused(shipped: dict) -> None:
     shipped["hybrid"]["collection"]["signals"]["best"]["weight"] = float("nan")
     with pytest.raises(ValueError, match="finite"):
-        load_grader(shipped)
+        load_model(shipped)

@@ -13,8 +13,10 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import Models, SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
+from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.analysis import analyze
+from retrieval.text.answer_language import Language
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import (
     CollectionRef,
@@ -172,6 +174,11 @@ def vocabulary_of(chunks: Sequence[StoredChunk]) -> Vocabulary:
 
 def start_run(rag: RagSettings, sink: Events | None = None) -> Run:
     return Run.start(Trace(sink), rag)
+
+
+def context(tools: Toolbox, run: Run | None = None, *, language: Language = "en") -> Context:
+    """What steps are made with; by default in a run of its own."""
+    return Context(tools=tools, run=run or start_run(tools.settings), language=language)
 
 
 def with_corrective(rag: RagSettings, **numbers: Any) -> RagSettings:

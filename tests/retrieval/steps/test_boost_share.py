@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.judge.grade import Grade
-from retrieval.steps.judge.judge import Judge
+from retrieval.steps.judge.evaluator import Evidence
+from retrieval.steps.judge.grade import Documents, Grade
+from retrieval.steps.judge.judge import Retrieved, judge
 from retrieval.steps.judge.sufficiency import RelevanceEvaluator
 from retrieval.steps.toolbox import Toolbox
 from retrieval.values import ScoredChunk
-from retrieval.workflows.planned.reflect import Reflect
-from tests.retrieval.steps.fakes import make_tools, scored, start_run
+from retrieval.workflows.planned.reflect import Findings, Reflect
+from tests.retrieval.steps.fakes import context, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 Pool = tuple[ScoredChunk, ...]
@@ -22,24 +23,20 @@ Reranking = Callable[[Toolbox, Pool], Awaitable[Pool]]
 
 
 async def judged(tools: Toolbox, pool: Pool) -> Pool:
-    run = start_run(settings.RAG)
-    return (await Judge(tools).judge(QUESTION, pool, run=run, language="en")).candidates
+    return (await judge(context(tools), Retrieved(question=QUESTION, passages=pool))).candidates
 
 
 async def graded(tools: Toolbox, pool: Pool) -> Pool:
-    run = start_run(settings.RAG)
-    return (await Grade(tools).grade(QUESTION, pool, run=run, language="en")).documents
+    return (await Grade(context(tools))(Documents(question=QUESTION, passages=pool))).documents
 
 
 async def reflected(tools: Toolbox, pool: Pool) -> Pool:
-    run = start_run(settings.RAG)
-    return (await Reflect(tools).reflect(QUESTION, (), pool, run=run, language="en")).passages
+    return (await Reflect(context(tools))(Findings(question=QUESTION, passages=pool))).candidates
 
 
 async def evaluated(tools: Toolbox, pool: Pool) -> Pool:
-    run = start_run(settings.RAG)
-    evaluator = RelevanceEvaluator(tools)
-    return (await evaluator.evaluate(QUESTION, pool, semantic=False, most=2, run=run, language="en")).candidates
+    evidence = Evidence(question=QUESTION, passages=pool, semantic=False)
+    return (await RelevanceEvaluator(context(tools), 2)(evidence)).candidates
 
 
 @pytest.mark.parametrize("step", [judged, graded, reflected, evaluated])
@@ -48,7 +45,7 @@ async def test_a_lifted_passage_is_put_first_as_far_as_the_setting_says(
     offline, step: Reranking, share: float, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Both pass the grader, which puts those that fail last whatever ratings say.
-    monkeypatch.setattr("retrieval.steps.judge.judge.BOOST_SHARE", share)
+    monkeypatch.setattr("retrieval.steps.judge.evaluator.BOOST_SHARE", share)
     monkeypatch.setattr("retrieval.steps.judge.grade.RELEVANT_SCORE", 0.01)
     better, worse = scored(1, "The resit fee is EUR 55."), scored(2, "A resit has a fee, which is in the list.")
     lifted = replace(worse, scores=replace(worse.scores, boost=50.0))

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.steps.answer.clarify import Clarify, from_documents, open_readings
-from retrieval.steps.judge.judge import Assessment
+from retrieval.steps.answer.clarify import Clarify, Unclear, from_documents, open_readings
+from retrieval.steps.judge.evaluator import Assessment
 from retrieval.values import Clarification, ScoredChunk, SearchFilters
-from tests.retrieval.steps.fakes import scored, start_run
+from tests.retrieval.steps.fakes import context, make_tools, scored, start_run
 
 LOANS = "An undergraduate may borrow {} books at once. A lost book costs EUR 40."
 OLD = scored(1, LOANS.format(8), rerank=0.3, title="Loan Rules (2022)", policy_year=2022, department="Library")
@@ -89,6 +89,6 @@ def test_options_are_the_values_that_tell_the_documents_apart() -> None:
 async def test_the_models_question_is_kept_and_its_missing_options_filled_in() -> None:
     run = start_run(settings.RAG)
     asked = found(OLD, NEW, clarification=Clarification(question="Of which rules?", options=("one",)))
-    result = await Clarify().clarify(asked, (), run=run, language="en")
+    result = await Clarify(context(make_tools(settings.RAG), run))(Unclear(asked, ()))
     assert result == Clarification(question="Of which rules?", options=("2025", "2022"))
     assert run.trace.steps[0].name == "clarify"

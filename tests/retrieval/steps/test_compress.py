@@ -2,10 +2,10 @@ import pytest
 from django.conf import settings
 
 from ragsite.core.rag_settings import CompressSettings
-from retrieval.steps.retrieve.compress import Compress, compress
+from retrieval.steps.retrieve.compress import Chosen, Compress, compress
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
-from tests.retrieval.steps.fakes import make_tools, scored, start_run
+from tests.retrieval.steps.fakes import context, make_tools, scored, start_run
 
 DEPOSIT = "How much is the deposit for a room in Lakeside hall?"
 LONG = (
@@ -77,7 +77,7 @@ def test_odd_passages_come_through_whole(text: str) -> None:
 async def test_the_path_tells_the_places_that_were_read() -> None:
     run = start_run(settings.RAG)
     candidate = scored(1, LONG, rerank=0.9)
-    given = await Compress(make_tools(settings.RAG)).compress(DEPOSIT, [candidate], run=run, tokens=4000)
+    given = await Compress(context(make_tools(settings.RAG), run))(Chosen(DEPOSIT, [candidate], 4000))
     step = run.trace.steps[0]
     places = step.detail["kept"][candidate.chunk_id]
     assert (step.name, step.status) == ("compress", "ok")
@@ -91,5 +91,5 @@ async def test_switched_off_or_without_a_model_passages_stay_whole(enabled: bool
     rag = settings.RAG.replace(compress=CompressSettings(enabled=enabled))
     run = start_run(rag)
     candidate = scored(1, LONG, rerank=0.9)
-    assert await Compress(make_tools(rag)).compress(DEPOSIT, [candidate], run=run, tokens=tokens) == [candidate]
+    assert await Compress(context(make_tools(rag), run))(Chosen(DEPOSIT, [candidate], tokens)) == [candidate]
     assert run.trace.steps[0].status == "skipped"

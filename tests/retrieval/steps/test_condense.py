@@ -2,8 +2,9 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.query.condense import Condense, chooses, condense_without_model, is_reply, points_back, takes_up
+from retrieval.steps.step import Asked
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
-from tests.retrieval.steps.fakes import ask, make_tools, start_run
+from tests.retrieval.steps.fakes import ask, context, make_tools, start_run
 
 HISTORY = (
     HistoryMessage("user", "How much is the resit fee?"),
@@ -92,7 +93,7 @@ async def test_the_model_makes_a_follow_up_self_contained(online) -> None:
     online.reply(structured=True, json={"standalone_question": "How much was the resit fee in 2023?"})
     run = start_run(settings.RAG)
     question = ask("And in 2023?", history=HISTORY)
-    text = await Condense(make_tools(settings.RAG)).condense(question, "draft", run=run, language="en")
+    text = await Condense(context(make_tools(settings.RAG), run))(Asked(question, "draft"))
     assert text == "How much was the resit fee in 2023?"
     assert "User: How much is the resit fee?" in online.chats[0].prompt
 
@@ -101,14 +102,14 @@ async def test_a_model_that_fails_leaves_the_draft_and_says_so(online) -> None:
     online.reply(status=500, error="out of memory")
     run = start_run(settings.RAG)
     question = ask("And in 2023?", history=HISTORY)
-    text = await Condense(make_tools(settings.RAG)).condense(question, "the draft", run=run, language="en")
+    text = await Condense(context(make_tools(settings.RAG), run))(Asked(question, "the draft"))
     assert text == "the draft"
     assert run.trace.degraded[0]["step"] == "condense"
 
 
 async def test_no_model_is_asked_about_the_first_question(online) -> None:
     run = start_run(settings.RAG)
-    await Condense(make_tools(settings.RAG)).condense(ask("Resit fee?"), "Resit fee?", run=run, language="en")
+    await Condense(context(make_tools(settings.RAG), run))(Asked(ask("Resit fee?"), "Resit fee?"))
     assert run.trace.steps[0].status == "skipped"
     assert not online.chats
 
@@ -120,7 +121,7 @@ async def test_a_chosen_option_needs_no_model(online) -> None:
     run = start_run(settings.RAG)
     question = ask("2022", history=ASKED_BACK, open_clarification=YEARS)
     draft = condense_without_model(question)
-    text = await Condense(make_tools(settings.RAG)).condense(question, draft, run=run, language="en")
+    text = await Condense(context(make_tools(settings.RAG), run))(Asked(question, draft))
     assert text == "How many books may I borrow? (2022)"
     assert not online.chats
 
@@ -130,7 +131,7 @@ async def test_whether_own_words_are_the_reply_or_a_new_question_is_the_models_t
     run = start_run(settings.RAG)
     question = ask("resit fee 2025, sorry", history=ASKED_BACK, open_clarification=OTHER)
     draft = condense_without_model(question)
-    text = await Condense(make_tools(settings.RAG)).condense(question, draft, run=run, language="en")
+    text = await Condense(context(make_tools(settings.RAG), run))(Asked(question, draft))
     assert text == "What is the resit fee in 2025?"
     assert "Which year do you mean?" in online.chats[0].prompt
     assert not takes_up(text, OTHER)

@@ -3,9 +3,10 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.judge.criteria import CRITERIA, CriteriaJudgement
-from retrieval.steps.judge.judge import Judge
-from tests.retrieval.steps.fakes import make_tools, scored, start_run
+from retrieval.steps.judge.judge import Retrieved
+from retrieval.steps.judge.judge import judge as judge_passages
+from retrieval.steps.schemas import CRITERIA, CriteriaJudgement
+from tests.retrieval.steps.fakes import context, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 CANDIDATES = (scored(1, "Students may borrow twelve books."), scored(2, "The resit fee is EUR 55."))
@@ -18,9 +19,8 @@ def _by_eight_criteria(rag_settings) -> None:
 
 
 async def judge(language="en"):
-    run = start_run(settings.RAG)
-    tools = make_tools(settings.RAG)
-    return await Judge(tools).judge(QUESTION, CANDIDATES, run=run, language=language), run.trace.steps
+    here = context(make_tools(settings.RAG), language=language)
+    return await judge_passages(here, Retrieved(question=QUESTION, passages=CANDIDATES)), here.run.trace.steps
 
 
 def reply(*criteria: list[float], verdict: str = "ANSWER") -> dict:

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.retrieve.dedupe import Dedupe, dedupe, join
-from tests.retrieval.steps.fakes import make_tools, scored, start_run
+from retrieval.steps.retrieve.dedupe import Dedupe, Hits, dedupe, join
+from tests.retrieval.steps.fakes import context, make_tools, scored, start_run
 
 TEXT = (
     "Rooms are allocated in June. The deposit for a room in Lakeside hall is EUR 300. It is paid back within 30 days. "
@@ -89,7 +89,7 @@ def test_what_an_earlier_passage_holds_is_not_found_anew() -> None:
 
 async def test_the_path_tells_what_was_dropped_and_joined(offline) -> None:
     run = start_run(settings.RAG)
-    kept = await Dedupe(make_tools(settings.RAG)).dedupe([FIRST, SECOND, replace(FIRST)], run=run)
+    kept = await Dedupe(context(make_tools(settings.RAG), run))(Hits([FIRST, SECOND, replace(FIRST)]))
     step = run.trace.steps[0]
     assert (len(kept), step.name, step.status) == (1, "dedupe", "ok")
     assert step.detail == {"dropped": {"k1": "k1"}, "merged": {"k1": ["k2"]}}
@@ -98,5 +98,5 @@ async def test_the_path_tells_what_was_dropped_and_joined(offline) -> None:
 async def test_switched_off_it_leaves_out_only_what_was_judged_before(monkeypatch) -> None:
     monkeypatch.setattr("retrieval.steps.retrieve.dedupe.ENABLED", False)
     run = start_run(settings.RAG)
-    kept = await Dedupe(make_tools(settings.RAG)).dedupe([FIRST, SECOND], run=run, known=[FIRST])
+    kept = await Dedupe(context(make_tools(settings.RAG), run))(Hits([FIRST, SECOND], known=[FIRST]))
     assert (kept, run.trace.steps[0].status) == ((SECOND,), "skipped")

@@ -3,8 +3,9 @@ import asyncio
 import pytest
 from django.conf import settings
 
-from retrieval.steps.answer.generate import Generate
-from tests.retrieval.steps.fakes import Events, ask, make_tools, scored, start_run, with_corrective
+from retrieval.steps.answer.generate import write_answer
+from retrieval.steps.step import Asked
+from tests.retrieval.steps.fakes import Events, ask, context, make_tools, scored, start_run, with_corrective
 
 QUESTION = "What is the resit fee?"
 CANDIDATES = (
@@ -23,8 +24,8 @@ CANDIDATES = (
 async def generate(text: str = QUESTION, rag=None, language="en"):
     events = Events()
     run = start_run(rag or settings.RAG, events)
-    step = Generate(make_tools(rag or settings.RAG))
-    answer = await step.generate(ask(text), text, CANDIDATES, run=run, language=language)
+    tools = make_tools(rag or settings.RAG)
+    answer = await write_answer(context(tools, run, language=language), Asked(ask(text), text), CANDIDATES)
     return answer, events, run.trace
 
 
@@ -124,8 +125,8 @@ async def test_a_model_that_finds_nothing_says_no_answer(online, text: str) -> N
 async def test_the_extractive_answer_is_in_the_questions_script(offline, language, lead, quote) -> None:
     run = start_run(settings.RAG)
     found = (scored(1, "校长奖学金每学年5000欧元。", rerank=0.9),)
-    step = Generate(make_tools(settings.RAG))
-    answer = await step.generate(ask("獎學金"), "校長獎學金每學年多少？", found, run=run, language=language)
+    asked = Asked(ask("獎學金"), "校長獎學金每學年多少？")
+    answer = await write_answer(context(make_tools(settings.RAG), run, language=language), asked, found)
     assert answer.text.startswith(lead)
     assert quote in answer.text
     assert "[1]" in answer.text
@@ -135,9 +136,8 @@ async def test_the_model_reads_an_excerpt_and_the_source_keeps_the_whole_passage
     padding = "Bicycles are kept in the cellar. The gate is shut at night. The bus runs every ten minutes. "
     text = padding + "What the resit fee is: a resit costs EUR 55. It is due in July. " + padding
     run = start_run(settings.RAG)
-    step = Generate(make_tools(settings.RAG))
-    asked = "How much is the resit fee?"
-    answer = await step.generate(ask(asked), asked, [scored(1, text, rerank=0.9)], run=run, language="en")
+    asked = Asked(ask("How much is the resit fee?"), "How much is the resit fee?")
+    answer = await write_answer(context(make_tools(settings.RAG), run), asked, [scored(1, text, rerank=0.9)])
     assert answer.sources[0].chunk.text == text
     assert "EUR 55" in online.chats[0].prompt
     assert padding not in online.chats[0].prompt
@@ -156,10 +156,10 @@ async def test_the_path_tells_compressing_ordering_writing_and_checking(online) 
 async def test_the_path_says_in_words_where_the_best_passages_stand(
     online, position: str, words: str, monkeypatch
 ) -> None:
-    monkeypatch.setattr("retrieval.steps.answer.generate.POSITION", position)
+    monkeypatch.setattr("retrieval.steps.retrieve.order.POSITION", position)
     rag, run = settings.RAG, start_run(settings.RAG)
     passages = tuple(scored(number, f"Passage {number}.", rerank=1.0) for number in range(1, 4))
-    await Generate(make_tools(rag)).generate(ask(QUESTION), QUESTION, passages, run=run, language="en")
+    await write_answer(context(make_tools(rag), run), Asked(ask(QUESTION), QUESTION), passages)
     [order] = [step.summary for step in run.trace.steps if step.name == "order"]
     assert order == f"3 of 3 passages, {words}"
 
@@ -170,8 +170,8 @@ async def test_where_not_all_passages_fit_the_best_ones_do_in_a_sandwich_too(onl
         scored(number, f"Passage {number}. " + "word " * 300, rerank=1 - number / 10) for number in range(1, 6)
     )
     rag = settings.RAG
-    monkeypatch.setattr("retrieval.steps.answer.generate.POSITION", "sandwich")
-    answer = await Generate(make_tools(rag)).generate(ask(QUESTION), QUESTION, long, run=start_run(rag), language="en")
+    monkeypatch.setattr("retrieval.steps.retrieve.order.POSITION", "sandwich")
+    answer = await write_answer(context(make_tools(rag)), Asked(ask(QUESTION), QUESTION), long)
     assert 1 < len(answer.sources) < 5
     assert {source.chunk.chunk_id for source in answer.sources} == {f"k{n}" for n in range(1, len(answer.sources) + 1)}
 

@@ -3,10 +3,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.answerability.grading import grade_passages
-from retrieval.steps.judge.grade import DocumentGrade, Grade, Graded, as_share, grade_key
+from retrieval.answerability import estimate_answerability
+from retrieval.steps.judge.evaluator import unit_score
+from retrieval.steps.judge.grade import DocumentGrade, Documents, Grade, Graded, grade_key
 from retrieval.trace import StepRecord
-from tests.retrieval.steps.fakes import Events, make_tools, scored, start_run
+from tests.retrieval.steps.fakes import Events, context, make_tools, scored, start_run
 
 QUESTION = "What is the resit fee?"
 DOCUMENTS = (
@@ -18,7 +19,8 @@ DOCUMENTS = (
 
 async def grade(documents=DOCUMENTS, *, events: Events | None = None, **how: Any) -> tuple[Graded, StepRecord, int]:
     run = start_run(settings.RAG, events)
-    graded = await Grade(make_tools(settings.RAG)).grade(QUESTION, documents, run=run, language="en", **how)
+    given = Documents(question=QUESTION, passages=documents, **how)
+    graded = await Grade(context(make_tools(settings.RAG), run))(given)
     return graded, run.trace.steps[0], run.trace.usage().llm_rounds
 
 
@@ -103,7 +105,7 @@ async def test_the_trained_grader_looks_at_more_documents_than_are_graded(offlin
     graded, step, _ = await grade(DOCUMENTS[:2], beyond=DOCUMENTS[2:])
     assert {one.chunk_id for one in graded.documents} == {"k1", "k2"}
     assert step.detail["total_count"] == 2
-    assert graded.holds_answer == grade_passages(QUESTION, DOCUMENTS).holds_answer != few.holds_answer
+    assert graded.answerability == estimate_answerability(QUESTION, DOCUMENTS).answerability != few.answerability
 
 
 async def test_grades_of_an_earlier_round_stand(online) -> None:
@@ -136,4 +138,4 @@ async def test_readers_are_told_that_grading_begins(online) -> None:
     ("said", "share"), [(0.7, 0.7), (8, 0.8), (85, 0.85), (-3, 0.0), (700, 1.0), (float("nan"), 0.5)]
 )
 def test_a_confidence_on_another_scale_is_understood(said: float, share: float) -> None:
-    assert as_share(said) == pytest.approx(share)
+    assert unit_score(said, unreadable=0.5) == pytest.approx(share)

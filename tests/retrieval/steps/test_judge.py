@@ -5,9 +5,11 @@ import pytest
 from django.conf import settings
 
 from retrieval.errors import ModelError, ModelUnavailableError
-from retrieval.steps.judge.judge import Assessment, Judge, scale
-from retrieval.steps.schemas import PassageScore, RetrievalJudgement
-from tests.retrieval.steps.fakes import make_tools, scored, start_run
+from retrieval.steps.judge.evaluator import Assessment, passage_scores
+from retrieval.steps.judge.judge import Retrieved
+from retrieval.steps.judge.judge import judge as judge_passages
+from retrieval.steps.schemas import PassageScore
+from tests.retrieval.steps.fakes import context, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 CANDIDATES = (
@@ -18,10 +20,9 @@ CANDIDATES = (
 
 
 async def judge(candidates=CANDIDATES, *, use_model: bool = True) -> tuple[Assessment, list]:
-    run = start_run(settings.RAG)
-    tools = make_tools(settings.RAG)
-    assessment = await Judge(tools).judge(QUESTION, candidates, run=run, language="en", use_model=use_model)
-    return assessment, run.trace.steps
+    here = context(make_tools(settings.RAG))
+    assessment = await judge_passages(here, Retrieved(question=QUESTION, passages=candidates, use_model=use_model))
+    return assessment, here.run.trace.steps
 
 
 def reply(verdict: str, *scores: float, **fields) -> dict:
@@ -94,10 +95,8 @@ async def test_no_call_is_made_when_it_is_switched_off_or_nothing_was_found(onli
 
 
 def test_scores_on_another_scale_and_left_out_passages_are_understood() -> None:
-    judgement = RetrievalJudgement(
-        scores=[PassageScore(passage=1, score=8), PassageScore(passage=3, score=-2)], verdict="ANSWER"
-    )
-    assert scale(judgement, [0.5, 0.6, 0.7]) == [0.8, 0.3, 0.0]
+    scores = [PassageScore(passage=1, score=8), PassageScore(passage=3, score=-2)]
+    assert passage_scores(scores, [0.5, 0.6, 0.7]) == [0.8, 0.3, 0.0]
 
 
 async def test_instructions_inside_a_document_stay_quoted(online) -> None:
@@ -126,9 +125,9 @@ TWO = (scored(1, "The fee is EUR 55.", title="Fees"), scored(2, "Rooms are clean
 
 
 async def judge_with(reranker: CrossEncoder, **options: Any) -> tuple[Assessment, Any]:
-    run = start_run(settings.RAG)
-    tools = make_tools(settings.RAG, reranker=reranker)
-    return await Judge(tools).judge("What is the fee?", TWO, run=run, language="en", **options), run.trace
+    here = context(make_tools(settings.RAG, reranker=reranker))
+    evidence = Retrieved(question="What is the fee?", passages=TWO, **options)
+    return await judge_passages(here, evidence), here.run.trace
 
 
 async def test_a_cross_encoder_serves_in_place_of_the_model(online) -> None:
@@ -161,20 +160,18 @@ async def test_candidates_below_the_minimum_are_dropped_but_never_all(monkeypatc
 
 
 async def test_what_is_new_is_judged_beside_what_is_there_and_the_verdict_is_on_all(offline) -> None:
-    tools = make_tools(settings.RAG)
-    run = start_run(settings.RAG)
-    first = await Judge(tools).judge(QUESTION, CANDIDATES[1:2], run=run, language="en")
-    both = await Judge(tools).judge(QUESTION, CANDIDATES[:1], before=first, run=run, language="en")
+    here = context(make_tools(settings.RAG))
+    first = await judge_passages(here, Retrieved(question=QUESTION, passages=CANDIDATES[1:2]))
+    both = await judge_passages(here, Retrieved(question=QUESTION, passages=CANDIDATES[:1], before=first))
     assert [one.chunk_id for one in both.candidates] == ["k2", "k1"]
     assert both.candidates[0].scores.rerank == first.candidates[0].scores.rerank
-    assert both.worth >= first.worth
+    assert both.retrieval_score >= first.retrieval_score
 
 
 async def test_where_nothing_is_new_the_search_goes_on_with_what_is_there(online) -> None:
-    tools = make_tools(settings.RAG)
-    run = start_run(settings.RAG)
+    here = context(make_tools(settings.RAG))
     online.reply(json=reply("ANSWER", 0.9))
-    first = await Judge(tools).judge(QUESTION, CANDIDATES[1:2], run=run, language="en")
-    again = await Judge(tools).judge(QUESTION, (), before=first, run=run, language="en")
+    first = await judge_passages(here, Retrieved(question=QUESTION, passages=CANDIDATES[1:2]))
+    again = await judge_passages(here, Retrieved(question=QUESTION, passages=(), before=first))
     assert (again.verdict, again.candidates) == ("REFINE", first.candidates)
     assert len(online.chats) == 1

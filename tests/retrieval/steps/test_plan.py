@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from retrieval.workflows.planned.plan import DraftedTask, Planner, mended, tasks_without_model
+from retrieval.steps.schemas import DraftedTask
+from retrieval.steps.step import Asked
+from retrieval.workflows.planned.plan import Planner, ToPlan, mended, tasks_without_model
 from retrieval.workflows.planned.question_profile import understand
-from tests.retrieval.steps.fakes import ask, make_tools, start_run
+from tests.retrieval.steps.fakes import ask, context, make_tools, start_run
 
 COMPARISON = "Compare the deposit of Lakeside hall and Bamboo hall"
 PLAN = {
@@ -31,7 +33,8 @@ def mend(*tasks: dict[str, Any], web: bool = False, most: int = 8):
 async def plan(question: str, *, web: bool = False):
     run = start_run(settings.RAG)
     run.first_search.finish(good=False)
-    made = await Planner(make_tools(settings.RAG)).plan(ask(question), question, run=run, language="en", web=web)
+    here = context(make_tools(settings.RAG), run)
+    made = await Planner(here)(ToPlan(asked=Asked(ask(question), question), web=web))
     return made, run.trace
 
 
@@ -81,8 +84,8 @@ async def test_instructions_in_earlier_answers_are_quoted_as_data(online) -> Non
     online.reply(match='"query_type"', json=PLAN)
     run = start_run(settings.RAG)
     run.first_search.finish(good=False)
-    planner = Planner(make_tools(settings.RAG))
-    await planner.plan(ask("How much?"), "How much?", run=run, language="en", web=False, memories="- a fact")
+    planner = Planner(context(make_tools(settings.RAG), run))
+    await planner(ToPlan(asked=Asked(ask("How much?"), "How much?"), web=False, memories="- a fact"))
     assert "<memories>\n- a fact\n</memories>" in online.chats[0].prompt
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.prompting import BUILT_IN, PromptLibrary
 from retrieval.steps.judge import judge
-from retrieval.steps.query import rewrite
+from retrieval.steps.query import hyde, query_rewriter
 
 VARIABLES = {
     "history": "User: hello", "question": "What is the fee?", "passages": "[1] Fees\nIt is 5.", "variants": 3,
@@ -47,4 +47,4 @@ def test_each_prompt_is_there_in_both_languages() -> None:
         for language in ("en", "zh")
     }
     assert names["en"] == names["zh"]
-    assert {rewrite.REWRITE_PROMPT, rewrite.HYDE_PROMPT, judge.PROMPT} <= names["en"]
+    assert {query_rewriter.REWRITE_PROMPT, hyde.PROMPT, judge.PROMPT} <= names["en"]

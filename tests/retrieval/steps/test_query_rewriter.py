@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 
-from retrieval.steps.query.query_rewriter import why_rewrite, without_chat
+from retrieval.steps.query.query_rewriter import KeyConceptRewrite, Wanted
+from retrieval.steps.query.wording import why_rewrite, without_chat
+from retrieval.steps.step import Asked
+from tests.retrieval.steps.fakes import ask, context, make_tools
 
 
 @pytest.mark.parametrize(
@@ -34,12 +38,14 @@ def test_a_message_that_points_back_is_to_be_rewritten() -> None:
     ],
 )
 def test_without_a_model_the_chat_is_taken_away(message: str, query: str) -> None:
-    assert without_chat(message, ()) == query
+    assert without_chat(message) == query
 
 
-def test_without_a_model_no_query_comes_twice_and_in_the_end_none() -> None:
+async def test_without_a_model_no_query_comes_twice_and_in_the_end_none(offline) -> None:
+    message = "Can you tell me the deposit for a room?"
+    step = KeyConceptRewrite(context(make_tools(settings.RAG)))
     tried: list[str] = []
-    while query := without_chat("Can you tell me the deposit for a room?", tried):
-        assert query not in tried
-        tried.append(query)
+    while queries := await step(Wanted(asked=Asked(ask(message), message), tried=tuple(tried))):
+        assert queries[0].text not in tried
+        tried.append(queries[0].text)
     assert len(tried) <= 4

@@ -5,10 +5,10 @@ from datetime import date
 import pytest
 from django.conf import settings
 
-from retrieval.answerability.grading import grade_passages
-from retrieval.steps.judge.judge import Assessment
-from retrieval.workflows.planned.reflect import Reflect, choose_remedies, is_outdated
-from tests.retrieval.steps.fakes import HANDBOOK, make_tools, scored, start_run
+from retrieval.answerability import estimate_answerability
+from retrieval.steps.judge.evaluator import Assessment
+from retrieval.workflows.planned.reflect import Findings, Reflect, choose_remedies, is_outdated
+from tests.retrieval.steps.fakes import HANDBOOK, context, make_tools, scored
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
 HOUSING = scored(3, HANDBOOK[2].text, title="Student Housing Policy", policy_year=2024)
@@ -17,11 +17,9 @@ LOANS = scored(1, HANDBOOK[0].text, title="Library Loan Regulations")
 
 
 async def reflect(question: str = QUESTION, passages=(HOUSING, WIFI), parts=(), **options):
-    run = start_run(settings.RAG)
-    result = await Reflect(make_tools(settings.RAG)).reflect(
-        question, parts, passages, run=run, language="en", **options
-    )
-    return result, run.trace
+    here = context(make_tools(settings.RAG))
+    result = await Reflect(here)(Findings(question=question, passages=passages, parts=parts, **options))
+    return result, here.run.trace
 
 
 def told(*scores: float, completeness: float = 1.0, factuality: float = 1.0, **fields):
@@ -70,7 +68,7 @@ def test_a_remedy_is_tried_once_and_the_web_only_where_it_is_allowed() -> None:
 async def test_passages_come_back_in_the_order_of_their_scores(online) -> None:
     online.reply(json=told(0.1, 0.9))
     result, trace = await reflect(passages=(WIFI, HOUSING))
-    assert [one.chunk_id for one in result.passages] == ["k3", "k5"]
+    assert [one.chunk_id for one in result.candidates] == ["k3", "k5"]
     assert trace.steps[0].detail["scores"] == {"k3": 0.9, "k5": 0.1}
 
 
@@ -87,7 +85,7 @@ async def test_without_a_usable_reflection_the_trained_grader_serves(online, fau
     online.reply(**fault)
     result, trace = await reflect()
     assert not result.by_model
-    assert result.passages[0].chunk_id == "k3"
+    assert result.candidates[0].chunk_id == "k3"
     assert trace.degraded[0]["step"] == "reflect"
 
 
@@ -107,8 +105,8 @@ async def test_offline_the_estimate_for_the_list_as_it_was_found_is_what_it_is_w
     joined = scored(3, "".join(texts), **here, char_start=0, char_end=len("".join(texts)))
     as_found, _ = await reflect(passages=(joined, WIFI), listed=(begun, ended, WIFI))
     as_joined, _ = await reflect(passages=(joined, WIFI))
-    estimate = grade_passages(QUESTION, (begun, ended, WIFI)).holds_answer
-    assert as_found.assessment().worth == as_found.holds_answer == estimate != as_joined.holds_answer
+    estimate = estimate_answerability(QUESTION, (begun, ended, WIFI)).answerability
+    assert as_found.retrieval_score == as_found.answerability == estimate != as_joined.answerability
 
 
 async def test_offline_every_part_of_a_question_counts(offline) -> None:

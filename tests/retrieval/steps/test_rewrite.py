@@ -1,17 +1,20 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.query.rewrite import Hyde, Rewrite, without_filler
+from retrieval.steps.query.hyde import Hyde
+from retrieval.steps.query.query_rewriter import Rewrite, Wanted
+from retrieval.steps.query.wording import without_filler
+from retrieval.steps.step import Asked
 from retrieval.values import AnswerOptions, Query
-from tests.retrieval.steps.fakes import ask, make_tools, start_run
+from tests.retrieval.steps.fakes import ask, context, make_tools, start_run
 
 QUESTION = "Can you please tell me what the resit fee is?"
 
 
 async def rewrite(text: str = QUESTION, **fields):
     run = start_run(settings.RAG)
-    question = ask(text, **fields)
-    return await Rewrite(make_tools(settings.RAG)).rewrite(question, text, run=run, language="en"), run.trace
+    wanted = Wanted(asked=Asked(ask(text, **fields), text), tried=(text,))
+    return await Rewrite(context(make_tools(settings.RAG), run))(wanted), run.trace
 
 
 @pytest.mark.parametrize(
@@ -58,12 +61,12 @@ async def test_a_request_can_switch_rewriting_off(online) -> None:
 async def test_hyde_is_a_vector_only_query(online) -> None:
     online.reply(json={"hypothetical_passage": "A resit costs\nEUR 55."})
     run = start_run(settings.RAG)
-    queries = await Hyde(make_tools(settings.RAG)).imagine(ask(QUESTION), QUESTION, run=run, language="en")
+    queries = await Hyde(context(make_tools(settings.RAG), run))(Asked(ask(QUESTION), QUESTION))
     assert queries == (Query("A resit costs EUR 55.", kind="hyde", vector_only=True),)
 
 
 async def test_hyde_is_left_out_without_a_model(offline) -> None:
     run = start_run(settings.RAG)
-    queries = await Hyde(make_tools(settings.RAG)).imagine(ask(QUESTION), QUESTION, run=run, language="en")
+    queries = await Hyde(context(make_tools(settings.RAG), run))(Asked(ask(QUESTION), QUESTION))
     assert queries == ()
     assert run.trace.steps[0].status == "degraded"

@@ -1,10 +1,11 @@
 import pytest
 from django.conf import settings
 
-from retrieval.steps.query.route import Route, filters_in, with_evidence
+from retrieval.steps.query.route import Route, filters_by_model, filters_in, with_evidence
 from retrieval.steps.schemas import QuestionFilters
+from retrieval.steps.step import Asked
 from retrieval.values import HistoryMessage, SearchFilters, Vocabulary
-from tests.retrieval.steps.fakes import ask, make_tools, start_run
+from tests.retrieval.steps.fakes import ask, context, make_tools, start_run
 
 NOTHING = SearchFilters()
 VOCABULARY = Vocabulary(
@@ -54,14 +55,14 @@ def test_nothing_is_filtered_without_evidence(question: str) -> None:
 async def test_filters_of_the_request_win(settings) -> None:
     tools = make_tools(settings.RAG, vocabulary=VOCABULARY)
     question = ask("Library rules of 2024", filters=SearchFilters(policy_year=2022))
-    filters = await Route(tools).route(question, question.text, run=start_run(settings.RAG))
+    filters = await Route(context(tools))(Asked(question, question.text))
     assert filters == SearchFilters(department="Library", policy_year=2022)
 
 
 async def test_the_messages_own_year_wins_over_the_last_questions() -> None:
     tools = make_tools(settings.RAG, vocabulary=VOCABULARY)
     question = ask("And in 2024?", history=(HistoryMessage("user", "Library fees in 2022?"),))
-    filters = await Route(tools).route(question, "Library fees in 2022? And in 2024?", run=start_run(settings.RAG))
+    filters = await Route(context(tools))(Asked(question, "Library fees in 2022? And in 2024?"))
     assert filters == SearchFilters(department="Library", policy_year=2024)
 
 
@@ -75,7 +76,7 @@ def reads(**fields) -> dict:
 async def by_model(question: str, known: SearchFilters = NOTHING, vocabulary: Vocabulary = HR):
     tools = make_tools(settings.RAG, vocabulary=vocabulary)
     run = start_run(settings.RAG)
-    filters = await Route(tools).route_by_model(ask(question), question, known, run=run, language="en")
+    filters = await filters_by_model(context(tools, run), Asked(ask(question), question), known)
     return filters, run.trace.steps
 
 

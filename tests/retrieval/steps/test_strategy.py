@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
 from retrieval.steps.schemas import AnswerGrade
-from retrieval.values import AnswerOptions, Query
+from retrieval.steps.step import Asked
+from retrieval.values import AnswerOptions
 from retrieval.workflows.dual_loop.answer_grade import read
-from retrieval.workflows.dual_loop.corrective_rewrite import CorrectiveRewrite
 from retrieval.workflows.dual_loop.strategy import available_strategies, next_strategy, route_by_rule, why_not_available
-from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, make_tools, start_run
+from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, context, make_tools
 
 ALL = ("hierarchical_search", "direct_chunk_search", "web_search")
 
@@ -59,10 +60,9 @@ def test_without_a_model_one_fact_is_looked_for_among_chunks_and_a_topic_by_docu
 
 async def test_without_a_model_the_correction_looks_for_what_was_missing(offline: None) -> None:
     rag = settings.RAG
-    queries = await CorrectiveRewrite(make_tools(rag)).rewrite(
-        "Can you tell me the late fee?", "It is high.", "amount in euro", (Query("Can you tell me the late fee?"),),
-        run=start_run(rag), language="en",
-    )  # fmt: skip
+    text = "Can you tell me the late fee?"
+    wanted = Wanted(asked=Asked(ask(text), text), answer="It is high.", missing="amount in euro", tried=(text,))
+    queries = await CorrectiveRewrite(context(make_tools(rag)))(wanted)
     texts = [query.text for query in queries]
     assert "amount in euro" in texts
     assert "Can you tell me the late fee?" not in texts
@@ -71,9 +71,8 @@ async def test_without_a_model_the_correction_looks_for_what_was_missing(offline
 async def test_queries_that_were_tried_are_not_tried_again(online: Any) -> None:
     rag = settings.RAG
     online.reply(match="was rejected", json={"queries": ["late fee", "Overdue charge", "overdue charge"]})
-    queries = await CorrectiveRewrite(make_tools(rag)).rewrite(
-        "What is it?", "x", "", (Query("late fee"),), run=start_run(rag), language="en"
-    )
+    wanted = Wanted(asked=Asked(ask("What is it?"), "What is it?"), answer="x", tried=("What is it?", "late fee"))
+    queries = await CorrectiveRewrite(context(make_tools(rag)))(wanted)
     assert [query.text for query in queries] == ["Overdue charge"]
 
 

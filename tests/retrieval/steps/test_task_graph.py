@@ -117,7 +117,7 @@ async def test_tasks_in_a_circle_end_as_failed_instead_of_waiting_for_ever() -> 
 async def test_whoever_watches_is_told_of_every_end() -> None:
     seen = []
 
-    async def watch(record) -> None:
+    async def watch(record, records) -> None:
         seen.append((record.task.id, record.state))
 
     await run_tasks([task("a"), task("b", "a")], Worker().work, at_once=2, limit_s=lambda: 30.0, watch=watch)

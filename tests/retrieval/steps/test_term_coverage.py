@@ -1,4 +1,4 @@
-from retrieval.answerability.term_coverage import coverage, strong_terms, term_weights
+from retrieval.text.term_coverage import coverage, strong_terms, term_weights
 
 
 def test_a_term_that_no_text_holds_weighs_most() -> None:

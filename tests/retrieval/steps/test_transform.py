@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.steps.query.transform import Transform
-from retrieval.steps.retrieve.refine import Refine
+from retrieval.steps.query.transform import transform_question
+from retrieval.steps.retrieve.refine import Refinement, search_again
+from retrieval.steps.step import Asked
 from retrieval.values import AnswerOptions, Query, SearchFilters
-from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, make_tools, start_run
+from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, context, make_tools, start_run
 
 COMPOUND = "What does a late resit cost and when does its registration close?"
 SPECIFIC = "Why does Wi-Fi error NLU-E107 appear when I connect my phone?"
@@ -15,8 +16,7 @@ SPECIFIC = "Why does Wi-Fi error NLU-E107 appear when I connect my phone?"
 async def transform(text: str, *, good: bool = False, **fields):
     run = start_run(settings.RAG)
     run.first_search.finish(good=good)
-    step = Transform(make_tools(settings.RAG))
-    return await step.transform(ask(text, **fields), text, run=run, language="en"), run.trace
+    return await transform_question(context(make_tools(settings.RAG), run), Asked(ask(text, **fields), text)), run.trace
 
 
 async def test_a_compound_question_is_decomposed_by_the_model(online) -> None:
@@ -64,14 +64,14 @@ async def test_settings_and_requests_switch_it_off(online, rag_settings) -> None
 
 async def test_the_wider_refinement_steps_back_once(offline) -> None:
     searcher = MemorySearcher(HANDBOOK)
-    refine = Refine(replace(make_tools(settings.RAG), searcher=searcher))
+    tools = replace(make_tools(settings.RAG), searcher=searcher)
     served = (Query(SPECIFIC), Query("Wi-Fi errors", kind="step_back"))
     for queries in ((Query(SPECIFIC),), served):
-        run = start_run(settings.RAG)
-        await refine.refine(
-            ask(SPECIFIC), queries, SearchFilters(), stage="wide", number=2, missing="", use_model=False, run=run,
-            language="en",
+        refinement = Refinement(
+            question=ask(SPECIFIC), queries=queries, filters=SearchFilters(), stage="wide", number=2, missing="",
+            use_model=False,
         )  # fmt: skip
+        await search_again(context(tools), refinement)
     kinds = [[query.kind for query in request.queries] for request in searcher.requests]
     assert [kind.count("step_back") for kind in kinds] == [1, 1]
     assert searcher.requests[0].queries[-1].text == "Why does Wi-Fi error appear"

@@ -4,8 +4,9 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.grounding.verify import Verify
+from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.values import Answer, Scores, Source
-from tests.retrieval.steps.fakes import chunk, make_tools, start_run
+from tests.retrieval.steps.fakes import chunk, context, make_tools
 
 QUESTION = "What does a resit cost?"
 FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
@@ -22,9 +23,9 @@ def written(text: str, *, model: str = "m", partial: bool = False, passages=(FEE
 
 async def verify(answer: Answer, *, language="en", **numbers):
     rag = settings.RAG.replace(verify=settings.RAG.verify.replace(**numbers))
-    run = start_run(rag)
-    checked = await Verify(make_tools(rag)).verify(answer, QUESTION, run=run, language=language)
-    return checked, run.trace.steps[-1], run.trace
+    here = context(make_tools(rag), language=language)
+    checked = await Verify(here)(WrittenAnswer(answer=answer, question=QUESTION))
+    return checked, here.run.trace.steps[-1], here.run.trace
 
 
 def verdicts(answer: Answer) -> list[bool | None]:

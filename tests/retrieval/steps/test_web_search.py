@@ -9,11 +9,18 @@ from django.conf import settings
 
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult
-from retrieval.steps.retrieve.web_search import WebSearch, as_chunk, may_search_web, web_query_without_model
+from retrieval.steps.retrieve.web_search import (
+    WebQuestion,
+    WebSearch,
+    as_chunk,
+    may_search_web,
+    web_query_without_model,
+)
+from retrieval.steps.step import Asked
 from retrieval.text.quoting import label, quote_source
 from retrieval.trace import StepRecord
 from retrieval.values import AnswerOptions, HistoryMessage
-from tests.retrieval.steps.fakes import Events, ask, make_tools, start_run
+from tests.retrieval.steps.fakes import Events, ask, context, make_tools, start_run
 
 FEES = WebResult(title="Fees", url="https://www.example.org/fees", snippet="It is 5.", published="2025-02-03")
 WANTED = AnswerOptions(web_search=True)
@@ -42,7 +49,7 @@ async def look(
     events = Events()
     run = start_run(settings.RAG, events)
     question = ask(text, options=fields.pop("options", WANTED), **fields)
-    found = await WebSearch(make_tools(settings.RAG, web=web)).search(question, text, run=run, language="en")
+    found = await WebSearch(context(make_tools(settings.RAG, web=web), run))(WebQuestion(Asked(question, text)))
     return found, run.trace.steps[0], events
 
 
@@ -117,9 +124,8 @@ async def test_words_that_only_an_answer_held_do_not_go_out(offline) -> None:
     )
     question = ask("And where is she?", history=history, options=WANTED)
     web, run = MemoryWeb(), start_run(settings.RAG, Events())
-    await WebSearch(make_tools(settings.RAG, web=web)).search(
-        question, "Where is Dr Kowalski, NLU-E107, who tutors Ann?", run=run, language="en"
-    )
+    asked = Asked(question, "Where is Dr Kowalski, NLU-E107, who tutors Ann?")
+    await WebSearch(context(make_tools(settings.RAG, web=web), run))(WebQuestion(asked))
     assert web.asked == [("tutors Ann And she", 5)]
     assert run.trace.steps[0].detail["own_words_only"] is True
 

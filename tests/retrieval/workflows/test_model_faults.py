@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from django.conf import settings
 
 from retrieval.trace import Trace
 from retrieval.values import Answer, HistoryMessage
-from retrieval.workflows import WORKFLOW_NAMES, available_workflows, get_workflow
+from retrieval.workflows import WORKFLOWS, get_workflow
 from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, make_tools
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
@@ -61,11 +60,9 @@ NONSENSE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=WORKFLOW_NAMES)
+@pytest.fixture(params=WORKFLOWS)
 def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the five, with limits that a test can wait for."""
-    if request.param not in available_workflows():
-        pytest.skip("not there yet")
     rag_settings(ollama={"max_answer_tokens": 24})
     monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     return str(request.param)
@@ -73,15 +70,11 @@ def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pyt
 
 async def answered(name: str, *, text: str = QUESTION, history: Any = HISTORY) -> tuple[Answer, Trace, Events]:
     tools = make_tools(settings.RAG, HANDBOOK)
-    engine: Any = SimpleNamespace(
-        settings=tools.settings, models=tools.models, store=tools.store, searcher=tools.searcher, boosts=None,
-        reranker=None, web=None, memory=None,
-    )  # fmt: skip
     events = Events()
     trace = Trace(events)
     try:
         async with asyncio.timeout(GENEROUS_S):
-            answer = await get_workflow(name, engine=engine).answer(ask(text, history=history), trace=trace)
+            answer = await get_workflow(name, engine=tools).answer(ask(text, history=history), trace=trace)
     finally:
         await tools.models.close()
     return answer, trace, events

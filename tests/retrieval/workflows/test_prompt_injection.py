@@ -14,7 +14,7 @@ from django.conf import settings
 from retrieval.prompting import BUILT_IN, PromptLibrary
 from retrieval.trace import Trace
 from retrieval.values import Answer, HistoryMessage
-from retrieval.workflows import _WORKFLOWS
+from retrieval.workflows import WORKFLOWS
 from retrieval.workflows.corrective import CorrectiveWorkflow
 from tests.retrieval.injections import CANARY, INJECTIONS
 from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, chunk, make_tools
@@ -70,11 +70,11 @@ async def test_orders_in_a_document_stay_inside_its_quotation(online, injected: 
     assert all(request.prompt.splitlines()[-1].endswith(DEPOSIT) for request in online.chats)
 
 
-@pytest.mark.parametrize("name", sorted(_WORKFLOWS))
+@pytest.mark.parametrize("name", sorted(WORKFLOWS))
 @pytest.mark.parametrize("injected", ["ends the quotation", "fake passages", "chatml"])
 async def test_in_every_workflow_orders_stay_inside_their_quotation(online, name: str, injected: str) -> None:
     history = (HistoryMessage("user", INJECTIONS[injected]),)
-    await run(UNKNOWN, poisoned(INJECTIONS[injected]), workflow=_WORKFLOWS[name], history=history)
+    await run(UNKNOWN, poisoned(INJECTIONS[injected]), workflow=WORKFLOWS[name], history=history)
     check_quotation(online)
 
 

@@ -18,19 +18,19 @@ from retrieval.values import (
     Question,
     SearchScope,
 )
-from retrieval.workflows import available_workflows, workflow_class
+from retrieval.workflows import WORKFLOWS
 from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, chunk, make_tools
 
 VERSIONS = "How many books may an undergraduate borrow at once?"
 LEXICAL = SearchScope((CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512)),))
-every_workflow = pytest.mark.parametrize("name", available_workflows())
+every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
 # Those that answer for every reading of a question where a model writes.
 answers_for_each = pytest.mark.parametrize("name", ["self_corrective", "dual_loop", "react"])
 
 
 async def answer(name: str, question: Question | str, chunks: Any = HANDBOOK, **parts: Any) -> Answer:
     asked = ask(question) if isinstance(question, str) else question
-    return await workflow_class(name)(make_tools(settings.RAG, chunks, **parts)).answer(asked, trace=Trace())
+    return await WORKFLOWS[name](make_tools(settings.RAG, chunks, **parts)).answer(asked, trace=Trace())
 
 
 @every_workflow
@@ -53,7 +53,7 @@ async def test_a_question_that_names_its_version_is_answered_from_that_one(offli
 async def test_a_web_search_that_was_asked_for_and_can_not_be_had_is_told(offline, name: str) -> None:
     trace = Trace()
     question = ask(VERSIONS.replace("?", " in 2022?"), options=AnswerOptions(web_search=True))
-    result = await workflow_class(name)(make_tools(settings.RAG, HANDBOOK)).answer(question, trace=trace)
+    result = await WORKFLOWS[name](make_tools(settings.RAG, HANDBOOK)).answer(question, trace=trace)
     assert result.decision == "ANSWER"
     assert any(entry["step"] == "web_search" and "no web search" in entry["reason"] for entry in trace.degraded)
 

@@ -1,7 +1,8 @@
 import pytest
 
-from retrieval.steps.grounding.support import missing_numbers, support
+from retrieval.steps.grounding.score import ground
 from retrieval.text.language import detect_language
+from retrieval.text.numbers import missing_numbers
 from tests.retrieval.steps.fakes import chunk
 
 LOANS = (
@@ -13,7 +14,7 @@ QUESTION = "How many books may I borrow?"
 
 def score(statement: str, text: str = LOANS, question: str = QUESTION, **facts) -> float | None:
     passage = chunk(1, text, title="Library Regulations", **facts)
-    return support(statement, [passage], question=question, language=detect_language(statement)).score
+    return ground(statement, [passage], question=question, language=detect_language(statement)).score
 
 
 def test_a_quoted_sentence_is_fully_supported() -> None:

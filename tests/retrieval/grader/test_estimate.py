@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
-from retrieval.answerability import Grading
-from retrieval.answerability.grading import grade_passages
+from retrieval.answerability import Estimate, estimate_answerability
 from retrieval.ports import SearchRequest
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, ScoredChunk, SearchScope
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher, scored
@@ -19,8 +18,8 @@ async def found(question: str) -> tuple[ScoredChunk, ...]:
     return (await MemorySearcher(HANDBOOK).search(request)).candidates
 
 
-async def graded(question: str) -> Grading:
-    return grade_passages(question, await found(question), semantic=False)
+async def graded(question: str) -> Estimate:
+    return estimate_answerability(question, await found(question), semantic=False)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ async def graded(question: str) -> Grading:
     ],
 )
 async def test_the_documents_hold_what_they_answer(question: str) -> None:
-    assert (await graded(question)).holds_answer >= settings.RAG.corrective.weak_score
+    assert (await graded(question)).answerability >= settings.RAG.corrective.weak_score
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ async def test_the_documents_hold_what_they_answer(question: str) -> None:
     ],
 )
 async def test_they_do_not_hold_what_they_do_not_answer(question: str) -> None:
-    assert (await graded(question)).holds_answer < settings.RAG.corrective.weak_score
+    assert (await graded(question)).answerability < settings.RAG.corrective.weak_score
 
 
 def part(number: int, text: str, begin: int) -> ScoredChunk:
@@ -60,33 +59,34 @@ def test_a_joined_passage_is_worth_what_its_best_chunk_is_worth() -> None:
     listed = [part(1, "Rooms are clean.", 0), part(2, "A late resit costs EUR 55.", 16), scored(3, "Wi-Fi is free.")]
     text = "".join(one.chunk.text for one in listed[:2])
     joined = replace(listed[0], chunk=replace(listed[0].chunk, text=text, char_end=len(text)))
-    alone = grade_passages(QUESTION, listed, semantic=False)
-    grading = grade_passages(QUESTION, [joined, listed[2]], listed=listed, semantic=False)
-    assert grading.passages == [max(alone.passages[:2]), alone.passages[2]]
-    assert grading.holds_answer == alone.holds_answer
+    alone = estimate_answerability(QUESTION, listed, semantic=False)
+    estimate = estimate_answerability(QUESTION, [joined, listed[2]], listed=listed, semantic=False)
+    assert estimate.passages == [max(alone.passages[:2]), alone.passages[2]]
+    assert estimate.answerability == alone.answerability
 
 
 def test_what_was_left_out_as_a_repetition_is_not_graded() -> None:
     listed = [scored(1, "A late resit costs EUR 55."), scored(2, "A late resit costs EUR 55.")]
-    assert len(grade_passages(QUESTION, listed[:1], listed=listed).passages) == 1
+    assert len(estimate_answerability(QUESTION, listed[:1], listed=listed).passages) == 1
 
 
 def test_what_is_newly_found_is_measured_against_the_best_so_far() -> None:
     poor = [scored(1, "Fees of the past."), scored(2, "Late buses.")]
     best = scored(3, "A late resit costs EUR 55.")
-    assert max(grade_passages(QUESTION, poor, beside=[best]).passages) < max(grade_passages(QUESTION, poor).passages)
+    alone, beside = (estimate_answerability(QUESTION, poor, beside=shown).passages for shown in ([], [best]))
+    assert max(beside) < max(alone)
 
 
 def test_longer_lists_than_the_grader_knows_are_graded_to_their_end() -> None:
     many = [scored(number, f"Room {number} is clean.") for number in range(1, 15)]
     last = scored(15, "A late resit costs EUR 55.")
-    grades = grade_passages(QUESTION, [*many, last]).passages
+    grades = estimate_answerability(QUESTION, [*many, last]).passages
     assert len(grades) == 15
     assert grades[-1] == max(grades)
 
 
 def test_nothing_found_holds_nothing() -> None:
-    assert grade_passages(QUESTION, []) == Grading(passages=[], holds_answer=0.0)
+    assert estimate_answerability(QUESTION, []) == Estimate(passages=[], answerability=0.0)
 
 
 def test_the_lexical_embedders_scores_tell_no_meaning() -> None:

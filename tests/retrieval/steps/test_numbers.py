@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.text.number_ranges import spanned
+from retrieval.text.numbers import spanned
 
 
 @pytest.mark.parametrize(

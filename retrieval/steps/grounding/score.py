@@ -1,4 +1,4 @@
-"""Support: how far a passage bears out a statement, told from its words, numbers, names and negation, without a model.
+"""How far passages bear out a statement: by its words, numbers, names and negation, without a model.
 
 Words are compared as the index does (stems, Traditional Chinese as Simplified), so an answer in the other script is
 checked like any other. A statement in another language than the passage can't be checked this way.
@@ -16,6 +16,8 @@ from retrieval.answerability.passage import PassageView, view_passage
 from retrieval.answerability.question import QuestionView, view_question
 from retrieval.text.analysis import analyze, query_terms
 from retrieval.text.language import detect_language, to_simplified
+from retrieval.text.negation import DENIAL
+from retrieval.text.numbers import missing_numbers
 from retrieval.text.sentences import split_sentences
 from retrieval.values import StoredChunk
 
@@ -27,54 +29,33 @@ NUMBER_CAP = 0.2  # the most that a statement gets with a number that no passage
 NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other way round
 NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone tells
 
-_NEGATION = re.compile(
-    r"\b(?:not(?! (?:only|just|least)\b|[^.;]{0,40}\buntil\b)|never|cannot|no longer|neither|nor)\b|n['’]t\b"
-    r"|没有|无法|不得|禁止|未能|并非|不(?!仅|但|同|断|少|过|论|管|久|止|足)"
-    r"|(?<!以)未(?!来)",
-    re.IGNORECASE,
-)
 _CLAUSE = re.compile(r"[,;:，；：、()（）—–]|\b(?:but|although|though|while|because|which|who|that)\b|但|虽然|因为|而")
-_DIGITS = re.compile(r"\d+")
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty"
-)
-_WORDS = {word: str(number) for number, word in enumerate(_SMALL.split())} | {
-    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
-    "once": "1", "twice": "2", "first": "1", "second": "2", "third": "3",
-}  # fmt: skip
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-_HAN_NUMBER = re.compile(r"[零〇一二两三四五六七八九十百千万]+")
-_HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
-_MANY = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
-    """score: 0..1; None: it can't be told, for the reason given."""
+class Grounding:
+    """score: 0..1; None: it can't be told. reason: for None and for a capped score."""
 
     score: float | None
     reason: str = ""
 
 
-def support(statement: str, passages: Sequence[StoredChunk], *, question: str, language: str) -> Support:
+def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, language: str) -> Grounding:
     """How far the passages together bear out the statement. `language`: the answer's, by `detect_language`."""
     readable = [passage for passage in passages if same_language(language, _language_of(passage.text))]
     if not readable:
-        return Support(None, "the passage is in another language")
-    said, asked = view_question(statement), view_question(question)
-    if len(said.terms) < MIN_TERMS and not said.names:
-        return Support(None, "it is too short to be looked up")
+        return Grounding(None, "the passage is in another language")
+    stated, asked = view_question(statement), view_question(question)
+    if len(stated.terms) < MIN_TERMS and not stated.names:
+        return Grounding(None, "it is too short to be looked up")
     views = [_view(passage) for passage in readable]
     known = f"{question}\n" + "\n".join(_all_text(passage) for passage in readable)
     missing = missing_numbers(statement, known)
     # Numbers are looked up by their value, negations by what they deny, and what stands beside the text is given.
     given = _denying_terms() | {term for passage in readable for term in _terms_beside(passage)}
-    weights = {term: _weight(term, said, asked) for term in said.terms if not term.isdecimal() and term not in given}
+    weights = {
+        term: _weight(term, stated, asked) for term in stated.terms if not term.isdecimal() and term not in given
+    }
     if weights:
         whole = _coverage(weights, views)
         local, best, nearest = _best_sentences(weights, views, [_sentences(passage.text) for passage in readable])
@@ -82,15 +63,15 @@ def support(statement: str, passages: Sequence[StoredChunk], *, question: str, l
         whole, local, best, nearest = 1.0, 1.0, 0.0, ""
     score = LOCAL * local + (1 - LOCAL) * whole
     if missing:
-        return Support(min(score, NUMBER_CAP), f"not in the passage: {', '.join(missing)}")
+        return Grounding(min(score, NUMBER_CAP), f"not in the passage: {', '.join(missing)}")
     if best >= NEARLY_QUOTED and _contradict(statement, nearest, weights):
-        return Support(min(score, NEGATION_CAP), "one of them denies what the other says")
-    return Support(score)
+        return Grounding(min(score, NEGATION_CAP), "one of them denies what the other says")
+    return Grounding(score)
 
 
-def same_language(one: str, other: str) -> bool:
+def same_language(left: str, right: str) -> bool:
     """Simplified and Traditional Chinese are one; a text without letters fits any."""
-    return "und" in (one, other) or one.split("-")[0] == other.split("-")[0]
+    return "und" in (left, right) or left.split("-")[0] == right.split("-")[0]
 
 
 @lru_cache(maxsize=1024)
@@ -99,7 +80,7 @@ def _language_of(text: str) -> str:
 
 
 def _view(passage: StoredChunk) -> PassageView:
-    """As the grader looked at it, so that its work is not done again."""
+    """As the answerability model looked at it, so that its work is not done again (it is cached)."""
     return view_passage(f"{passage.title}\n{passage.heading}".strip(), passage.text)
 
 
@@ -112,8 +93,8 @@ def _all_text(passage: StoredChunk) -> str:
     return "\n".join((*facts, str(passage.policy_year or ""), str(passage.page or ""), passage.text))
 
 
-def _weight(term: str, said: QuestionView, asked: QuestionView) -> float:
-    weight = NAME if term in said.names else WEAK_WORD if term in said.weak else 1.0
+def _weight(term: str, stated: QuestionView, asked: QuestionView) -> float:
+    weight = NAME if term in stated.names else WEAK_WORD if term in stated.weak else 1.0
     return weight * ASKED if term in asked.terms else weight
 
 
@@ -135,7 +116,9 @@ def _best_sentences(
     pair = best = 0.0
     nearest = ""
     for view, sentences in zip(views, texts, strict=True):
-        held = [{term for term in weights if term in one.terms or term in view.head} for one in view.sentences]
+        held = [
+            {term for term in weights if term in sentence.terms or term in view.head} for sentence in view.sentences
+        ]
         for at, terms in enumerate(held):
             alone = sum(weights[term] for term in terms) / total
             if alone > best:
@@ -165,39 +148,4 @@ def _contradict(statement: str, sentence: str, weights: dict[str, float]) -> boo
 
 
 def _denies(sentence: str) -> bool:
-    return bool(_NEGATION.search(to_simplified(sentence)))
-
-
-# ------------------------------------------------------------------------------------------------ numbers
-def missing_numbers(statement: str, known: str) -> list[str]:
-    """The statement's numbers that the text does not have, in figures or in words, English or Chinese."""
-    there = set(_figures(known)) | _spelt(known)
-    return [number for number in dict.fromkeys(_figures(statement)) if number not in there]
-
-
-def _figures(text: str) -> list[str]:
-    """Each run of digits by itself, so that 2025-03-01 and "1 March 2025" have the year and the day in common."""
-    text = re.sub(r"(?<=\d)[,，](?=\d{3}(?!\d))", "", unicodedata.normalize("NFKC", text))
-    return [number.lstrip("0") or "0" for number in _DIGITS.findall(text)]
-
-
-def _spelt(text: str) -> set[str]:
-    words = set(re.findall(r"[a-z]+", text.lower()))
-    months = {str(number) for number, name in enumerate(_MONTHS, start=1) if name in words}
-    han = {str(value) for run in _HAN_NUMBER.findall(to_simplified(text)) if (value := _han_value(run)) is not None}
-    return {_WORDS[word] for word in words & _WORDS.keys()} | months | han
-
-
-def _han_value(run: str) -> int | None:
-    """五千 → 5000, 二〇二五 → 2025; None where it is no number."""
-    if all(char in _HAN_DIGITS for char in run):
-        return int("".join(str(_HAN_DIGITS[char]) for char in run))
-    total = section = digit = 0
-    for char in run:
-        if char in _HAN_DIGITS:
-            digit = _HAN_DIGITS[char]
-        elif char == "万":
-            total, section, digit = (total + section + digit) * _MANY, 0, 0
-        else:
-            section, digit = section + (digit or 1) * _HAN_UNITS[char], 0
-    return total + section + digit
+    return bool(DENIAL.search(to_simplified(sentence)))

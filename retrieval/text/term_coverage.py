@@ -1,6 +1,6 @@
 """Which of a question's terms a text holds, rare ones weighing more: for choosing sentences and counting readings.
 
-How probably a passage answers a question is another matter: `retrieval.answerability`.
+How probably a passage answers a question is another matter: `retrieval.answerability`, which weighs terms too.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ def term_weights(question: str, pool: Sequence[Set[str]]) -> dict[str, float]:
     """
     weights = {}
     for term in dict.fromkeys(query_terms(question)):
-        found_in = sum(term in terms for terms in pool)
-        weight = math.log(1 + (len(pool) + 1) / (found_in + 0.5))
+        weight = rarity(sum(term in terms for terms in pool), len(pool))
         weights[term] = weight * WEAK_WEIGHT if term in _weak_terms() else weight
     return weights
+
+
+def rarity(holding: int, texts: int) -> float:
+    """Inverse document frequency of a term that `holding` of `texts` texts have: above 0, the highest for none."""
+    return math.log(1 + (texts + 1) / (holding + 0.5))
 
 
 def coverage(terms: Set[str], weights: dict[str, float]) -> float:
