@@ -15,10 +15,10 @@ from benchmarks.grader_data import LabelledSet
 from feedback.ranking.boosts import Votes
 from feedback.ranking.snapshot import Snapshot
 from retrieval.search import hybrid, space_fusion
-from retrieval.search.boosting import ranked_with
+from retrieval.search.boosting import rank_with_boosts
 from retrieval.search.fusion import best_first, dense_trust, zscore_sum
 from retrieval.text.analysis import query_terms
-from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, Scores
+from retrieval.values import Boost, Boosts, EmbeddingSpace, Scores, TailHit
 
 SPACE = EmbeddingSpace("benchmark", 0)
 WINDOW, TOP = 150, 10
@@ -33,7 +33,7 @@ class Asked:
     text: str
     vector: Vector
     relevant: frozenset[int]
-    found: tuple[Contender, ...]
+    found: tuple[TailHit, ...]
 
 
 @cache
@@ -41,7 +41,7 @@ def document_id(place: int) -> UUID:
     return uuid5(NAMESPACE_URL, str(place))
 
 
-def search(data: LabelledSet, text: str, vector: Vector) -> tuple[Contender, ...]:
+def search(data: LabelledSet, text: str, vector: Vector) -> tuple[TailHit, ...]:
     """The engine's default formula over the first WINDOW of both legs."""
     assert data.document_vectors is not None
     bm25, cosine = data.bm25.score(query_terms(text)), data.document_vectors @ vector
@@ -50,7 +50,7 @@ def search(data: LabelledSet, text: str, vector: Vector) -> tuple[Contender, ...
     trust = dense_trust(dense_leg, text_leg, least=space_fusion.LEAST_DENSE_TRUST)
     fused = zscore_sum(dense_leg, text_leg, dense_weight=trust)
     return tuple(
-        Contender(chunk_id=key, document_id=str(document_id(int(key))), scores=Scores(fused=fused[key]))
+        TailHit(chunk_id=key, document_id=str(document_id(int(key))), scores=Scores(fused=fused[key]))
         for key in best_first(fused)[: hybrid.BOOST_WINDOW]
     )
 
@@ -61,11 +61,11 @@ def plain(asked: Asked) -> list[int]:
 
 def normalized_scores(asked: Asked) -> dict[int, float]:
     """Of each passage found, as the site keeps it with an answer's sources."""
-    return {int(one.chunk_id): one.standing for one in ranked_with(asked.found, Boosts())}
+    return {int(one.chunk_id): one.normalized_score for one in rank_with_boosts(asked.found, Boosts())}
 
 
 def boosted(multipliers: Mapping[str, Boost], asked: Asked) -> list[int]:
-    ranked = ranked_with(asked.found, Boosts(by_chunk=multipliers))
+    ranked = rank_with_boosts(asked.found, Boosts(by_chunk=multipliers))
     return [int(one.chunk_id) for one in ranked[:TOP]]
 
 

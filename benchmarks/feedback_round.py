@@ -167,7 +167,7 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
 
     async def multipliers(number: int) -> Boosts:
         result = results[number]
-        return await (await live.current()).boosts(asked[number], (*result.candidates, *result.contenders))
+        return await (await live.current()).boosts(asked[number], (*result.candidates, *result.tail_hits))
 
     async def without(number: int) -> None:
         await put_boosts(results[number], Boosts(), store=store, scope=scope)
@@ -183,7 +183,7 @@ async def measure_searches(questions: Sequence[str], rated: Sequence[tuple[str, 
 async def _result(hits: Sequence[tuple[str, str]], store: Any, scope: Any) -> Any:
     """As a search gives it: the best with their texts, the others without."""
     from retrieval.ports import SearchResult
-    from retrieval.values import Contender, ScoredChunk, Scores
+    from retrieval.values import ScoredChunk, Scores, TailHit
 
     chunks = await store.fetch([chunk for chunk, _ in hits[:CANDIDATES]], scope=scope)
     scores = [Scores(fused=2.0 - at / HITS) for at in range(HITS)]
@@ -192,8 +192,8 @@ async def _result(hits: Sequence[tuple[str, str]], store: Any, scope: Any) -> An
             ScoredChunk(chunk=chunks[chunk], scores=score)
             for (chunk, _), score in zip(hits[:CANDIDATES], scores, strict=False)
         ),
-        contenders=tuple(
-            Contender(chunk_id=chunk, document_id=document, scores=score)
+        tail_hits=tuple(
+            TailHit(chunk_id=chunk, document_id=document, scores=score)
             for (chunk, document), score in zip(hits[CANDIDATES:], scores[CANDIDATES:], strict=True)
         ),
     )

@@ -13,6 +13,7 @@ from django.db.models.lookups import LessThan
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.ratings import get_ratings
+from ragsite.core.text import clean_text
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
 REMEMBERED = (Message.Status.COMPLETE, Message.Status.STOPPED)
@@ -22,7 +23,7 @@ REMEMBERED = (Message.Status.COMPLETE, Message.Status.STOPPED)
 def session_list(*, user: User, search: str = "") -> QuerySet[Session]:
     """The user's sessions, last used first; `search` looks into titles and messages."""
     sessions = Session.objects.filter(user=user).annotate(message_count=Count("messages"))
-    search = search.replace("\x00", "").strip()
+    search = clean_text(search).strip()
     if search:
         matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
         sessions = sessions.filter(Q(title__icontains=search) | Exists(matching))

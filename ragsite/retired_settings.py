@@ -58,7 +58,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_INGEST_RETRY_LAST_S": ("retrieval.services.ingest_jobs:RETRY_LAST_S", Number),
     "RAG_INGEST_REQUEUE_AFTER_S": ("retrieval.services.documents:REQUEUE_AFTER_S", Number),
     "RAG_INGEST_DEFAULT_COLLECTION": ("retrieval.services.documents:DEFAULT_COLLECTION", str),
-    "RAG_INGEST_PERSONAL_COLLECTION": ("retrieval.api.rag_upload:PERSONAL_COLLECTION", str),
+    "RAG_INGEST_PERSONAL_COLLECTION": ("retrieval.api.documents:PERSONAL_COLLECTION", str),
     "RAG_SEARCH_WINDOW_MULTIPLIER": ("retrieval.search.hybrid:WINDOW_MULTIPLIER", Count),
     "RAG_SEARCH_SHORT_WINDOW_MULTIPLIER": ("retrieval.search.hybrid:SHORT_WINDOW_MULTIPLIER", Count),
     "RAG_SEARCH_SHORT_QUERY_TERMS": ("retrieval.search.space_fusion:SHORT_QUERY_TERMS", WholeNumber),

@@ -19,14 +19,15 @@ from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, exce
 from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
 from retrieval.selectors import documents_cut_larger, visible_collections
 from retrieval.services.collections import collection_approve, collection_delete
-from retrieval.services.documents import document_delete, document_update
+from retrieval.services.documents import document_delete, document_reingest, document_update
 from retrieval.services.embedding_space import recorded_size
 from retrieval.services.queueing import collection_reembed_queue, collection_reindex_queue
-from retrieval.services.reingest import document_reingest
 
 
 @admin.register(Collection)
 class CollectionAdmin(admin.ModelAdmin):
+    """Collections: approved, re-embedded, written anew."""
+
     list_display = [
         "name", "owner", "visibility", "approved", "documents_link", "embedding_model", "embedding_dim", "version",
         "updated_at",
@@ -65,8 +66,8 @@ class CollectionAdmin(admin.ModelAdmin):
 
     def _approved(self, request: HttpRequest, queryset: QuerySet[Collection], *, approved: bool) -> None:
         done = sum(collection_approve(collection=collection, approved=approved) for collection in queryset)
-        told = "are approved" if approved else "are no longer approved"
-        self.message_user(request, f"{done} collections {told}.", messages.SUCCESS)
+        outcome = "are approved" if approved else "are no longer approved"
+        self.message_user(request, f"{done} collections {outcome}.", messages.SUCCESS)
         if left := len(queryset) - done:
             self.message_user(request, f"{left} stay as they are: the site's own, or not public.", messages.WARNING)
 
@@ -109,6 +110,8 @@ class CollectionAdmin(admin.ModelAdmin):
 
 
 class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
+    """A document's jobs, on its page."""
+
     model = IngestJob
     extra = 0
     readonly_fields = [
@@ -201,6 +204,8 @@ class DocumentAdmin(admin.ModelAdmin):
 
 @admin.register(Chunk)
 class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """Chunks of the collections that the reader may see."""
+
     list_display = ["beginning", "document_link", "seq", "page", "heading", "token_count", "indexed"]
     list_filter = ["indexed", "document__collection"]
     list_select_related = ["document"]
@@ -226,6 +231,8 @@ class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(IngestJob)
 class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
+    """All jobs: who works on what, and why it failed."""
+
     list_display = [
         "document_link",
         "state",
@@ -252,6 +259,8 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
 
 @admin.register(WriteLease)
 class WriteLeaseAdmin(ReadOnlyAdmin, admin.ModelAdmin):
+    """Who writes into which index now."""
+
     list_display = ["space", "holder", "lease_expires_at"]
     search_fields = ["space", "holder"]
     date_hierarchy = "lease_expires_at"

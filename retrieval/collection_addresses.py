@@ -15,6 +15,7 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
+from ragsite.core.text import clean_text
 from retrieval.models import SITE, Collection
 
 MAX_ADDRESS_CHARS = 255  # the longest user name, a slash, the longest name
@@ -57,8 +58,8 @@ class Address:
 
 
 def read_address(text: str) -> Address:
-    """Any text is an address; most are plain names. NUL, which PostgreSQL refuses, becomes U+FFFD."""
-    text = text.replace("\0", "\ufffd")
+    """Any text is an address; most are plain names."""
+    text = clean_text(text, nul="\ufffd")
     if _ID.fullmatch(text):
         return Address(text=text, id=UUID(text))
     if text.startswith(SITE):
@@ -75,13 +76,13 @@ def best_match(
     A name that has the form of an address, which none can be given any more, counts where it is one's own or the
     site's: it could otherwise be taken to stand in for what the address means.
     """
-    found = []
+    matches = []
     for collection in collections:
         nearness = _nearness(collection, user)
         by_name = collection.name == address.text and (nearness <= _SITES or not address.exact)
         if by_name or address.names_exactly(collection):
-            found.append((not by_name, nearness, collection.created_at, collection.pk, collection))
-    return min(found, key=lambda entry: entry[:-1])[-1] if found else None
+            matches.append((not by_name, nearness, collection.created_at, collection.pk, collection))
+    return min(matches, key=lambda entry: entry[:-1])[-1] if matches else None
 
 
 def _nearness(collection: Collection, user: User | AnonymousUser | None) -> int:

@@ -42,7 +42,7 @@ class WebSearchError(Exception):
 
 
 class EmbeddingUnavailableError(UnavailableError, ModelError):
-    """The embedding model of a collection can't be had right now; search goes on with text alone."""
+    """The embedding model of a collection is not available right now; search goes on with text alone."""
 
     code = "embedding_unavailable"
     message = "The embedding model is not reachable; start Ollama or try again shortly."
@@ -69,6 +69,8 @@ class EmbeddingMismatchError(ConflictError):
 
 
 class CollectionNotFoundError(NotFoundError):
+    """An address that means nothing that the user may see."""
+
     code = "collection_not_found"
     message = "There is no such collection, or you may not see it."
 
@@ -82,5 +84,7 @@ class DocumentUnreadableError(AppError):
 
 
 class InvalidQueryError(InvalidInputError):
+    """No query says anything to search for."""
+
     code = "invalid_query"
     message = "The query is empty; write a few words."

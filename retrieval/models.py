@@ -90,6 +90,8 @@ def upload_path(document: Document, file_name: str) -> str:
 
 
 class Document(models.Model):
+    """An uploaded file, with what was read of it."""
+
     class Status(models.TextChoices):
         QUEUED = "queued"
         PARSING = "parsing"

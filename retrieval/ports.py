@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from retrieval.values import (
     Boosts,
-    Contender,
     EmbeddingSpace,
     Exchange,
     IndexRow,
@@ -23,6 +22,7 @@ from retrieval.values import (
     SearchFilters,
     SearchScope,
     StoredChunk,
+    TailHit,
     Vocabulary,
 )
 
@@ -97,7 +97,7 @@ class ModelStatus:
 
 
 class Models(Protocol):
-    """The models that can be had at this moment (`retrieval.providers.registry`)."""
+    """The models that can be used at this moment (`retrieval.providers.registry`)."""
 
     async def status(self, *, refresh: bool = False) -> ModelStatus: ...
 
@@ -142,7 +142,7 @@ class WebResult:
 
 
 class WebSearcher(Protocol):
-    """A search engine on the web (`retrieval.providers.web_search`). What it gives back is data, and nobody's word."""
+    """A search engine on the web (`retrieval.providers.web_search`). Its results are material, never instructions."""
 
     @property
     def name(self) -> str: ...
@@ -267,11 +267,11 @@ class SearchRequest:
 class SearchResult:
     """Candidates, best first. `relaxed`: names of filters that were dropped because they left too little.
 
-    `contenders`: what was found below them, best first, without texts.
+    `tail_hits`: what was found below them, best first, without texts.
     `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""
 
     candidates: tuple[ScoredChunk, ...] = ()
-    contenders: tuple[Contender, ...] = ()
+    tail_hits: tuple[TailHit, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     relaxed: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -287,7 +287,7 @@ class Searcher(Protocol):
 class RevisionBoosts(Protocol):
     """Multipliers from users' ratings, all of one revision, whatever goes live meanwhile."""
 
-    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         """For those of the candidates that ratings lift or lower. Raises UnavailableError."""
         ...
 

@@ -67,8 +67,8 @@ def collection_list(*, user: User) -> QuerySet[Collection]:
 
 def collection_get(*, user: User, name: str) -> Collection:
     """The visible collection of this address, as `collection_list` gives it. Raises CollectionNotFoundError."""
-    found = collection_find(user=user, name=name)
-    collection = collection_list(user=user).filter(pk=found.pk).first() if found else None
+    named = collection_find(user=user, name=name)
+    collection = collection_list(user=user).filter(pk=named.pk).first() if named else None
     if collection is None:
         raise CollectionNotFoundError(fields={"collection": [name]})
     return collection
@@ -98,20 +98,21 @@ def collection_named(name: str) -> Collection:
     Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
     """
     address = read_address(name)
-    found = list(Collection.objects.filter(address.rows()).select_related("owner").order_by("created_at", "pk"))
-    exact = [one for one in found if one.owner_id is None and one.name == address.text]
-    exact = exact or [one for one in found if address.names_exactly(one)] or found
+    named = list(Collection.objects.filter(address.rows()).select_related("owner").order_by("created_at", "pk"))
+    exact = [collection for collection in named if collection.owner_id is None and collection.name == address.text]
+    exact = exact or [collection for collection in named if address.names_exactly(collection)] or named
     if not exact:
         raise CollectionNotFoundError(f"There is no collection {name[:100]}.", fields={"collection": [name]})
     if len(exact) > 1:
-        choices = ", ".join(one.address for one in exact[:MAX_CHOICES])
+        choices = ", ".join(collection.address for collection in exact[:MAX_CHOICES])
         raise InvalidInputError(f"Several collections are called {name[:100]}; name one of {choices}.")
     return exact[0]
 
 
 def collection_addresses(ids: Iterable[str]) -> dict[str, str]:
     """Id → address, of those that exist, whosever they are."""
-    return {str(one.pk): one.address for one in Collection.objects.filter(pk__in=list(ids)).select_related("owner")}
+    collections = Collection.objects.filter(pk__in=list(ids)).select_related("owner")
+    return {str(collection.pk): collection.address for collection in collections}
 
 
 def is_approved(collection: Collection) -> bool:
@@ -159,13 +160,14 @@ def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
     return _scope(Collection.objects.order_by("name", "created_at"))
 
 
-def _scope_of(found: Mapping[str, Collection | None]) -> SearchScope:
-    if missing := sorted(name for name, collection in found.items() if collection is None):
+def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
+    if missing := sorted(name for name, collection in collections.items() if collection is None):
         raise CollectionNotFoundError(fields={"collections": missing})
-    return _scope({one.pk: one for one in found.values() if one is not None}.values())
+    return _scope({collection.pk: collection for collection in collections.values() if collection is not None}.values())
 
 
 def collection_ref(collection: Collection) -> CollectionRef:
+    """The engine's value of a collection."""
     return CollectionRef(
         id=str(collection.pk), name=collection.name, space=collection_space(collection), version=collection.version
     )
@@ -184,6 +186,7 @@ def _scope(collections: Iterable[Collection]) -> SearchScope:
 
 # ------------------------------------------------------------------------------------------------ documents
 def visible_documents(user: User) -> QuerySet[Document]:
+    """Those of the collections that `user` may read."""
     return Document.objects.filter(collection__in=visible_collections(user).values("pk")).select_related("collection")
 
 
@@ -191,8 +194,8 @@ def document_list(*, user: User, collection: str = "", status: str = "", search:
     """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list."""
     documents = visible_documents(user)
     if collection:
-        found = collection_find(user=user, name=collection)
-        documents = documents.filter(collection=found) if found else documents.none()
+        named = collection_find(user=user, name=collection)
+        documents = documents.filter(collection=named) if named else documents.none()
     if status:
         documents = documents.filter(status=status)
     if search:
@@ -226,7 +229,7 @@ class DatabaseChunkStore:
         self._vocabularies = LRUCache[tuple[tuple[str, int], ...], Vocabulary](VOCABULARIES_KEPT)
 
     async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
-        ids = [key for key in map(_as_uuid, chunk_ids) if key is not None]
+        ids = [key for key in map(as_uuid, chunk_ids) if key is not None]
         if not ids or not scope.collections:
             return {}
         chunks = Chunk.objects.filter(pk__in=ids, document__collection__in=_ids(scope)).select_related("document")
@@ -272,7 +275,8 @@ def _ids(scope: SearchScope) -> list[uuid.UUID]:
     return [uuid.UUID(ref.id) for ref in scope.collections]
 
 
-def _as_uuid(text: str) -> uuid.UUID | None:
+def as_uuid(text: str) -> uuid.UUID | None:
+    """None: it is none, and names no row."""
     try:
         return uuid.UUID(text)
     except ValueError:

@@ -28,7 +28,7 @@ from retrieval.selectors import collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex
 from retrieval.services.index_sync import index_repair
 from retrieval.services.ingest import ingest_take_next
-from retrieval.services.ingest_schedule import storage_is_full, turns
+from retrieval.services.ingest_jobs import storage_is_full, turns
 from retrieval.services.queueing import ingest_queue
 from retrieval.values import EmbeddingSpace
 

@@ -112,6 +112,8 @@ class NullSink:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """What an answer cost. llm_rounds: calls on the longest chain before the first token."""
+
     llm_calls: int
     llm_rounds: int
     prompt_tokens: int
@@ -262,9 +264,16 @@ def begin_model_call(call: ModelCall) -> ModelCall:
 
 
 def note_models(reason: str) -> None:
-    """Providers say what they go by where they can't be sure of it; it is told in the running step's detail."""
+    """Providers say why their list of models may be out of date; it goes into the running step's detail."""
     if current := _current.get():
         current[1].detail["models"] = reason
+
+
+def note_index_wait(seconds: float) -> None:
+    """The running step waited so long for the search index, which was being restarted; several waits add up."""
+    if current := _current.get():
+        detail = current[1].detail
+        detail["waited_for_index_s"] = round(detail.get("waited_for_index_s", 0.0) + seconds, 2)
 
 
 def mark_first_token(call: ModelCall) -> None:

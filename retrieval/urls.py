@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, documents, memory, rag_upload, search, status
+from retrieval.api import collections, documents, memory, search, status
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
@@ -17,7 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/documents/<uuid:document_id>/file", documents.DocumentFileApi.as_view(), name="api_document_file"),
     path("api/collections", collections.CollectionsApi.as_view(), name="api_collections"),
     path("api/collections/<path:name>", collections.CollectionApi.as_view(), name="api_collection"),
-    path("api/rag/upload", rag_upload.RagUploadApi.as_view(), name="api_rag_upload"),
+    path("api/rag/upload", documents.RagUploadApi.as_view(), name="api_rag_upload"),
     path("api/status", status.StatusApi.as_view(), name="api_status"),
     path("api/search", search.SearchApi.as_view(), name="api_search"),
 ]

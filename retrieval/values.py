@@ -90,8 +90,8 @@ class Query:
 class Scores:
     """Every score a chunk got on its way; None where a stage didn't see it.
 
-    dense: cosine, -1..1. bm25: >= 0. fused: unit of the fusion. standing: 0..1, the place of the fused score between
-    the worst and the best found. rerank: 0..1, P(relevant). boost: multiplier. final: what it was ordered by at last.
+    dense: cosine, -1..1. bm25: >= 0. fused: unit of the fusion. standing: the fused score as 0..1 between the lowest
+    and the highest found. rerank: 0..1, P(relevant). boost: multiplier. final: what it was ordered by at last.
     """
 
     dense: float | None = None
@@ -166,7 +166,7 @@ class ScoredChunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class TailHit:
     """A hit below the candidates, whose text has not been read: ratings may lift it among them."""
 
     chunk_id: str
@@ -231,6 +231,8 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
+    """An earlier message of the conversation."""
+
     role: Literal["user", "assistant"]
     text: str
 
@@ -251,6 +253,8 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clarification:
+    """A question back to the user, with answers to choose from."""
+
     question: str
     options: tuple[str, ...] = ()
 

@@ -24,6 +24,7 @@ ACCEPTED_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".pptx", "
 @login_required
 @ensure_csrf_cookie
 def documents_page(request: HttpRequest) -> HttpResponse:
+    """The user's collections and documents, and the way in for new ones."""
     boot = {
         "username": request.user.get_username(),
         "groups": list(request.user.groups.order_by("name").values_list("name", flat=True)),

@@ -10,8 +10,8 @@ import pypdfium2
 import pytest
 
 from retrieval.ingest.encodings import decode_text
-from retrieval.ingest.parsing import parse_file
 from retrieval.ingest.reader import parse_limits
+from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
 from retrieval.models import Collection, Document, IngestJob
 from retrieval.services.samples import (

@@ -52,7 +52,7 @@ def run_until(supervisor: Supervisor, condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         for watched in supervisor._watched:
-            supervisor._tend(watched)
+            supervisor._poll(watched)
         time.sleep(0.02)
 
 

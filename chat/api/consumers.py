@@ -23,7 +23,6 @@ from chat import selectors
 from chat.api.serializers import AskSerializer
 from chat.api.ws_auth import TRY_AGAIN_LATER
 from chat.errors import MessageNotFoundError, SessionNotFoundError
-from chat.messages.json_values import clean_text
 from chat.models import Message
 from chat.runs.following import follow
 from chat.services.ask import ask, session_group
@@ -32,6 +31,7 @@ from ragsite.core.api.fields import unknown_fields
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
+from ragsite.core.text import clean_text
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from rest_framework import serializers
 
 from chat.services.ask import Ask
 from ragsite.core.api.fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
-from retrieval.api.question_field import QuestionField
-from retrieval.api.serializers import ADDRESS, MAX_NAMES, FiltersSerializer, search_filters
+from retrieval.api.serializers import ADDRESS, MAX_NAMES, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows

@@ -20,7 +20,7 @@ from chat.messages.data import message_data, session_data
 from chat.runs.answers import answers_mark_interrupted
 from chat.services.export import session_export
 from chat.services.sessions import session_delete, session_update
-from ragsite.core.api.fields import QueryFlagField, QuerySerializer
+from ragsite.core.api.fields import QueryFlagField, QuerySerializer, checked
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.user import asking_user
 
@@ -66,12 +66,9 @@ class SessionListApi(ChatView):
     )
     def get(self, request: Request) -> Response:
         """Your sessions, last used first."""
-        query = SessionListQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        sessions = selectors.session_list(user=asking_user(request), search=query.validated_data["search"])
-        pages = Pages()
-        page = pages.paginate_queryset(sessions, request, view=self) or []
-        return pages.get_paginated_response([session_data(session) for session in page])
+        query = checked(SessionListQuerySerializer, request.query_params)
+        sessions = selectors.session_list(user=asking_user(request), search=query["search"])
+        return Pages().answer(sessions, self, lambda page: list(map(session_data, page)))
 
 
 class SessionApi(ChatView):
@@ -90,9 +87,7 @@ class SessionApi(ChatView):
         def rename() -> Response:
             user = asking_user(request)
             selectors.session_get(user=user, session_id=session_id)  # a stranger learns nothing from the 400s
-            serializer = SessionUpdateSerializer(data=request.data)
-            serializer.is_valid(raise_exception=True)
-            title = serializer.validated_data["title"]
+            title = checked(SessionUpdateSerializer, request.data)["title"]
             return Response(session_data(session_update(user=user, session_id=session_id, title=title)))
 
         return await sync_to_async(rename)()
@@ -118,13 +113,9 @@ class SessionMessagesApi(ChatView):
         user = asking_user(request)
         session = selectors.session_get(user=user, session_id=session_id)
         answers_mark_interrupted(session=session)
-        query = MessageListQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        superseded = query.validated_data["superseded"]
-        messages = selectors.message_list(user=user, session=session, superseded=superseded)
-        pages = MessagePages()
-        page = pages.paginate_queryset(messages, request, view=self) or []
-        return pages.get_paginated_response([message_data(message) for message in page])
+        query = checked(MessageListQuerySerializer, request.query_params)
+        messages = selectors.message_list(user=user, session=session, superseded=query["superseded"])
+        return MessagePages().answer(messages, self, lambda page: list(map(message_data, page)))
 
 
 class SessionExportApi(ChatView):
@@ -139,9 +130,7 @@ class SessionExportApi(ChatView):
         """The conversation as a file."""
         user = asking_user(request)
         session = selectors.session_get(user=user, session_id=session_id)
-        query = SessionExportQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        as_json = query.validated_data["format"] == "json"
+        as_json = checked(SessionExportQuerySerializer, request.query_params)["format"] == "json"
         name, media_type, content = session_export(user=user, session=session, as_json=as_json)
         disposition = content_disposition_header(True, name) or "attachment"
         return HttpResponse(content, content_type=media_type, headers={"Content-Disposition": disposition})

@@ -37,7 +37,7 @@ from ragsite.core.api.fields import StrictSerializer
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, PermissionDeniedError
-from retrieval.api.question_field import QuestionField
+from retrieval.api.serializers import QuestionField
 
 WORKFLOW = "react"
 NOTHING_LEFT = OpenApiResponse(description="`Last-Event-ID` was the last event; there is nothing to go on with.")

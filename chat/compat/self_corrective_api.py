@@ -19,7 +19,7 @@ from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, Text
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
-from retrieval.api.question_field import QuestionField
+from retrieval.api.serializers import QuestionField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
 from retrieval.workflows import self_corrective

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from chat.messages.json_values import clean_json, clean_text
 from chat.messages.rendering import render_answer
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
+from ragsite.core.text import clean_json, clean_text
 from retrieval import values
 from retrieval.trace import Trace
 

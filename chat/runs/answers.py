@@ -17,9 +17,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chat.messages.data import source_data
-from chat.messages.json_values import clean_json, clean_text
 from chat.models import DecisionStep, Message, Session, Source
 from ragsite.core.leases import Lease, LeaseLostError, run_out
+from ragsite.core.text import clean_json, clean_text
 from retrieval import values
 from retrieval.trace import StepRecord
 

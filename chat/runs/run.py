@@ -23,13 +23,13 @@ from django.db import connections
 
 from chat import selectors
 from chat.messages.data import message_data, source_data
-from chat.messages.json_values import clean_json, clean_text
 from chat.messages.rendering import cited_markers
 from chat.models import Message
 from chat.runs.answers import EndStatus, Failure, Outcome, answer_finish, answer_save_partial
 from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError
+from ragsite.core.text import clean_json, clean_text
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget

@@ -27,11 +27,11 @@ from chat.errors import (
     TooManyAnswersError,
     TooManyQuestionsError,
 )
-from chat.messages.json_values import clean_text
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.run import Assignment, detach, run_start
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
+from ragsite.core.text import clean_text
 from retrieval.selectors import collection_addresses, scope_as_asked, scope_for
 from retrieval.text import quoting
 from retrieval.values import AnswerOptions, Question, SearchFilters

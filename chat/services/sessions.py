@@ -8,10 +8,10 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 
 from chat import selectors
-from chat.messages.json_values import clean_text
 from chat.models import Message, Session
 from chat.services.stop import run_stop
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.text import clean_text
 
 TITLE_MAX_CHARS = 200
 

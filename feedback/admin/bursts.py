@@ -11,10 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from feedback.admin.links import document_link, page_url, row_url
-from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.curation.evidence_selectors import vote_shown
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide, burst_reopen
+from ragsite.core.api.user import asking_user
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 
 CHANGE = "feedback.change_burst"
@@ -73,7 +74,7 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation=explanation,
             button=title,
             back=row_url(burst),
-            act=partial(burst_decide, burst=burst, accept=accept, by=staff_of(request)),
+            act=partial(burst_decide, burst=burst, accept=accept, by=asking_user(request)),
             done=done.format(burst.votes),
             facts=_facts(burst),
         )
@@ -86,7 +87,7 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="The votes are left out until somebody decides on them again.",
             button="Take it back",
             back=row_url(burst),
-            act=partial(burst_reopen, burst=burst, by=staff_of(request)),
+            act=partial(burst_reopen, burst=burst, by=asking_user(request)),
             done="The burst waits for a decision again.",
             facts=[
                 *_facts(burst), ("Decision", burst.get_status_display()), ("By", burst.decided_by or "–"),

@@ -15,13 +15,14 @@ from django.shortcuts import get_object_or_404
 
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
-from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.curation import golden_files
 from feedback.curation.downloads import golden_file
 from feedback.curation.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
 from feedback.curation.golden_files import Imported, golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.rounds.evidence import searched_for
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.read_only_admin import excerpt
 from retrieval.models import Chunk, Collection, Document
@@ -97,27 +98,27 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
     def save_model(self, request: HttpRequest, obj: GoldenQuestion, form: Any, change: bool) -> None:
         if not change:
-            obj.created_by = staff_of(request)
+            obj.created_by = asking_user(request)
         obj.save()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         action = RevisionEvent.Action.GOLDEN_CHANGED if change else RevisionEvent.Action.GOLDEN_ADDED
         if not change or form.has_changed() or any(formset.has_changed() for formset in formsets):
-            golden_log(action, form.instance, by=staff_of(request))
+            golden_log(action, form.instance, by=asking_user(request))
 
     def delete_model(self, request: HttpRequest, obj: GoldenQuestion) -> None:
-        golden_delete(question=obj, by=staff_of(request))
+        golden_delete(question=obj, by=asking_user(request))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
         for question in queryset:
-            golden_delete(question=question, by=staff_of(request))
+            golden_delete(question=question, by=asking_user(request))
 
     # -------------------------------------------------------------------------------------------- in and out
     def import_view(self, request: HttpRequest) -> HttpResponse:
         def act(file: UploadedFile) -> Imported:
             content = file.read(golden_files.GOLDEN_IMPORT_BYTES + 1)
-            return golden_import(content=content, by=staff_of(request))
+            return golden_import(content=content, by=asking_user(request))
 
         return self.form_page(
             request,
@@ -140,12 +141,12 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
     @admin.action(description="Measure them", permissions=["change"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
-        count = golden_switch(questions=queryset, enabled=True, by=staff_of(request))
+        count = golden_switch(questions=queryset, enabled=True, by=asking_user(request))
         self.message_user(request, f"Measured from now on: {count}.")
 
     @admin.action(description="Leave them out", permissions=["change"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
-        count = golden_switch(questions=queryset, enabled=False, by=staff_of(request))
+        count = golden_switch(questions=queryset, enabled=False, by=asking_user(request))
         self.message_user(request, f"Left out from now on: {count}.")
 
     # -------------------------------------------------------------------------------------------- from an answer
@@ -159,7 +160,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
         def act(text: str, collection: Collection, level: str, **grades: int) -> None:
             golden_save(
-                by=staff_of(request),
+                by=asking_user(request),
                 text=text,
                 collection=collection,
                 relevant=_relevant([(source, grades[name]) for name, source in sources.items() if grades[name]], level),

@@ -15,10 +15,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from feedback.admin.links import document_link, page_url, revision_link, row_url
-from feedback.admin.pages import Page, Tool, ToolsAdmin, column, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.models import GoldenQuestion, RevisionEvent
 from feedback.rounds.resets import reset_undo
 from feedback.rounds.round import RoundOutcome
+from ragsite.core.api.user import asking_user
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
@@ -58,7 +59,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="The votes that it discarded count again; a round then draws the consequence.",
             button="Take it back",
             back=row_url(reset),
-            act=partial(reset_undo, reset=reset, by=staff_of(request)),
+            act=partial(reset_undo, reset=reset, by=asking_user(request)),
             done=lambda outcome: f"The votes count again. {round_summary(outcome)}",
             facts=[
                 ("Reset", reset.get_action_display()), ("About", self.about(reset)), ("When", reset.at),

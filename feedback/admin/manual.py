@@ -16,10 +16,11 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from feedback.admin.links import document_link, page_url
-from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
 from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.manual import MAX_MULTIPLIER, MIN_MULTIPLIER, manual_boost_end, manual_boost_set
 from feedback.models import ManualBoost
+from ragsite.core.api.user import asking_user
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Chunk, Document
 
@@ -100,7 +101,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="Whatever ratings say, at once, in place of an earlier one on the same document or chunk.",
             button="Set it",
             back=page_url(LIST),
-            act=partial(manual_boost_set, by=staff_of(request)),
+            act=partial(manual_boost_set, by=asking_user(request)),
             done=done,
             form=ManualBoostForm,
             initial={name: request.GET[name] for name in ("document", "chunk_id") if name in request.GET},
@@ -115,7 +116,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="The document is ranked as ratings say again, at once.",
             button="End it",
             back=page_url(LIST),
-            act=partial(manual_boost_end, boost=boost, by=staff_of(request)),
+            act=partial(manual_boost_end, boost=boost, by=asking_user(request)),
             done="The boost has ended.",
             facts=[("Document", boost.document.title), ("Effect", self.effect(boost)), ("Set because", boost.why)],
         )

@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -51,11 +50,6 @@ def column(
         return value(row)
 
     return admin.display(description=description, ordering=ordering, boolean=boolean)(shown)
-
-
-def staff_of(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # the admin has let nobody else in
-    return request.user
 
 
 class ToolsAdmin(admin.ModelAdmin):

@@ -17,13 +17,14 @@ from kombu.exceptions import OperationalError
 
 from feedback.admin.links import page_url, revision_link, row_url
 from feedback.admin.log import round_summary
-from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column, staff_of
+from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
 from feedback.models import Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
 from feedback.rounds.round import RoundOutcome
 from feedback.tasks import reindex_feedback
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import ConflictError, NotFoundError, UnavailableError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
@@ -147,7 +148,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="Searches use it from now on, in spite of what the guard found. It can be rolled back.",
             button="Make it live",
             back=row_url(revision),
-            act=partial(revision_release, revision=revision, by=staff_of(request)),
+            act=partial(revision_release, revision=revision, by=asking_user(request)),
             done=f"Revision {revision.number} is live.",
             facts=[
                 ("Status", revision.get_status_display()), ("Because", revision.reason or "–"), *_measured(revision),
@@ -162,7 +163,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="It does not go live unless somebody releases it.",
             button="Hold it",
             back=row_url(revision),
-            act=partial(revision_hold, revision=revision, by=staff_of(request)),
+            act=partial(revision_hold, revision=revision, by=asking_user(request)),
             done=f"Revision {revision.number} is held.",
             facts=_measured(revision),
         )
@@ -181,7 +182,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             explanation="Searches use the revision that was live before it, at once; without one, no boosts at all.",
             button="Roll back",
             back=page_url(LIST),
-            act=partial(revision_roll_back, revision=revision, by=staff_of(request)),
+            act=partial(revision_roll_back, revision=revision, by=asking_user(request)),
             done=done,
             form=RollBackForm,
             facts=[("Live since", revision.live_at), ("Boosts", self.counts(revision))],
@@ -191,7 +192,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         frozen = feedback_state().frozen
 
         def act(why: str) -> None:
-            if not feedback_freeze(by=staff_of(request), why=why, frozen=not frozen):
+            if not feedback_freeze(by=asking_user(request), why=why, frozen=not frozen):
                 raise ConflictError("Somebody has done that just now.")
 
         texts = (
@@ -232,7 +233,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             "ratings stay, and new ones count. It can be taken back from the log.",
             button="Reset",
             back=page_url("feedback_document_evidence", document.pk),
-            act=partial(reset_document, document=document, by=staff_of(request)),
+            act=partial(reset_document, document=document, by=asking_user(request)),
             done=lambda outcome: f"The votes are discarded. {round_summary(outcome)}",
         )
 
@@ -241,7 +242,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             user = User.objects.filter(username=rater).first()
             if user is None:
                 raise NotFoundError("There is no such user.", fields={"rater": ["There is no such user."]})
-            return reset_rater(rater=user, by=staff_of(request), why=why)
+            return reset_rater(rater=user, by=asking_user(request), why=why)
 
         return self.form_page(
             request,

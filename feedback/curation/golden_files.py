@@ -10,7 +10,6 @@ question off. An export adds ids, file names and titles; an import reads them ba
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from feedback.curation.golden import MAX_RELEVANT, MAX_TEXT_CHARS, Relevant, col
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.errors import InvalidInputError, TooLargeError
+from ragsite.core.text import clean_text
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
@@ -34,7 +34,6 @@ GOLDEN_IMPORT_BYTES = 5_000_000
 GOLDEN_IMPORT_LINES = 10_000
 SHOWN_ERRORS = 50
 IN_BATCH = 2000
-_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class _Named(BaseModel):
@@ -119,7 +118,7 @@ def _parse(content: bytes, errors: dict[int, str]) -> dict[int, _Line]:
         except ValidationError as error:
             errors[number] = "; ".join(map(_in_words, error.errors()[:3]))
         else:
-            if any(_NOT_TEXT.search(text) for text in lines[number].texts()):
+            if any(clean_text(text) != text for text in lines[number].texts()):
                 errors[number] = "It holds a character that cannot be stored."
     if not lines and not errors:
         raise InvalidInputError("The file holds no questions.", fields={"file": ["It is empty."]})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -14,8 +13,9 @@ from rest_framework.views import APIView
 from feedback.models import Rating
 from feedback.ratings import selectors
 from feedback.ratings.services import MAX_COMMENT_CHARS, rating_delete, rating_set
-from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
 
 
 class RatingInputSerializer(StrictSerializer):
@@ -37,33 +37,28 @@ class RatingSerializer(serializers.Serializer[Rating]):
     updated_at = serializers.DateTimeField()
 
 
-def _user(request: Request) -> User:
-    assert isinstance(request.user, User)  # IsAuthenticated has let nobody else in
-    return request.user
-
-
 class MessageRatingApi(APIView):
     """The user's rating of one answer; with `marker` in the address, of one of its sources."""
 
     @extend_schema(responses={200: RatingSerializer}, tags=["ratings"])
     def get(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Your rating; 404 where you have not rated yet."""
-        rating = selectors.rating_get(user=_user(request), message_id=message_id, marker=marker)
+        rating = selectors.rating_get(user=asking_user(request), message_id=message_id, marker=marker)
         return Response(RatingSerializer(rating).data)
 
     @extend_schema(request=RatingInputSerializer, responses={200: RatingSerializer, **errors(409)}, tags=["ratings"])
     def put(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Rate, or change your rating: a score of 1 to 5, or a thumb (up is 5, down is 1)."""
-        selectors.message_get(user=_user(request), message_id=message_id)  # a stranger learns nothing from the 400s
-        data = RatingInputSerializer(data=request.data)
-        data.is_valid(raise_exception=True)
-        rating = rating_set(user=_user(request), message_id=message_id, marker=marker, **data.validated_data)
+        # First of all: a stranger learns nothing from the 400s.
+        selectors.message_get(user=asking_user(request), message_id=message_id)
+        given = checked(RatingInputSerializer, request.data)
+        rating = rating_set(user=asking_user(request), message_id=message_id, marker=marker, **given)
         return Response(RatingSerializer(rating).data)
 
     @extend_schema(responses={204: None}, tags=["ratings"])
     def delete(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Take your rating back; it's no error when there was none."""
-        rating_delete(user=_user(request), message_id=message_id, marker=marker)
+        rating_delete(user=asking_user(request), message_id=message_id, marker=marker)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -28,7 +28,7 @@ from ragsite.core.rag_settings import FeedbackSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Models
 from retrieval.text.analysis import query_terms
-from retrieval.values import Boost, Boosts, Contender, EmbeddingSpace, ScoredChunk
+from retrieval.values import Boost, Boosts, EmbeddingSpace, ScoredChunk, TailHit
 
 REFRESH_S = 2.0  # how often a process looks whether another revision is live
 PATIENCE_S = 0.5  # how long a search waits for the database to say whether another revision is live
@@ -88,7 +88,7 @@ class SnapshotBoosts:
     models: Models
     settings: FeedbackSettings
 
-    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | Contender]) -> Boosts:
+    async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         snapshot, exploration = self.snapshot, self.settings.exploration
         if snapshot.is_empty and not exploration:
             return Boosts(revision=snapshot.revision)
@@ -128,7 +128,7 @@ async def _read(function: Callable[[], Result]) -> Result:
 
 
 def explored(
-    boosts: Boosts, snapshot: Snapshot, query: str, candidates: Sequence[ScoredChunk | Contender], *, share: float
+    boosts: Boosts, snapshot: Snapshot, query: str, candidates: Sequence[ScoredChunk | TailHit], *, share: float
 ) -> Boosts:
     """For a share of the questions, always the same ones, unrated candidates come first among equals."""
     if random.Random(f"{snapshot.revision}:{query}").random() >= share:  # noqa: S311

@@ -31,10 +31,10 @@ from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import SearchRequest
-from retrieval.search.boosting import NO_BOOST, Ranked, ranked_with
+from retrieval.search.boosting import NO_BOOST, Ranked, rank_with_boosts
 from retrieval.selectors import collection_ref, scope_as_asked, scope_for
 from retrieval.text.analysis import query_terms
-from retrieval.values import Contender, EmbeddingSpace, Query, ScoredChunk, SearchScope
+from retrieval.values import EmbeddingSpace, Query, ScoredChunk, SearchScope, TailHit
 
 GOLDEN_QUESTIONS = 300  # measured at most; of more a sample
 RECENT_QUESTIONS = 60  # a sample, to see how much changes
@@ -138,12 +138,12 @@ async def _compared(question: Question, engine: Engine, before: Snapshot, after:
     vectors = await _vectors(question.text, tuple({*before.spaces, *after.spaces}), engine)
     request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
     result = await engine.searcher.search(request)
-    hits: Sequence[ScoredChunk | Contender] = (*result.candidates, *result.contenders)
+    hits: Sequence[ScoredChunk | TailHit] = (*result.candidates, *result.tail_hits)
 
     def ranking(snapshot: Snapshot) -> list[str]:
         boosts = snapshot.boosts(terms, vectors, hits, now=timezone.now().timestamp())
         shown = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
-        return list(dict.fromkeys(map(question.label, ranked_with(shown, boosts, pool=hits))))[:TOP]
+        return list(dict.fromkeys(map(question.label, rank_with_boosts(shown, boosts, pool=hits))))[:TOP]
 
     return Compared(question=question.text, before=ranking(before), after=ranking(after), relevant=question.relevant)
 

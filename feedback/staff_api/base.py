@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, TypeVar
 
-from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -58,9 +57,7 @@ class StaffView(APIView):
 
     def paged(self, rows: Any, row: type[serializers.BaseSerializer[Any]]) -> Response:
         """rows: anything that can be sliced and counted."""
-        pages = StaffPagination()
-        page: list[Any] = pages.paginate_queryset(rows, self.request, view=self) or []
-        return pages.get_paginated_response(row(page, many=True).data)
+        return StaffPagination().answer(rows, self, lambda page: row(page, many=True).data)
 
 
 class WhySerializer(StrictSerializer):
@@ -71,18 +68,6 @@ class WhySerializer(StrictSerializer):
 
 class WhyQuerySerializer(QuerySerializer):
     why = TextField(max_length=500, help_text="The reason, kept in the log; or in the body.")
-
-
-def staff_of(request: Request) -> User:
-    assert isinstance(request.user, User)  # IsAdminUser has let nobody else in
-    return request.user
-
-
-def read(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> Any:
-    """The checked input. Raises ValidationError."""
-    checked = serializer(data=data, partial=partial)
-    checked.is_valid(raise_exception=True)
-    return checked.validated_data
 
 
 def row_get(rows: QuerySet[Row], **which: Any) -> Row:

@@ -25,14 +25,21 @@ from feedback.staff_api.base import (
     WhyQuerySerializer,
     WhySerializer,
     list_schema,
-    read,
     row_get,
     schema,
-    staff_of,
 )
-from ragsite.core.api.fields import DateTimeField, FlagField, IdField, NumberField, QueryFlagField, QuerySerializer
+from ragsite.core.api.fields import (
+    DateTimeField,
+    FlagField,
+    IdField,
+    NumberField,
+    QueryFlagField,
+    QuerySerializer,
+    checked,
+)
 from ragsite.core.api.pagination import page_of
 from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import ConflictError
 from retrieval.models import Document
 
@@ -129,7 +136,7 @@ class EvidenceApi(StaffView):
     )
     def get(self, request: Request) -> Response:
         """Why a document is up or down: its boosts that are live, those by hand, and the votes behind them, paged."""
-        wanted = read(EvidenceQuerySerializer, request.query_params)
+        wanted = checked(EvidenceQuerySerializer, request.query_params)
         document = row_get(Document.objects.select_related("collection"), pk=wanted["document"])
         chunk = wanted.get("chunk")
         boosts = boosts_explained(live_boosts(document_id=document.pk, chunk_id=chunk))
@@ -149,7 +156,7 @@ class ManualBoostsApi(StaffView):
         "feedback_manual_boosts_list", "ManualBoostPage", ManualBoostSerializer, ManualBoostListQuerySerializer
     )
     def get(self, request: Request) -> Response:
-        wanted = read(ManualBoostListQuerySerializer, request.query_params)
+        wanted = checked(ManualBoostListQuerySerializer, request.query_params)
         rows = manual_boosts_in_force() if wanted["in_force"] else MANUAL.all()
         if "document" in wanted:
             rows = rows.filter(document=wanted["document"])
@@ -162,9 +169,9 @@ class ManualBoostsApi(StaffView):
     )
     def post(self, request: Request) -> Response:
         """Lift, lower or hide a document or one chunk, at once; in place of an earlier one on the same."""
-        wanted = read(ManualBoostInputSerializer, request.data)
+        wanted = checked(ManualBoostInputSerializer, request.data)
         document = row_get(Document.objects.all(), pk=wanted.pop("document"))
-        boost = manual_boost_set(document=document, by=staff_of(request), **wanted)
+        boost = manual_boost_set(document=document, by=asking_user(request), **wanted)
         return Response(ManualBoostSerializer(boost).data, status=status.HTTP_201_CREATED)
 
 
@@ -180,11 +187,11 @@ class ManualBoostApi(StaffView):
     )
     def patch(self, request: Request, boost_id: UUID) -> Response:
         """Ends this one and puts a new one, with an id of its own, in its place; what is left out stays as it was."""
-        boost, changes = row_get(MANUAL, pk=boost_id), read(ManualBoostChangesSerializer, request.data)
+        boost, changes = row_get(MANUAL, pk=boost_id), checked(ManualBoostChangesSerializer, request.data)
         if boost.ended_at is not None:
             raise ConflictError("This boost has ended already; make a new one.")
         kept = {name: getattr(boost, name) for name in ("document", "chunk_id", "multiplier", "hide", "expires_at")}
-        new = manual_boost_set(by=staff_of(request), **{**kept, **changes})
+        new = manual_boost_set(by=asking_user(request), **{**kept, **changes})
         return Response(ManualBoostSerializer(new).data)
 
     @schema(
@@ -196,7 +203,7 @@ class ManualBoostApi(StaffView):
         """End it now. `why` stands in the address or in the body; the row stays, so that what was in force is known."""
         boost = row_get(MANUAL, pk=boost_id)
         if request.data:
-            why = read(WhySerializer, request.data)["why"]
+            why = checked(WhySerializer, request.data)["why"]
         else:
-            why = read(WhyQuerySerializer, request.query_params)["why"]
-        return Response(ManualBoostSerializer(manual_boost_end(boost=boost, by=staff_of(request), why=why)).data)
+            why = checked(WhyQuerySerializer, request.query_params)["why"]
+        return Response(ManualBoostSerializer(manual_boost_end(boost=boost, by=asking_user(request), why=why)).data)

@@ -19,7 +19,7 @@ from feedback.curation.downloads import JSONL, golden_file
 from feedback.curation.golden import Relevant, collection_find, golden_delete, golden_save
 from feedback.curation.golden_files import golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance
-from feedback.staff_api.base import StaffView, list_schema, read, row_get, schema, staff_of
+from feedback.staff_api.base import StaffView, list_schema, row_get, schema
 from ragsite.core.api.fields import (
     FlagField,
     IdField,
@@ -28,8 +28,10 @@ from ragsite.core.api.fields import (
     StrictSerializer,
     TextField,
     WholeNumberField,
+    checked,
     unknown_fields,
 )
+from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
@@ -100,8 +102,8 @@ class GoldenQuestionsApi(StaffView):
         responses={201: GoldenQuestionSerializer},
     )
     def post(self, request: Request) -> Response:
-        wanted = _values(read(GoldenInputSerializer, request.data))
-        question = golden_save(by=staff_of(request), **wanted)
+        wanted = _values(checked(GoldenInputSerializer, request.data))
+        question = golden_save(by=asking_user(request), **wanted)
         return Response(_payload(question.pk), status=status.HTTP_201_CREATED)
 
 
@@ -127,13 +129,13 @@ class GoldenQuestionApi(StaffView):
                 for row in question.relevant.all()
             ],
         }
-        changes = _values(read(GoldenInputSerializer, request.data, partial=True))
-        golden_save(by=staff_of(request), question=question, **{**kept, **changes})
+        changes = _values(checked(GoldenInputSerializer, request.data, partial=True))
+        golden_save(by=asking_user(request), question=question, **{**kept, **changes})
         return Response(_payload(question_id))
 
     @schema(operation_id="feedback_golden_delete", responses={204: None})
     def delete(self, request: Request, question_id: UUID) -> Response:
-        golden_delete(question=row_get(GOLDEN, pk=question_id), by=staff_of(request))
+        golden_delete(question=row_get(GOLDEN, pk=question_id), by=asking_user(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -151,7 +153,7 @@ def _values(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(request: Request) -> QuerySet[GoldenQuestion]:
-    wanted = read(GoldenListQuerySerializer, request.query_params)
+    wanted = checked(GoldenListQuerySerializer, request.query_params)
     if "collection" in wanted:
         wanted["collection"] = collection_find(wanted["collection"])
     return GOLDEN.filter(text__icontains=wanted.pop("search"), **wanted)
@@ -183,7 +185,7 @@ class GoldenImportApi(StaffView):
     )
     def post(self, request: Request) -> Response:
         """A file, or JSONL as the body. All lines or none; `error.fields` names the wrong ones, as `line 3`."""
-        imported = golden_import(content=_content(request), by=staff_of(request))
+        imported = golden_import(content=_content(request), by=asking_user(request))
         return Response({"added": imported.added, "updated": imported.updated})
 
 

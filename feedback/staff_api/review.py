@@ -16,9 +16,10 @@ from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.curation.gaps import Gap
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide
-from feedback.staff_api.base import StaffView, WhySerializer, list_schema, read, row_get, schema, staff_of
-from ragsite.core.api.fields import FlagField, QuerySerializer
+from feedback.staff_api.base import StaffView, WhySerializer, list_schema, row_get, schema
+from ragsite.core.api.fields import FlagField, QuerySerializer, checked
 from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 BURSTS = Burst.objects.select_related("document", "decided_by")
@@ -51,7 +52,7 @@ class BurstDecisionSerializer(WhySerializer):
 class BurstsApi(StaffView):
     @list_schema("feedback_bursts_list", "BurstPage", BurstSerializer, BurstListQuerySerializer)
     def get(self, request: Request) -> Response:
-        rows = BURSTS.all().filter(**read(BurstListQuerySerializer, request.query_params))
+        rows = BURSTS.all().filter(**checked(BurstListQuerySerializer, request.query_params))
         return self.paged(rows, BurstSerializer)
 
 
@@ -69,8 +70,8 @@ class BurstDecisionApi(StaffView):
     )
     def post(self, request: Request, burst_id: UUID) -> Response:
         """409 where it is decided already; staff take that back in the administration."""
-        burst, wanted = row_get(BURSTS, pk=burst_id), read(BurstDecisionSerializer, request.data)
-        decided = burst_decide(burst=burst, accept=wanted["accept"], by=staff_of(request), why=wanted["why"])
+        burst, wanted = row_get(BURSTS, pk=burst_id), checked(BurstDecisionSerializer, request.data)
+        decided = burst_decide(burst=burst, accept=wanted["accept"], by=asking_user(request), why=wanted["why"])
         return Response(BurstSerializer(decided).data)
 
 
@@ -114,7 +115,7 @@ class GapsApi(StaffView):
     @list_schema("feedback_gaps_list", "GapPage", GapSerializer, GapQuerySerializer)
     def get(self, request: Request) -> Response:
         """The most asked first."""
-        gaps = knowledge_gaps(**read(GapQuerySerializer, request.query_params))
+        gaps = knowledge_gaps(**checked(GapQuerySerializer, request.query_params))
         return self.paged(gaps, GapSerializer)
 
 
@@ -126,6 +127,6 @@ class GapsExportApi(StaffView):
     )
     def get(self, request: Request) -> HttpResponse:
         """All of them as a file."""
-        wanted = read(GapExportQuerySerializer, request.query_params)
+        wanted = checked(GapExportQuerySerializer, request.query_params)
         format_ = wanted.pop("format")
         return gaps_file(wanted, format_)

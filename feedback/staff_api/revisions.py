@@ -15,9 +15,10 @@ from feedback.models import Boost, Revision, RevisionEvent
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
-from feedback.staff_api.base import StaffView, WhySerializer, list_schema, read, row_get, schema, staff_of
-from ragsite.core.api.fields import FlagField, IdField, QuerySerializer, TextField
+from feedback.staff_api.base import StaffView, WhySerializer, list_schema, row_get, schema
+from ragsite.core.api.fields import FlagField, IdField, QuerySerializer, TextField, checked
 from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
 from retrieval.models import Document
 
 REVISIONS = Revision.objects.select_related("parent", "made_by", "live_by").defer("content", "parent__content")
@@ -116,7 +117,7 @@ class RevisionsApi(StaffView):
     @list_schema("feedback_revisions_list", "RevisionPage", RevisionSerializer, RevisionListQuerySerializer)
     def get(self, request: Request) -> Response:
         """The newest first."""
-        rows = REVISIONS.all().filter(**read(RevisionListQuerySerializer, request.query_params))
+        rows = REVISIONS.all().filter(**checked(RevisionListQuerySerializer, request.query_params))
         return self.paged(rows, RevisionSerializer)
 
 
@@ -140,26 +141,26 @@ class RevisionReleaseApi(StaffView):
     @schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Make one that waits live, in spite of the guard."""
-        revision, why = row_get(REVISIONS, pk=revision_id), read(WhySerializer, request.data)["why"]
-        return Response(RevisionSerializer(revision_release(revision=revision, by=staff_of(request), why=why)).data)
+        revision, why = row_get(REVISIONS, pk=revision_id), checked(WhySerializer, request.data)["why"]
+        return Response(RevisionSerializer(revision_release(revision=revision, by=asking_user(request), why=why)).data)
 
 
 class RevisionHoldApi(StaffView):
     @schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Keep a proposed one from going live."""
-        revision, why = row_get(REVISIONS, pk=revision_id), read(WhySerializer, request.data)["why"]
-        return Response(RevisionSerializer(revision_hold(revision=revision, by=staff_of(request), why=why)).data)
+        revision, why = row_get(REVISIONS, pk=revision_id), checked(WhySerializer, request.data)["why"]
+        return Response(RevisionSerializer(revision_hold(revision=revision, by=asking_user(request), why=why)).data)
 
 
 class RevisionRollBackApi(StaffView):
     @schema(request=RollBackSerializer, responses={200: StateSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Take the live revision back. It has to be the one that is named: 409 when another went live meanwhile."""
-        revision, wanted = row_get(REVISIONS, pk=revision_id), read(RollBackSerializer, request.data)
+        revision, wanted = row_get(REVISIONS, pk=revision_id), checked(RollBackSerializer, request.data)
         to = row_get(REVISIONS, pk=wanted["to"]) if wanted.get("to") else None
         why, freeze = wanted["why"], wanted["freeze"]
-        revision_roll_back(revision=revision, by=staff_of(request), why=why, to=to, freeze=freeze)
+        revision_roll_back(revision=revision, by=asking_user(request), why=why, to=to, freeze=freeze)
         return Response(StateSerializer(feedback_state()).data)
 
 
@@ -174,8 +175,8 @@ class FreezeApi(StaffView):
     @schema(request=FreezeSerializer, responses={200: StateSerializer})
     def post(self, request: Request) -> Response:
         """Stop rounds from proposing anything, or let them again. Said twice it is no error."""
-        wanted = read(FreezeSerializer, request.data)
-        feedback_freeze(by=staff_of(request), why=wanted["why"], frozen=wanted["frozen"])
+        wanted = checked(FreezeSerializer, request.data)
+        feedback_freeze(by=asking_user(request), why=wanted["why"], frozen=wanted["frozen"])
         return Response(StateSerializer(feedback_state()).data)
 
 
@@ -183,7 +184,7 @@ class ResetApi(StaffView):
     @schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(409)})
     def post(self, request: Request) -> Response:
         """Discard the evidence on a document or by a rater, and run a round; answers with its outcome."""
-        wanted, by = read(ResetSerializer, request.data), staff_of(request)
+        wanted, by = checked(ResetSerializer, request.data), asking_user(request)
         if "document" in wanted:
             document = row_get(Document.objects.all(), pk=wanted["document"])
             outcome = reset_document(document=document, by=by, why=wanted["why"])
@@ -203,7 +204,7 @@ class EventsApi(StaffView):
     @list_schema("feedback_events_list", "FeedbackEventPage", EventSerializer, EventsQuerySerializer)
     def get(self, request: Request) -> Response:
         """The log: who or what did what, when and why; the newest first."""
-        wanted = read(EventsQuerySerializer, request.query_params)
+        wanted = checked(EventsQuerySerializer, request.query_params)
         names = {"revision": "revision_id", "document": "document_id", "action": "action"}
         rows = RevisionEvent.objects.filter(**{names[key]: value for key, value in wanted.items()})
         rows = rows.select_related("revision", "by", "rater").defer("revision__content")

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.accounts.tokens import token_create, token_list, token_revoke
-from ragsite.core.api.fields import StrictSerializer, TextField
+from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
@@ -23,6 +23,8 @@ from ragsite.models import ApiToken
 
 
 class BadCredentialsError(InvalidInputError):
+    """The name, the password, or both are wrong; which one is not said."""
+
     code = "bad_credentials"
     message = "Username and password do not match; check both and try again."
 
@@ -63,13 +65,11 @@ class TokenApi(APIView):
     )
     def post(self, request: Request) -> Response:
         """A new token. Over 50 (by default) per account, the one that was used least recently gives way."""
-        given = TokenInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        name = given.validated_data.pop("name")
-        user = authenticate(request._request, **given.validated_data)
+        sent = checked(TokenInput, request.data)
+        user = authenticate(request._request, username=sent["username"], password=sent["password"])
         if not isinstance(user, User):
             raise BadCredentialsError
-        return Response({"token": token_create(user=user, name=name)})
+        return Response({"token": token_create(user=user, name=sent["name"])})
 
 
 class TokensApi(GenericAPIView[ApiToken]):

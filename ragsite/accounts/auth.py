@@ -22,6 +22,7 @@ USE_NOTED_EVERY = timedelta(minutes=5)  # so that reading with a token does not 
 
 
 def token_hash(key: str) -> str:
+    """What the database keeps of a key: its SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 

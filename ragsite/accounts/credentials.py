@@ -34,6 +34,8 @@ Ended = asyncio.Future[None]
 
 
 class SignedOutError(AppError):
+    """The session or token of an open connection has ended."""
+
     code = "not_authenticated"
     status = 401
     message = "You have been signed out; sign in again."
@@ -189,34 +191,31 @@ def _checker() -> _Checker:
 def _valid(held: Collection[Credential]) -> set[Credential]:
     """Those that still hold. Raises django.db.Error; the connection is closed then, and the next call makes one."""
     try:
-        passwords = _passwords_of_sessions([one.session_key for one in held if one.token_id is None])
-        tokens = _tokens_there([one.token_id for one in held if one.token_id is not None])
+        passwords = _passwords_of_sessions([item.session_key for item in held if item.token_id is None])
+        tokens = _tokens_there([item.token_id for item in held if item.token_id is not None])
     except Error:
         connection.close()
         raise
-    return {
-        one
-        for one in held
-        if (passwords.get(one.session_key) == one.password if one.token_id is None else one.token_id in tokens)
-    }
+    sessions = {item for item in held if item.token_id is None and passwords.get(item.session_key) == item.password}
+    return sessions | {item for item in held if item.token_id in tokens}
 
 
 def _passwords_of_sessions(keys: list[str]) -> dict[str, str]:
     """Key of each session that still holds → the stored password hash of its account."""
-    found: dict[str, str] = {}
+    passwords: dict[str, str] = {}
     for start in range(0, len(keys), KEYS_PER_QUERY):
         sessions = AccountSession.objects.filter(
             session_key__in=keys[start : start + KEYS_PER_QUERY],
             expire_date__gt=timezone.now(),
             account__is_active=True,
         )
-        found.update(sessions.values_list("session_key", "account__password"))
-    return found
+        passwords.update(sessions.values_list("session_key", "account__password"))
+    return passwords
 
 
 def _tokens_there(ids: list[UUID]) -> set[UUID]:
-    found: set[UUID] = set()
+    there: set[UUID] = set()
     for start in range(0, len(ids), KEYS_PER_QUERY):
         tokens = ApiToken.objects.filter(pk__in=ids[start : start + KEYS_PER_QUERY], user__is_active=True)
-        found.update(tokens.values_list("pk", flat=True))
-    return found
+        there.update(tokens.values_list("pk", flat=True))
+    return there

@@ -27,18 +27,24 @@ def _refusal_as_form_error() -> Iterator[None]:
 
 
 class SignInForm(AuthenticationForm):
+    """Of the sign-in page."""
+
     def clean(self) -> dict[str, Any]:
         with _refusal_as_form_error():
             return super().clean()
 
 
 class AdminSignInForm(AdminAuthenticationForm):
+    """Of the administration."""
+
     def clean(self) -> dict[str, Any]:
         with _refusal_as_form_error():
             return super().clean()
 
 
 class SignUpForm(UserCreationForm):
+    """Of a new account; accounts made from one address are counted."""
+
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._request = request
@@ -55,7 +61,7 @@ class SignUpForm(UserCreationForm):
 
 
 class ChangePasswordForm(PasswordChangeForm):
-    """Who has found an open browser may not guess the password either."""
+    """Guesses of the old password are counted too: somebody else may sit at an open browser."""
 
     old_password: forms.Field
 

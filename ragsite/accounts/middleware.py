@@ -27,13 +27,13 @@ class SignInLimitsMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         if self._is_async:
             return self._acall(request)
-        return _told(request, self.get_response(request))
+        return _with_headers(request, self.get_response(request))
 
     async def _acall(self, request: HttpRequest) -> HttpResponse:
-        return _told(request, await self.get_response(request))
+        return _with_headers(request, await self.get_response(request))
 
 
-def _told(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def _with_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     if wait_s := request.META.get(WAIT_S):
         response.status_code = 429
         response["Retry-After"] = str(wait_s)

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.contrib.auth import login, logout
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -25,9 +24,12 @@ from django.views.generic.edit import FormView
 from ragsite.accounts.forms import ChangePasswordForm, SignInForm, SignUpForm
 from ragsite.accounts.signing_out import sign_out_everywhere
 from ragsite.accounts.tokens import TokenNotFoundError, token_list, token_revoke
+from ragsite.core.api.user import asking_user
 
 
 class SignInView(auth_views.LoginView):
+    """`/accounts/login/`."""
+
     template_name = "accounts/login.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
@@ -86,6 +88,8 @@ class ChangePasswordView(auth_views.PasswordChangeView):
 
 
 class PasswordChangedView(auth_views.PasswordChangeDoneView):
+    """Says that the password was changed."""
+
     template_name = "accounts/password_change_done.html"
 
 
@@ -93,15 +97,17 @@ class PasswordChangedView(auth_views.PasswordChangeDoneView):
 @login_required
 @never_cache
 def account(request: HttpRequest) -> HttpResponse:
-    tokens = token_list(user=_signed_in(request))
+    """The account's page: its tokens, and the ways to sign out."""
+    tokens = token_list(user=asking_user(request))
     return render(request, "accounts/account.html", {"section": "account", "tokens": tokens})
 
 
 @require_POST
 @login_required
 def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
+    """A token of one's own; somebody else's answers 404."""
     try:
-        token_revoke(user=_signed_in(request), token_id=token_id)
+        token_revoke(user=asking_user(request), token_id=token_id)
     except TokenNotFoundError as error:
         raise Http404 from error
     messages.success(request, "The token is revoked.")
@@ -111,11 +117,7 @@ def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
 @require_POST
 @login_required
 def leave_everywhere(request: HttpRequest) -> HttpResponse:
-    sign_out_everywhere(user=_signed_in(request))
+    """Ends all sessions and tokens of the account, this session too."""
+    sign_out_everywhere(user=asking_user(request))
     logout(request)
     return redirect("login")
-
-
-def _signed_in(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # login_required has let nobody else in
-    return request.user

@@ -12,6 +12,8 @@ from ragsite.models import AccountSession
 
 
 class SessionStore(DatabaseSessionStore):
+    """SESSION_ENGINE's store."""
+
     @classmethod
     def get_model_class(cls) -> type[AccountSession]:
         return AccountSession

@@ -45,10 +45,14 @@ WAIT_S, NEW_DEVICE = "ragsite.retry_after_s", "ragsite.new_device"  # in request
 
 
 class TooManyAttemptsError(RateLimitedError):
+    """A limit on guessing passwords is reached."""
+
     message = "Too many wrong passwords; wait a few minutes and try again."
 
 
 class TooManySignUpsError(RateLimitedError):
+    """The limit on new accounts from one address is reached."""
+
     message = "Too many accounts were made from your address; try again later."
 
 

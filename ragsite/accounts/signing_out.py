@@ -27,6 +27,7 @@ def sign_out_everywhere(*, user: User) -> None:
 
 
 def connect() -> None:
+    """Connect the signals; called once, when the apps are ready."""
     pre_save.connect(_before_save, sender=User, dispatch_uid="ragsite.signing_out")
     user_logged_in.connect(_signed_in, dispatch_uid="ragsite.known_devices")
 

@@ -21,13 +21,15 @@ PREFIX_CHARS = 8
 
 
 class TokenNotFoundError(NotFoundError):
+    """Not there, or another user's."""
+
     code = "token_not_found"
     message = "There is no such token, or it is not yours."
 
 
 @transaction.atomic
 def token_create(*, user: User, name: str = "") -> str:
-    """The key, which is told this once. Over the limit of tokens, the one that was used least recently gives way."""
+    """The key, which is shown this once. Over the limit of tokens, the one that was used least recently gives way."""
     User.objects.select_for_update().get(pk=user.pk)  # one at a time, so that the limit holds
     least_recent = token_list(user=user).order_by(Coalesce("last_used_at", "created_at").desc())[TOKENS_PER_USER - 1 :]
     ApiToken.objects.filter(pk__in=[token.pk for token in least_recent]).delete()

@@ -23,6 +23,8 @@ MISTAKES = ("no such ", "syntax error", "has no column", "ambiguous column", "to
 
 
 class DatabaseAwayError(UnavailableError):
+    """503: the database refuses connections, or has dropped them."""
+
     code = "database_unavailable"
     message = "The database is not reachable at the moment; try again shortly."
 

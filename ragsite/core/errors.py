@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ragsite.core.text import encodable
+
 
 class AppError(Exception):
     """Base of all errors that users see.
@@ -45,19 +47,23 @@ def _encodable(value: Any) -> Any:
             return {_encodable(name): _encodable(item) for name, item in value.items()}
         case list() | tuple():
             return [_encodable(item) for item in value]
-        case str() if not value.isascii():
-            return value.encode("utf-8", "replace").decode("utf-8")
+        case str():
+            return encodable(value)
         case _:
             return value
 
 
 class InvalidInputError(AppError):
+    """400; `fields` says what is wrong with which input."""
+
     code = "invalid"
     status = 400
     message = "Some of the input is not valid; see the fields."
 
 
 class PermissionDeniedError(AppError):
+    """403: it is there and may be seen, but not changed."""
+
     code = "permission_denied"
     status = 403
     message = "You are not allowed to do this."
@@ -72,41 +78,55 @@ class NotFoundError(AppError):
 
 
 class ConflictError(AppError):
+    """409: not possible in the present state."""
+
     code = "conflict"
     status = 409
     message = "This cannot be done right now; try again in a moment."
 
 
 class TooLargeError(AppError):
+    """413."""
+
     code = "too_large"
     status = 413
     message = "This is too large; send something smaller."
 
 
 class UnsupportedFileError(AppError):
+    """415."""
+
     code = "unsupported_file_type"
     status = 415
     message = "This kind of file cannot be read; convert it to PDF, an Office format, HTML, Markdown or plain text."
 
 
 class RateLimitedError(AppError):
+    """429, with `retry_after_s`."""
+
     code = "rate_limited"
     status = 429
     message = "Too many requests; wait a little and try again."
 
 
 class TooManyIngestsError(RateLimitedError):
+    """429: the limit on documents that wait to be read."""
+
     code = "too_many_ingests"
     message = "Too many of your documents wait to be read; upload more when some of them are ready."
 
 
 class StorageFullError(AppError):
+    """507: the disk is full."""
+
     code = "storage_full"
     status = 507
     message = "The disk of the site is full, so nothing was stored; tell an administrator, and try again later."
 
 
 class QuotaExceededError(AppError):
+    """507: the user's own quota is used up."""
+
     code = "quota_exceeded"
     status = 507
     message = "Your documents take up all the room that is allowed; delete some first."

@@ -14,6 +14,10 @@ names the token, so that what a late holder writes changes nothing ("fencing tok
         lease.release(state="done")
 
 The clocks of the machines that share a database have to agree within a few seconds, as NTP keeps them.
+
+Locks on files (`filelock`, `flock`) are for what the processes of one machine share before, or without, a database: the
+data folder that one `up` runs in, the port and the owner of its Milvus Lite server, the commands that use that server,
+and the tables of the file broker. The system gives them free when their process dies.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import socket
 import time
 import uuid
 from collections.abc import AsyncIterator
@@ -47,6 +53,11 @@ class LeaseLostError(ConflictError):
 
     code = "lease_lost"
     message = "Another process has taken this work over."
+
+
+def this_process() -> str:
+    """Host and process id, for people: who holds a lease."""
+    return f"{socket.gethostname()[:80]}:{os.getpid()}"
 
 
 class Leased(models.Model):

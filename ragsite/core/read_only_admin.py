@@ -11,6 +11,8 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from ragsite.core.text import clean_line, shortened
+
 EXCERPT_CHARS = 90
 
 
@@ -41,11 +43,11 @@ class PartOfHistoryAdmin(ReadOnlyAdmin):
 
 def excerpt(text: str, chars: int = EXCERPT_CHARS) -> str:
     """The beginning of a text on one line."""
-    line = " ".join(text[: chars * 4].split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"
+    return shortened(clean_line(text[: chars * 4]), chars)
 
 
 def pretty_json(value: Any) -> str:
+    """JSON with sorted names, indented by two; what is no JSON is shown as its text."""
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True, default=str)
 
 

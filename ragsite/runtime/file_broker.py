@@ -22,6 +22,8 @@ SCHEME = "files"
 
 
 class Channel(filesystem.Channel):
+    """kombu's channel, with whole messages and locked tables."""
+
     def _put(self, queue: Any, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]
         """Names sort by the time of writing, also across a restart of the machine."""
         folder = Path(self.data_folder_out)
@@ -65,6 +67,8 @@ class Channel(filesystem.Channel):
 
 
 class Transport(filesystem.Transport):
+    """kombu's transport for `files://`."""
+
     Channel = Channel
 
     def __init__(self, client: Any, **kwargs: Any) -> None:

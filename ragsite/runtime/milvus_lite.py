@@ -42,7 +42,7 @@ _HTTP2_SETTINGS = 4
 
 
 class MilvusLiteError(RuntimeError):
-    """The server of this folder can't be had; the message is one sentence for the operator."""
+    """The folder's server does not run and can't be started; the message is one sentence for the operator."""
 
 
 def current_uri(data_dir: str | Path) -> str:

@@ -1,4 +1,4 @@
-"""Probes: the same question asked again and again in a thread, so that an answer that does not come holds up nobody."""
+"""Probes: a question asked again and again in a thread, so that a missing answer does not block the caller."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ASK_TIMEOUT_S = 3.0
 class Probe:
     """Whether something answers. `ask` returns within about `ASK_TIMEOUT_S` and raises nothing.
 
-    `failing_s` counts the time of the questions without an answer, each with its pause and no longer than a question
-    may take, and not the time of the clock: while this very process is held up (Ctrl-Z), nobody else has failed.
+    `failing_s` adds up the questions without an answer: each counts its pause and at most `ASK_TIMEOUT_S`. It is not
+    wall time: while this very process is stopped (Ctrl-Z), nobody else has failed.
     """
 
     def __init__(self, ask: Callable[[], bool], *, every_s: float) -> None:

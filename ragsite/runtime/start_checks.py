@@ -63,6 +63,7 @@ def claimed_folder(data_dir: Path) -> Iterator[None]:
 
 
 def check_port(host: str, port: int) -> None:
+    """Raises StartError when the web server could not listen there."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
             0
@@ -94,6 +95,7 @@ def make_secret_key(data_dir: Path) -> None:
 
 
 def migrate() -> None:
+    """Bring the database up to this version. Raises StartError."""
     try:
         call_command("migrate", interactive=False, verbosity=0)
     except DatabaseError as error:

@@ -3,10 +3,10 @@
     supervisor ─┬─ milvus    Milvus Lite on loopback (unless MILVUS_URI names a server)
                 ├─ web       uvicorn
                 ├─ worker    Celery, prefork
-                └─ beat      Celery's clock
+                └─ beat      Celery's scheduler
 
 A part lives in a session of its own, so that Ctrl-C reaches the supervisor alone, and dies with it even when it is
-killed. A loop looks after the parts a few times a second. Whether a part that runs still answers is asked by a thread
+killed. A loop polls the parts ten times a second. Whether a part that runs still answers is asked by a thread
 (`ragsite.runtime.probes`), so that a part that hangs does not hang the loop.
 """
 
@@ -29,13 +29,13 @@ from ragsite.runtime.start_checks import StartError
 
 TICK_S = 0.1
 QUICK_DEATH_S = 10.0  # a part that lives shorter than this died quickly
-QUICK_DEATHS_ALLOWED = 5  # one after the other; then something is wrong that starting again does not mend
+QUICK_DEATHS_ALLOWED = 5  # in a row; then something is wrong that a restart does not repair
 BACKOFF_S = (0.0, 0.5, 1.0, 2.0, 4.0)
 STOP_TIMEOUT_S = 4.2  # for everything but killing what is left
 PARTS_STOP_TIMEOUT_S = 3.5  # of it for web, worker and beat together; Milvus Lite comes after them
 MILVUS_STOP_TIMEOUT_S = 0.3  # that it gets in any case; it survives a kill
 READY_POLL_S = 0.25
-READY_PATIENCE_S = 60.0
+READY_WARNING_S = 60.0
 HEALTH_POLL_S = 2.0
 HANG_S = 20.0  # a part that has not answered for this long is killed and started again
 START_HANG_S = 120.0  # the same before its first answer: a loaded machine takes its time to start it
@@ -43,11 +43,9 @@ LOG_CHECK_S = 30.0
 WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.runs.lifespan)
 BEAT_DELAY_S = 10.0  # the first rounds can wait until the pages do not
 
-Say = Callable[[str], None]
-
 
 class Part(Protocol):
-    """Something that is started, looked after and stopped."""
+    """Something that is started, polled and stopped."""
 
     name: str
     log_path: Path
@@ -138,19 +136,24 @@ class Watched:
 
 
 class Supervisor:
-    def __init__(self, *, url: str, say: Say) -> None:
+    """Starts the parts, polls them, and stops them. Belongs to one thread, which must be the main one.
+
+    url: of the site, for `/readyz`. say: prints a line for the operator.
+    """
+
+    def __init__(self, *, url: str, say: Callable[[str], None]) -> None:
         self.url = url.rstrip("/")
         self.ready = False
         self._say = say
         self._watched: list[Watched] = []
-        self._stop_asked = 0
+        self._stopping = False
         self._begun = time.monotonic()
         self._next_log_check = 0.0
-        self._complained = False
+        self._warned = False
         self._readiness = Probe(lambda: http_status(f"{self.url}/readyz") == 200, every_s=READY_POLL_S)
 
     def add(self, part: Part, *, delay_s: float = 0.0, health_url: str = "") -> None:
-        """Start it and look after it from now on. Raises StartError.
+        """Start it and poll it from now on. Raises StartError.
 
         health_url: any answer to a GET there shows that the part does not hang.
         """
@@ -159,23 +162,23 @@ class Supervisor:
             watched.health = Probe(lambda: http_status(health_url) > 0, every_s=HEALTH_POLL_S)
             watched.health.start()
         self._watched.append(watched)
-        self._tend(watched)
+        self._poll(watched)
 
     def run(self, *, when_ready: Callable[[], None] = lambda: None) -> None:
         """Until SIGINT, SIGTERM or SIGHUP. Calls `when_ready` once, at the first ready answer. Raises StartError."""
         self._readiness.start()
-        while not self._stop_asked:
+        while not self._stopping:
             for watched in self._watched:
-                self._tend(watched)
+                self._poll(watched)
             if not self.ready:
-                self._look_ready(when_ready)
-            self._bound_logs()
+                self._check_ready(when_ready)
+            self._trim_logs()
             time.sleep(TICK_S)
 
     def stop(self) -> None:
         """Everything but Milvus Lite first and at once, so that nobody loses it in the middle of a write.
 
-        Who has not ended within `STOP_TIMEOUT_S` is killed.
+        What has not ended within `STOP_TIMEOUT_S` is killed.
         """
         deadline = time.monotonic() + STOP_TIMEOUT_S
         self._readiness.close()
@@ -193,16 +196,17 @@ class Supervisor:
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._stop_asked += 1
+        self._stopping = True
 
-    def _tend(self, watched: Watched) -> None:
+    def _poll(self, watched: Watched) -> None:
+        """Kill the part if it hangs, plan its restart if it has ended, start it if it is time. Raises StartError."""
         now = time.monotonic()
         process = watched.part.process
         if process is not None and watched.health is not None and watched.hangs():
             self._say(f"{watched.part.name} has not answered for {watched.health.failing_s:.0f} s; killing it.")
             child_process.kill_group(process)  # SIGKILL ends also what was stopped, or is in the middle of C code
         if watched.next_start is None and process is not None and process.poll() is not None:
-            self._mourn(watched, process.returncode, now)
+            self._plan_restart(watched, process.returncode, now)
         if watched.next_start is not None and now >= watched.next_start:
             if watched.part.start():
                 watched.started_at, watched.next_start = now, None
@@ -211,7 +215,8 @@ class Supervisor:
             else:
                 watched.next_start = now + 0.5
 
-    def _mourn(self, watched: Watched, code: int, now: float) -> None:
+    def _plan_restart(self, watched: Watched, code: int, now: float) -> None:
+        """After a pause that grows with each quick death. Raises StartError after too many of them."""
         part = watched.part
         watched.quick_deaths = watched.quick_deaths + 1 if now - watched.started_at < QUICK_DEATH_S else 0
         if watched.quick_deaths >= QUICK_DEATHS_ALLOWED:
@@ -222,16 +227,16 @@ class Supervisor:
         watched.next_start = now + BACKOFF_S[watched.quick_deaths]
         self._say(f"{part.name} {_how_it_ended(code)}; starting it again.")
 
-    def _look_ready(self, when_ready: Callable[[], None]) -> None:
+    def _check_ready(self, when_ready: Callable[[], None]) -> None:
         if self._readiness.succeeded:
             self.ready = True
             self._readiness.close()
             when_ready()
-        elif not self._complained and time.monotonic() - self._begun > READY_PATIENCE_S:
-            self._complained = True
-            self._say(f"Not ready after {READY_PATIENCE_S:.0f} s; {self.url}/readyz says what is missing.")
+        elif not self._warned and time.monotonic() - self._begun > READY_WARNING_S:
+            self._warned = True
+            self._say(f"Not ready after {READY_WARNING_S:.0f} s; {self.url}/readyz says what is missing.")
 
-    def _bound_logs(self) -> None:
+    def _trim_logs(self) -> None:
         if (now := time.monotonic()) >= self._next_log_check:
             self._next_log_check = now + LOG_CHECK_S
             for watched in self._watched:

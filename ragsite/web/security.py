@@ -17,6 +17,8 @@ EXCEPTIONS = {
 
 
 class ContentSecurityPolicyMiddleware(CSPMiddleware):
+    """django-csp's, with the site's own socket and the pages that need exceptions."""
+
     def get_policy_parts(
         self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
     ) -> PolicyParts:

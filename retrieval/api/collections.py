@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ragsite.core.api.fields import checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.api.serializers import CollectionInputSerializer, CollectionSerializer
@@ -39,10 +40,8 @@ class CollectionsApi(GenericAPIView[Collection]):
         responses={201: CollectionSerializer, **errors(409)},
     )
     def post(self, request: Request) -> Response:
-        values = CollectionInputSerializer(data=request.data)
-        values.is_valid(raise_exception=True)
-        collection = collection_create(owner=asking_user(request), **values.validated_data)
-        return Response(_shown(request, collection), status=status.HTTP_201_CREATED)
+        collection = collection_create(owner=asking_user(request), **checked(CollectionInputSerializer, request.data))
+        return Response(_as_json(request, collection), status=status.HTTP_201_CREATED)
 
 
 class CollectionApi(APIView):
@@ -50,7 +49,7 @@ class CollectionApi(APIView):
 
     @extend_schema(operation_id="collections_read", responses=CollectionSerializer)
     def get(self, request: Request, name: str) -> Response:
-        return Response(_shown(request, collection_get(user=request.user, name=name)))
+        return Response(_as_json(request, collection_get(user=request.user, name=name)))
 
     @extend_schema(
         operation_id="collections_change",
@@ -59,14 +58,9 @@ class CollectionApi(APIView):
     )
     def patch(self, request: Request, name: str) -> Response:
         collection = _writable(request, name)
-        changes = CollectionInputSerializer(data=request.data, partial=True)
-        changes.is_valid(raise_exception=True)
-        return Response(
-            _shown(
-                request,
-                collection_update(collection=collection, changes=changes.validated_data, by=asking_user(request)),
-            )
-        )
+        changes = checked(CollectionInputSerializer, request.data, partial=True)
+        collection_update(collection=collection, changes=changes, by=asking_user(request))
+        return Response(_as_json(request, collection))
 
     @extend_schema(operation_id="collections_delete", responses={204: OpenApiResponse(description="Deleted.")})
     def delete(self, request: Request, name: str) -> Response:
@@ -79,7 +73,7 @@ def _writable(request: Request, name: str) -> Collection:
     return collection_writable(collection=collection_get(user=request.user, name=name), user=request.user)
 
 
-def _shown(request: Request, collection: Collection) -> dict[str, object]:
+def _as_json(request: Request, collection: Collection) -> dict[str, object]:
     """With the counts that the list has."""
     fresh = collection_list(user=request.user).get(pk=collection.pk)
     return CollectionSerializer(fresh, context={"request": request}).data

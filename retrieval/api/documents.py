@@ -18,10 +18,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.core.api.fields import unknown_fields
+from ragsite.core.api.fields import StrictSerializer, checked, unknown_fields
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
+from ragsite.core.text import clean_file_name
 from retrieval.api.serializers import (
     ChunkSerializer,
     DocumentChangesSerializer,
@@ -37,14 +38,15 @@ from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
 from retrieval.services import documents
 from retrieval.services.collections import (
+    collection_ensure,
     collection_for_upload,
-    collection_of_ones_own,
     collection_writable,
 )
 from retrieval.services.documents import document_create, document_delete, document_update
-from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_from
+from retrieval.services.metadata import DocumentMetadata, metadata_from
 from retrieval.services.quotas import usage_of
 
+PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
 INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
 
 
@@ -61,9 +63,8 @@ class DocumentsApi(GenericAPIView[Document]):
         responses=DocumentSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        query = DocumentListQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        page = self.paginate_queryset(document_list(user=request.user, **query.validated_data))
+        query = checked(DocumentListQuerySerializer, request.query_params)
+        page = self.paginate_queryset(document_list(user=request.user, **query))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(
@@ -73,12 +74,34 @@ class DocumentsApi(GenericAPIView[Document]):
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
-        refuse_unknown_fields(request, UploadSerializer)
-        files = uploaded_files(request)
+        _refuse_unknown_fields(request, UploadSerializer)
+        files = _uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
-        collection = _collection_named_in(request)
-        entries = documents_from(files, collection, request, metadata)
-        return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+        return _stored(request, files, _collection_named_in(request), metadata)
+
+
+class RagUploadSerializer(StrictSerializer):
+    file = serializers.ListField(child=serializers.FileField(), help_text="One file, or several fields of this name.")
+
+
+class RagUploadApi(APIView):
+    """The same into one collection of the user's own, for clients of an older front."""
+
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(
+        operation_id="rag_upload",
+        request={"multipart/form-data": RagUploadSerializer},
+        responses={202: UploadResultSerializer, **errors(429, 507)},
+        tags=["rag"],
+    )
+    def post(self, request: Request) -> Response:
+        """Store files in your own private collection, and queue their ingest; `GET /api/documents/{id}` tells how far
+        it is. Nobody else's questions find them."""
+        _refuse_unknown_fields(request, RagUploadSerializer)
+        files = _uploaded_files(request)
+        collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
+        return _stored(request, files, collection, DocumentMetadata())
 
 
 class DocumentsUsageApi(APIView):
@@ -107,9 +130,9 @@ class DocumentApi(APIView):
     )
     def patch(self, request: Request, document_id: UUID) -> Response:
         document = _writable(request, document_id)
-        changes = DocumentChangesSerializer(data=request.data, partial=True)
-        changes.is_valid(raise_exception=True)
-        document = document_update(document=document, changes=changes.validated_data)
+        document = document_update(
+            document=document, changes=checked(DocumentChangesSerializer, request.data, partial=True)
+        )
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
     @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
@@ -139,14 +162,13 @@ class DocumentFileApi(APIView):
         responses={(200, *sorted(set(MEDIA_TYPES.values()))): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, document_id: UUID) -> FileResponse:
-        query = DocumentFileQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
+        query = checked(DocumentFileQuerySerializer, request.query_params)
         document = document_get(user=request.user, document_id=document_id)
         try:
             file = document.file.open("rb")
         except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
             raise NotFoundError("The file of this document is gone.") from error
-        inline = query.validated_data["inline"] and document.media_type in INLINE_TYPES
+        inline = query["inline"] and document.media_type in INLINE_TYPES
         response = FileResponse(
             file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
         )
@@ -168,7 +190,7 @@ def _collection_named_in(request: Request) -> Collection:
     user, name = asking_user(request), request.POST.get("collection", "").strip()
     if name:
         return collection_for_upload(user=user, name=name)
-    return collection_of_ones_own(user=user, name=documents.DEFAULT_COLLECTION)
+    return collection_ensure(owner=user, name=documents.DEFAULT_COLLECTION)
 
 
 def _form_values(data: QueryDict) -> dict[str, Any]:
@@ -179,14 +201,14 @@ def _form_values(data: QueryDict) -> dict[str, Any]:
     return values
 
 
-def refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
+def _refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
     """Raises InvalidInputError; also where a file was sent under the name of a text field."""
     known = list(form().fields)
     if unknown := {**unknown_fields(request.POST, known), **unknown_fields(request.FILES, ["file"])}:
         raise InvalidInputError(fields=unknown)
 
 
-def uploaded_files(request: Request) -> list[UploadedFile]:
+def _uploaded_files(request: Request) -> list[UploadedFile]:
     """The form's `file`s. Raises InvalidInputError, TooLargeError."""
     files: list[UploadedFile] = request.FILES.getlist("file")
     if not files:
@@ -196,52 +218,30 @@ def uploaded_files(request: Request) -> list[UploadedFile]:
     return files
 
 
-def documents_from(
-    files: Sequence[UploadedFile], collection: Collection, request: Request, metadata: DocumentMetadata
-) -> list[dict[str, Any]]:
+def _stored(
+    request: Request, files: Sequence[UploadedFile], collection: Collection, metadata: DocumentMetadata
+) -> Response:
     """One entry per file. Raises the first refusal when every file was refused."""
     entries: list[dict[str, Any]] = []
     refusals: list[AppError] = []
     for file in files:
-        name = file.name or "document"
+        name = clean_file_name(file.name or "")
+        entry = {"collection": collection.name, "collection_id": collection.pk}
         try:
             created = document_create(
                 collection=collection, upload=file, file_name=name, uploaded_by=asking_user(request), metadata=metadata
             )
         except AppError as error:
             refusals.append(error)
-            entries.append(_refused(name, collection, error))
-            continue
-        document = created.document
-        entries.append(
-            {
-                "id": document.pk,
-                "title": document.title,
-                "file_name": document.file_name,
-                "status": document.status,
-                "collection": collection.name,
-                "collection_id": collection.pk,
-                "outcome": created.outcome,
-                "code": "",
-                "error": document.error,
-            }
-        )
+            failed = Document.Status.FAILED.value
+            entry |= {"id": None, "title": name, "file_name": name, "status": failed}
+            entry |= {"outcome": "refused", "code": error.code, "error": error.message}
+        else:
+            document = created.document
+            entry |= {"id": document.pk, "title": document.title, "file_name": document.file_name}
+            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.error}
+        entries.append(entry)
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}
         raise refusals[0]
-    return entries
-
-
-def _refused(name: str, collection: Collection, error: AppError) -> dict[str, Any]:
-    clean = file_name_clean(name)
-    return {
-        "id": None,
-        "title": clean,
-        "file_name": clean,
-        "status": Document.Status.FAILED.value,
-        "collection": collection.name,
-        "collection_id": collection.pk,
-        "outcome": "refused",
-        "code": error.code,
-        "error": error.message,
-    }
+    return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)

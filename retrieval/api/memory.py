@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ragsite.core.api.fields import FlagField, QuerySerializer, StrictSerializer
+from ragsite.core.api.fields import FlagField, QuerySerializer, StrictSerializer, checked
 from ragsite.core.api.user import asking_user
 from retrieval.memory import services
 from retrieval.memory.selectors import memory_enabled, memory_get, memory_list
@@ -59,10 +59,8 @@ class MemoriesApi(GenericAPIView[Memory]):
         operation_id="memory_list", parameters=[MemoryListQuerySerializer], responses=MemorySerializer(many=True)
     )
     def get(self, request: Request) -> Response:
-        query = MemoryListQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        memories = memory_list(user=asking_user(request), search=query.validated_data["search"])
-        page = self.paginate_queryset(memories)
+        query = checked(MemoryListQuerySerializer, request.query_params)
+        page = self.paginate_queryset(memory_list(user=asking_user(request), search=query["search"]))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(operation_id="memory_clear", responses={204: DELETED})
@@ -98,9 +96,7 @@ class MemorySettingsApi(APIView):
     )
     def patch(self, request: Request) -> Response:
         """Switched off, nothing is recalled or written; what is there stays until it is deleted."""
-        wanted = MemorySwitchSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        memory_switch(user=asking_user(request), enabled=wanted.validated_data["enabled"])
+        memory_switch(user=asking_user(request), **checked(MemorySwitchSerializer, request.data))
         return Response(_settings(request))
 
 

@@ -12,16 +12,14 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.user import asking_user
-from retrieval.api.candidate_data import search_data
-from retrieval.api.question_field import QuestionField
-from retrieval.api.serializers import ADDRESS, FiltersSerializer, search_filters
+from retrieval.api.serializers import ADDRESS, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
-from retrieval.ports import SearchRequest
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for
-from retrieval.values import Query
+from retrieval.values import Query, ScoredChunk
 
 STAGES: tuple[Literal["dense", "bm25"], ...] = ("dense", "bm25")
 
@@ -64,9 +62,7 @@ class SearchApi(APIView):
     async def post(self, request: Request) -> Response:
         """Search your own collections, those shared with your groups and those that the site has approved; or the
         collections named."""
-        values = SearchInputSerializer(data=request.data)
-        values.is_valid(raise_exception=True)
-        asked = values.validated_data
+        asked = checked(SearchInputSerializer, request.data)
         scope = await sync_to_async(scope_for)(user=asking_user(request), names=asked.get("collections", []))
         search = SearchRequest(
             queries=(Query(asked["query"]),),
@@ -76,3 +72,29 @@ class SearchApi(APIView):
             stages=tuple(stage for stage in STAGES if stage in asked.get("stages", STAGES)),
         )
         return Response(search_data(await search_as_answered(search)))
+
+
+def search_data(result: SearchResult) -> dict[str, Any]:
+    """`{"candidates", "timings_ms", "relaxed", "degraded", "notes"}`, best first."""
+    return {
+        "candidates": [candidate_data(candidate) for candidate in result.candidates],
+        "timings_ms": dict(result.timings_ms),
+        "relaxed": list(result.relaxed),
+        "degraded": list(result.degraded),
+        "notes": dict(result.notes),
+    }
+
+
+def candidate_data(candidate: ScoredChunk) -> dict[str, Any]:
+    """One candidate as JSON; scores and ranks by name."""
+    chunk = candidate.chunk
+    return {
+        "document_id": chunk.document_id,
+        "chunk_id": chunk.chunk_id,
+        "title": chunk.title,
+        "page": chunk.page,
+        "heading": chunk.heading,
+        "text": chunk.text,
+        "scores": candidate.scores.as_dict(),
+        "ranks": dict(candidate.ranks),
+    }

@@ -1,20 +1,24 @@
-"""The JSON of documents and collections."""
+"""The JSON of documents and collections, and the text of a question."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from ragsite.core.api.fields import QueryFlagField, QuerySerializer, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.text import CONTROL
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
+from retrieval.search.queries import query_text
 from retrieval.selectors import is_approved
 from retrieval.services.embedding_space import recorded_size
 from retrieval.values import SearchFilters
 
+_SAYS_NOTHING = rf"\s{CONTROL}\ufeff"  # characters of a question
 MAX_NAMES = 50
 ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collection first."
 
@@ -181,3 +185,21 @@ class CollectionInputSerializer(StrictSerializer):
     description = TextField(required=False, allow_blank=True, max_length=500)
     visibility = serializers.ChoiceField(choices=Collection.Visibility.choices, required=False)
     groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
+
+
+class QuestionField(TextField):
+    """A text with something to search for in it: control characters alone are as good as blank.
+
+    A text beyond the site's limit is not wrong but too large, where the view says so with 413.
+    """
+
+    schema_rules = {
+        "maxLength": settings.RAG.limits.message_chars,
+        "pattern": rf"^[^\u0000]*[^{_SAYS_NOTHING}][^\u0000]*$",
+    }
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not query_text(text):
+            self.fail("blank")
+        return text

@@ -19,8 +19,7 @@ from retrieval.evaluation.dataset import Dataset, LabelledDocument
 from retrieval.evaluation.embeddings import EmbeddingCache, KnownQueries, ModelsOfRun, ProgressBar
 from retrieval.evaluation.memory_store import MemoryChunkStore
 from retrieval.ingest.blocks import ParsedDocument
-from retrieval.ingest.chunk_size import ChunkSize, chunk_size
-from retrieval.ingest.chunking import Chunker
+from retrieval.ingest.chunking import Chunker, ChunkSize, chunk_size
 from retrieval.ingest.headings import plain_blocks
 from retrieval.models import Chunk, Document
 from retrieval.ports import ChunkIndex, Models

@@ -11,10 +11,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
+from ragsite.core.rag_settings import IngestSettings
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument
+from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
 
 HEADING_JOIN = " › "
 MAX_HEADING_CHARS = 500
@@ -212,10 +215,10 @@ class _PageMap:
         return self._pages[bisect_right(self._starts, offset) - 1]
 
 
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _common(first: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """The headings above both; those of the first where they share none."""
-    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return tuple(left for left, _ in pairs) or one
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, other, strict=False))
+    return tuple(left for left, _ in pairs) or first
 
 
 def _without_blank_lines(text: str, start: int, end: int) -> tuple[int, int]:
@@ -225,3 +228,44 @@ def _without_blank_lines(text: str, start: int, end: int) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
+
+
+# ------------------------------------------------------------------------------------------------ size
+# Of a model's context. The rest is for title and headings, which are embedded with every chunk, and for what the
+# estimate of word pieces falls short of: 19 % at the 99th percentile of technical documentation.
+READ_SHARE = 0.85
+# A model that reads so many times the wanted size reads every chunk: tables drawn with dashes have 3.5 tokens where
+# `estimate_tokens` sees one, and nothing real has more.
+SURELY_READ = 3.5
+LEAST_TOKENS = 16
+Unit = Literal["tokens", "word_pieces"]
+COUNTERS: dict[Unit, Callable[[str], int]] = {"tokens": estimate_tokens, "word_pieces": estimate_word_pieces}
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSize:
+    """tokens: what a chunk holds at most, `overlap` tokens of the one before included, counted in `unit`.
+
+    A plain value: it goes to the process that cuts the document.
+    """
+
+    tokens: int
+    overlap: int
+    unit: Unit = "tokens"
+
+    @property
+    def count_tokens(self) -> Callable[[str], int]:
+        return COUNTERS[self.unit]
+
+
+def chunk_size(settings: IngestSettings, *, context: int | None) -> ChunkSize:
+    """context: how many tokens of a text the embedding model reads; None: all, or it isn't known.
+
+    A model of small context is of BERT's kind, so for it tokens are counted as word pieces: technical documents have up
+    to twice as many as `estimate_tokens` thinks.
+    """
+    wanted = settings.chunk_tokens
+    if context is None or context * READ_SHARE >= wanted * SURELY_READ:
+        return ChunkSize(wanted, settings.chunk_overlap_tokens)
+    tokens = max(LEAST_TOKENS, min(wanted, int(context * READ_SHARE)))
+    return ChunkSize(tokens, settings.chunk_overlap_tokens * tokens // wanted, "word_pieces")

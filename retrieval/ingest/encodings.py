@@ -18,7 +18,7 @@ import chardet
 SAMPLE_BYTES = 65_536
 MAX_BROKEN_SHARE = 0.02  # of the non-ASCII characters; real files have a few broken bytes
 GOOD_SCORE = 0.6
-MIN_CONFIDENCE = 0.02  # of chardet; below it the name that it gives is a throw of dice
+MIN_CONFIDENCE = 0.02  # of chardet; below it its guess is worth nothing
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -62,6 +62,7 @@ def decode_text(data: bytes, *, declared: str = "") -> DecodedText:
 
 
 def detect_encoding(data: bytes, *, declared: str = "") -> str:
+    """Python's name of the encoding that `data` is most likely in."""
     for mark, encoding in BOMS:
         if data.startswith(mark):
             return encoding

@@ -13,6 +13,8 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
+    """Of one file: pages or slides, MiB that an archive unpacks to, characters of text, cells of a workbook."""
+
     max_pages: int
     max_unpacked_mib: int
     max_text_chars: int
@@ -34,6 +36,7 @@ def check_archive(path: Path, limits: ParseLimits) -> None:
 
 
 def check_length(chars: int, limits: ParseLimits) -> None:
+    """Raises DocumentUnreadableError for more characters than the limit."""
     if chars > limits.max_text_chars:
         raise DocumentUnreadableError(
             f"The file holds more than {limits.max_text_chars:,} characters of text; split it."

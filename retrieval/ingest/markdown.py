@@ -14,6 +14,7 @@ TITLE, ABSTRACTS = "title", ("summary", "description")
 
 
 def parse_markdown(data: bytes) -> ParsedDocument:
+    """Front matter gives title and summary. Raises DocumentUnreadableError."""
     fields, text = front_matter(readable_text(data, markup=False))
     about = [Block(text=fields[name]) for name in ABSTRACTS if name in fields]
     blocks = tuple(about + list(_blocks(text)))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pypdfium2
 
+from ragsite.core.text import clean_text, unix_lines
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.headings import heading_level
@@ -69,7 +70,7 @@ def _page_lines(document: pypdfium2.PdfDocument, limits: ParseLimits) -> list[li
             text = ""
         chars += len(text)
         check_length(chars, limits)
-        text = _HYPHEN_BREAK.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", ""))
+        text = _HYPHEN_BREAK.sub("", clean_text(unix_lines(text)))
         pages.append([line.strip() for line in text.split("\n") if line.strip()])
     if failures == len(pages):
         raise DocumentUnreadableError(BROKEN)

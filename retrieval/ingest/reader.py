@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.chunk_size import ChunkSize
-from retrieval.ingest.chunking import TextChunk
+from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
 from retrieval.ingest.reading import ReadDocument
 from retrieval.ingest.sniff import kind_by_name
@@ -58,6 +57,7 @@ class ReaderGoneError(Exception):
 
 
 def parse_limits() -> ParseLimits:
+    """The constants of this module, for the child that reads."""
     return ParseLimits(
         max_pages=MAX_PAGES,
         max_unpacked_mib=MAX_UNPACKED_MIB,

@@ -28,7 +28,7 @@ from typing import IO, Any
 
 from ragsite.runtime.die_with_parent import die_with_parent
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.limits import MIB, ParseLimits
 from retrieval.ingest.reading import ReadDocument, read_document
 from retrieval.text.analysis import analyze, warm_up
@@ -40,6 +40,7 @@ CPU_GRACE_S = 5  # between the signal that can be caught and the one that can't
 
 
 def main(descriptor: str, parent: str) -> None:
+    """Serve one worker until its socket closes. descriptor: the inherited socket; parent: the worker's process id."""
     die_with_parent(int(parent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # our worker decides
     analyze("books")
@@ -129,6 +130,7 @@ def load_chinese() -> None:
 
 
 def is_chinese_loaded() -> bool:
+    """Whether this process has the dictionaries of Chinese."""
     return "jieba" in sys.modules
 
 

@@ -1,18 +1,36 @@
-"""One file in, its chunks, language and summary out. Plain Python: it runs in the reader process."""
+"""One file in, its chunks, language and summary out: each kind of file has a parser that gives blocks.
+
+Hostile files can crash, hang or bloat every one of the parsers: on a site this runs in the reader process, with limits
+(`retrieval.ingest.reader`). Plain Python without Django.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.chunk_size import ChunkSize
-from retrieval.ingest.chunking import Chunker, TextChunk
-from retrieval.ingest.limits import ParseLimits
-from retrieval.ingest.parsing import parse_file
-from retrieval.ingest.sniff import FileKind
+from retrieval.ingest.blocks import ParsedDocument
+from retrieval.ingest.chunking import Chunker, ChunkSize, TextChunk
+from retrieval.ingest.docx import parse_docx
+from retrieval.ingest.html import parse_html
+from retrieval.ingest.limits import ParseLimits, check_archive, check_length
+from retrieval.ingest.markdown import parse_markdown
+from retrieval.ingest.pdf import parse_pdf
+from retrieval.ingest.pptx import parse_pptx
+from retrieval.ingest.sniff import FileKind, check_content
 from retrieval.ingest.summary import summarize
+from retrieval.ingest.text import parse_csv, parse_text
+from retrieval.ingest.xlsx import parse_xlsx
 from retrieval.text.language import detect_language
+
+TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
+    "text": parse_text,
+    "markdown": parse_markdown,
+    "html": parse_html,
+    "csv": parse_csv,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +67,29 @@ def read_document(
         chunk_tokens=size.tokens,
         chunks=tuple(chunks),
     )
+
+
+def parse_file(path: Path, *, kind: FileKind, limits: ParseLimits) -> ParsedDocument:
+    """The document's blocks, after a look at what the file really is. Raises DocumentUnreadableError."""
+    check_content(path, kind)
+    document = _parse(path, kind, limits)
+    if not any(block.text.strip() for block in document.blocks):
+        raise DocumentUnreadableError("The file holds no text.")
+    return document
+
+
+def _parse(path: Path, kind: FileKind, limits: ParseLimits) -> ParsedDocument:
+    if kind in TEXT_PARSERS:
+        check_length(path.stat().st_size // 4, limits)
+        document = TEXT_PARSERS[kind](path.read_bytes())
+    elif kind == "pdf":
+        return parse_pdf(path, limits)
+    else:
+        check_archive(path, limits)
+        if kind == "pptx":
+            return parse_pptx(path, limits)
+        if kind == "xlsx":
+            return parse_xlsx(path, limits)
+        document = parse_docx(path)
+    check_length(sum(len(block.text) for block in document.blocks), limits)
+    return document

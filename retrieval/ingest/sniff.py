@@ -63,20 +63,20 @@ def check_content(path: Path, kind: FileKind) -> None:
         head = file.read(SNIFF_BYTES)
     if not head:
         raise DocumentUnreadableError("The file is empty.")
-    found = _kind_of(path, head)
-    if found == kind:
+    content = _kind_of(path, head)
+    if content == kind:
         return
-    if found == "encrypted office":
+    if content == "encrypted office":
         raise DocumentUnreadableError("The file is protected by a password or in an old Office format; save it anew.")
     if kind in ("text", "markdown", "html", "csv"):
-        if found in ("", "html"):
+        if content in ("", "html"):
             return  # text of any kind reads as text
         raise DocumentUnreadableError(
-            f"The file's name ends in that of a text file, but it holds {found.upper()} data."
+            f"The file's name ends in that of a text file, but it holds {content.upper()} data."
         )
-    if found == "damaged zip":
+    if content == "damaged zip":
         raise DocumentUnreadableError(f"This {kind.upper()} file is damaged or was cut short; upload it again.")
-    really = f"; its content is {found.upper()}: rename it" if found else ""
+    really = f"; its content is {content.upper()}: rename it" if content else ""
     raise DocumentUnreadableError(f"This is not really a {kind.upper()} file{really}.")
 
 

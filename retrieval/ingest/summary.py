@@ -26,7 +26,7 @@ def summarize(text: str, *, headings: Iterable[str], tokens: int) -> str:
     left -= estimate_tokens(outline)
     sentences = _spread(split_sentences(text[:MAX_CHARS]))
     terms = [analyze(sentence) for sentence in sentences]
-    usable = {at for at, found in enumerate(terms) if MIN_TERMS <= len(found) <= MAX_TERMS}
+    usable = {at for at, sentence_terms in enumerate(terms) if MIN_TERMS <= len(sentence_terms) <= MAX_TERMS}
     chosen = _choose(sentences, terms, usable, left)
     return "\n".join(filter(None, (outline, " ".join(sentences[at] for at in sorted(chosen)))))
 
@@ -50,10 +50,10 @@ def _choose(sentences: Sequence[str], terms: Sequence[list[str]], usable: set[in
     counts = Counter(term for at in usable for term in terms[at])
     total = sum(counts.values()) or 1
     weight = {term: count / total for term, count in counts.items()}
-    said_by = defaultdict(set)  # term → the sentences that say it, whose worth changes with its weight
+    sentences_with = defaultdict(set)  # term → the sentences that say it, whose worth changes with its weight
     for at in usable:
         for term in terms[at]:
-            said_by[term].add(at)
+            sentences_with[term].add(at)
 
     def worth(at: int) -> float:
         return sum(map(weight.__getitem__, terms[at])) / len(terms[at])
@@ -69,6 +69,6 @@ def _choose(sentences: Sequence[str], terms: Sequence[list[str]], usable: set[in
         chosen.append(best)
         tokens -= cost
         weight.update({term: weight[term] ** 2 for term in set(terms[best])})
-        for at in set().union(*(said_by[term] for term in terms[best])) & worths.keys():
+        for at in set().union(*(sentences_with[term] for term in terms[best])) & worths.keys():
             worths[at] = worth(at)
     return chosen

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
+from ragsite.core.text import clean_text, unix_lines
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.encodings import declared_encoding, decode_text, looks_binary
@@ -17,17 +18,18 @@ MAX_COLUMN_NAME_CHARS = 60
 
 
 def readable_text(data: bytes, *, markup: bool = False) -> str:
-    """Decoded, with Unix line ends and without control characters. `markup`: it may declare its own encoding.
+    """Decoded, with Unix line ends and without NUL. `markup`: it may declare its own encoding.
 
     Raises DocumentUnreadableError for what never was text.
     """
     text = decode_text(data, declared=declared_encoding(data) if markup else "").text
     if looks_binary(text):
         raise DocumentUnreadableError("This is not a text file: it holds binary data.")
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").replace("\f", "\n\n")
+    return clean_text(unix_lines(text)).replace("\f", "\n\n")
 
 
 def parse_text(data: bytes) -> ParsedDocument:
+    """Raises DocumentUnreadableError."""
     blocks = tuple(plain_blocks(readable_text(data)))
     return ParsedDocument(blocks=blocks, title=first_title(blocks))
 
@@ -48,6 +50,7 @@ def parse_csv(data: bytes) -> ParsedDocument:
 
 
 def row_blocks(rows: Sequence[Sequence[str]]) -> Iterator[Block]:
+    """The first row is the header where it looks like one."""
     header = rows[0] if len(rows) > 1 and _is_header(rows[0]) else None
     return table_blocks(header, rows[1:] if header else rows)
 

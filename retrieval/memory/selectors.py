@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from ragsite.core.errors import NotFoundError
+from ragsite.core.text import clean_text
 from retrieval.models import Memory, MemoryPreference
 from retrieval.values import EmbeddingSpace
 
@@ -16,7 +17,7 @@ from retrieval.values import EmbeddingSpace
 def memory_list(*, user: User, search: str = "") -> QuerySet[Memory]:
     """The user's own facts, the latest first; `search`: each word stands in the fact or its question."""
     memories = Memory.objects.filter(user=user)
-    for word in search.replace("\0", " ").split():
+    for word in clean_text(search).split():
         memories = memories.filter(Q(text__icontains=word) | Q(question__icontains=word))
     return memories.order_by("-updated_at", "pk")
 
@@ -30,9 +31,9 @@ def memory_get(*, user: User, memory_id: uuid.UUID) -> Memory:
 
 
 def memory_enabled(*, user_id: int) -> bool:
-    """As the user said, else as the settings say."""
-    said = MemoryPreference.objects.filter(user=user_id).values_list("enabled", flat=True).first()
-    return settings.RAG.memory.enabled if said is None else said
+    """The user's choice, else the setting."""
+    chosen = MemoryPreference.objects.filter(user=user_id).values_list("enabled", flat=True).first()
+    return settings.RAG.memory.enabled if chosen is None else chosen
 
 
 def spaces_of(memories: QuerySet[Memory]) -> list[EmbeddingSpace]:

@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce, Greatest
 from django.db.models.signals import pre_delete
 from django.utils import timezone
 
+from ragsite.core.text import clean_line, clean_text
 from retrieval.memory.selectors import memory_enabled, spaces_of
 from retrieval.models import Memory, MemoryOrigin, MemoryPreference
 from retrieval.services.queueing import memory_consolidate_queue, memory_unindex_queue, memory_unindex_user_queue
@@ -40,10 +41,10 @@ def memory_remember(*, user_id: int, exchange: Exchange) -> Literal["added", "up
     """
     if not memory_enabled(user_id=user_id):
         return "off"
-    question = _clean(exchange.question)[:QUESTION_CHARS]
-    text = _clean(exchange.fact)[: memory_step.MAX_CHARS]
+    question = clean_line(exchange.question)[:QUESTION_CHARS]
+    text = clean_line(exchange.fact)[: memory_step.MAX_CHARS]
     values = {"question": question, "text": text, "terms": terms_of(question, text)}
-    values["draft"] = _storable(exchange.answer)[:DRAFT_CHARS]
+    values["draft"] = clean_text(exchange.answer)[:DRAFT_CHARS]
     try:
         with transaction.atomic():
             known = same_fact(user_id=user_id, question=question, text=text, terms=values["terms"])
@@ -78,7 +79,7 @@ def same_fact(*, user_id: int, question: str, text: str, terms: str) -> Memory |
 
 def memory_rewrite(*, memory: Memory, text: str) -> bool:
     """Put a condensed fact in place of the draft's. False: the row was deleted or written anew meanwhile."""
-    text = _clean(text)[: memory_step.MAX_CHARS]
+    text = clean_line(text)[: memory_step.MAX_CHARS]
     values = {"text": text, "terms": terms_of(memory.question, text), "draft": ""}
     return bool(_unchanged(memory).update(**values))
 
@@ -179,10 +180,12 @@ def _unchanged(memory: Memory) -> Any:
 
 
 def terms_of(question: str, text: str) -> str:
+    """The distinct terms of both, in order, parted by spaces."""
     return " ".join(dict.fromkeys(analyze(f"{question}\n{text}")))
 
 
 def numbers_of(question: str, text: str) -> set[str]:
+    """Numbers, dates and times in both, as they are written."""
     return set(NUMBER.findall(f"{question} {text}"))
 
 
@@ -193,12 +196,3 @@ def set_space(*, memory: Memory, space: EmbeddingSpace) -> bool:
 
 def _folded(question: str) -> str:
     return " ".join(question.casefold().split()).rstrip("?？!！.。 ")
-
-
-def _clean(text: str) -> str:
-    return " ".join(_storable(text).split())
-
-
-def _storable(text: str) -> str:
-    """Without what no database takes: the null character and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

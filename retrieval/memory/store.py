@@ -71,8 +71,8 @@ class DatabaseMemoryStore:
             raise UnavailableError("The memory can't be read; try again shortly.") from error
         known = {row.id: row for row in rows}
         facts = tuple(
-            RememberedFact(id=one, question=known[one].question, text=known[one].text, score=scores[one])
-            for one in best
+            RememberedFact(id=row.id, question=row.question, text=row.text, score=scores[row.id])
+            for row in (known[fact_id] for fact_id in best)
         )
         return Recall(facts=facts, degraded=degraded)
 
@@ -84,7 +84,7 @@ class DatabaseMemoryStore:
 
     async def _by_meaning(self, owner: int, query: str, rows: Sequence[_Row], limit: int) -> tuple[list[str], str]:
         """Ids, nearest first, and why there may be too few."""
-        found: dict[str, float] = {}
+        scores: dict[str, float] = {}
         own = {row.id for row in rows}
         try:
             async with asyncio.timeout(memory_step.TIMEOUT_S):
@@ -94,12 +94,12 @@ class DatabaseMemoryStore:
                         space, vector[None, :], collection_ids=[user_key(owner)], filters=SearchFilters(),
                         limit=limit * WINDOW,
                     )  # fmt: skip
-                    found |= {hit.chunk_id: hit.score for hit in hits if hit.score >= MIN_SIMILARITY}
+                    scores |= {hit.chunk_id: hit.score for hit in hits if hit.score >= MIN_SIMILARITY}
         except (EmbeddingUnavailableError, IndexUnavailableError) as error:
             return [], f"looked for words alone: {error.message}"
         except TimeoutError:
             return [], f"looked for words alone: no vectors within {memory_step.TIMEOUT_S:g} s"
-        return [one for one in sorted(found, key=lambda one: -found[one]) if one in own], ""
+        return [fact_id for fact_id in sorted(scores, key=lambda fact_id: -scores[fact_id]) if fact_id in own], ""
 
 
 def _read(user_id: int) -> tuple[bool, list[_Row]]:
@@ -116,4 +116,4 @@ def _by_words(query: str, rows: Sequence[_Row], least: float) -> list[str]:
     """Ids of the facts that hold enough of the query's terms, rare ones counting more; the best first."""
     weights = term_weights(query, [row.terms for row in rows])
     shares = {row.id: coverage(row.terms, weights) for row in rows}
-    return [one for one in sorted(shares, key=lambda one: -shares[one]) if shares[one] >= least]
+    return [fact_id for fact_id in sorted(shares, key=lambda fact_id: -shares[fact_id]) if shares[fact_id] >= least]

@@ -164,7 +164,7 @@ async def _write(engine: Engine, space: EmbeddingSpace, memories: Sequence[Memor
         old = EmbeddingSpace(memory.embedding_model, memory.embedding_dim or 0)
         if memory.embedding_model and old != space:
             await _index(engine).delete_chunks(old, [str(memory.pk)])
-    await _index(engine).delete_chunks(space, [one for one in gone if not await _is_there(one)])
+    await _index(engine).delete_chunks(space, [memory_id for memory_id in gone if not await _is_there(memory_id)])
     return len(memories) - len(gone)
 
 
@@ -204,7 +204,7 @@ async def _compare(engine: Engine, space: EmbeddingSpace) -> int:
             continue
         try:
             embedder = embedder or await engine.models.embedder(space)
-            written += await _index_all(engine, embedder, [uuid.UUID(one) for one in piece.missing])
+            written += await _index_all(engine, embedder, [uuid.UUID(memory_id) for memory_id in piece.missing])
         except EmbeddingUnavailableError as error:
             logger.warning("Memories are not in the index, %d and perhaps more: %s", len(piece.missing), error.reason)
             return written

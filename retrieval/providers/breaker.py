@@ -67,7 +67,7 @@ class CircuitBreaker:
         self._probing = False
 
     def undecided(self) -> None:
-        """The call was given up before it told anything; the next one may be the probe."""
+        """The call was given up without a result; the next one may be the probe."""
         self._probing = False
 
 
@@ -79,7 +79,7 @@ class Ticket:
 
 
 class Gate:
-    """Bounds the calls at once (the server itself queues without limit) and keeps the circuit breaker's books.
+    """Bounds the calls at once (the server itself queues without limit) and tells the breaker how each call ended.
 
     Belongs to one event loop.
     """
@@ -104,7 +104,7 @@ class Gate:
             try:
                 yield ticket
             except ModelError as error:
-                self._file(error)
+                self._report(error)
                 raise
             except BaseException:  # cancelled, or the iterator was closed
                 if not ticket.answered and self._clock() - began >= patience_s:
@@ -116,7 +116,8 @@ class Gate:
         finally:
             self._slots.release()
 
-    def _file(self, error: ModelError) -> None:
+    def _report(self, error: ModelError) -> None:
+        """Wrong output, a missing model and a cut answer are errors, but they show that the server is alive."""
         server_failed = isinstance(error, ModelTimeoutError | ModelUnavailableError | ModelInterruptedError)
         if server_failed and not isinstance(error, ModelMissingError | ModelCutError):
             self.breaker.failed(error.reason)

@@ -1,7 +1,7 @@
 """Which models an Ollama server has, and what they can do.
 
-A server that is busy answers late: that is not an absence. What it said last is believed while it is silent, and asked
-for again in the background; only who can't be reached at all, or is no Ollama, is away.
+A busy server answers late; that does not mean that it is away. While it is silent, its last list of models is used, and
+asked for again in the background. It is away only if it can't be reached at all, or is no Ollama.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Discovery:
         return self._clock() < heard_at + DISCOVERY_BELIEVED_S
 
     def _believed(self) -> Snapshot:
-        """What is known, with a word about it where that is older than it should be."""
+        """The latest list; where it is older than it should be, `reason` says so."""
         if self._latest is None:
             reason = f"Ollama at {self._server.address} has not answered yet"
             return Snapshot(reachable=False, silent=True, reason=reason)

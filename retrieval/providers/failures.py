@@ -12,6 +12,7 @@ import json
 import httpx
 from ollama import ResponseError
 
+from ragsite.core.text import shortened
 from retrieval.errors import (
     ModelError,
     ModelInterruptedError,
@@ -30,12 +31,12 @@ def explain(error: Exception, *, model: str, server: str, limit_s: float, begun:
 
     limit_s: the time limit that a timeout ran into. begun: part of the answer had come, so it is an interruption.
     """
-    found = _explain(error, model=model, server=server, limit_s=limit_s)
+    failure = _explain(error, model=model, server=server, limit_s=limit_s)
     if not begun:
-        return found
-    if isinstance(found, ModelTimeoutError):
+        return failure
+    if isinstance(failure, ModelTimeoutError):
         return ModelInterruptedError(f"the answer broke off: nothing more came from Ollama for {limit_s:g} s")
-    return ModelInterruptedError(f"the answer broke off: {found.reason}")
+    return ModelInterruptedError(f"the answer broke off: {failure.reason}")
 
 
 def _explain(error: Exception, *, model: str, server: str, limit_s: float) -> ModelError:
@@ -81,10 +82,11 @@ def is_busy(error: Exception) -> bool:
 
 
 def not_installed(model: str) -> str:
+    """The reason, with the command that mends it."""
     return f"model '{model}' is not installed: ollama pull {model}"
 
 
 def _detail(text: str) -> str:
     """The server's own words, one short line of them."""
     line = (text.strip().splitlines() or [""])[0]
-    return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1] + "…"
+    return shortened(line, MAX_DETAIL_CHARS)

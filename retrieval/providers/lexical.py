@@ -60,10 +60,10 @@ def weights(text: str) -> dict[str, float]:
     terms = Counter(analyze(text))
     if not terms:
         return {f"text:{text.strip()}": 1.0}
-    found = {f"term:{term}": 1.0 + math.log(count) for term, count in terms.items()}
+    features = {f"term:{term}": 1.0 + math.log(count) for term, count in terms.items()}
     grams = Counter(gram for term in terms for gram in _grams(term))
-    found.update({f"gram:{gram}": GRAM_WEIGHT * (1.0 + math.log(count)) for gram, count in grams.items()})
-    return found
+    features.update({f"gram:{gram}": GRAM_WEIGHT * (1.0 + math.log(count)) for gram, count in grams.items()})
+    return features
 
 
 def _grams(term: str) -> Iterator[str]:

@@ -30,7 +30,6 @@ from retrieval.errors import (
     ModelUnavailableError,
 )
 from retrieval.ports import Prompt, Schema, Vectors
-from retrieval.providers import budget
 from retrieval.providers.breaker import Ticket
 from retrieval.providers.failures import FAILURES, explain, is_busy
 from retrieval.providers.server import OllamaServer
@@ -39,6 +38,7 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
 from retrieval.values import EmbeddingSpace
 
+TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages
 BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
 STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer
 TEMPERATURE = 0.1  # of answers; judgements run at 0
@@ -73,7 +73,7 @@ class OllamaChatModel:
         self._server = server
         self._name = name
         self._window = min(settings.num_ctx, context_length or settings.num_ctx)
-        self._budget = budget.prompt_budget(
+        self._budget = prompt_budget(
             num_ctx=settings.num_ctx, max_answer_tokens=settings.max_answer_tokens, context_length=context_length
         )
         self._llm = ChatOllama(
@@ -99,7 +99,7 @@ class OllamaChatModel:
         Raises ModelOutputError for an empty answer or a prompt that does not fit, ModelInterruptedError when the stream
         breaks after the first piece, ModelCutError after the last piece when `num_predict` was reached.
         """
-        self._require_fit(prompt.name, budget.prompt_tokens(prompt))
+        self._require_fit(prompt)
         messages = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
         async with aclosing(self._answer(prompt, messages, schema=None)) as pieces:
             async for piece in pieces:
@@ -117,7 +117,7 @@ class OllamaChatModel:
     async def _validated(self, prompt: Prompt, schema: type[Schema]) -> Schema:
         shape = schema.model_json_schema()
         messages: list[BaseMessage] = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
-        self._require_fit(prompt.name, budget.prompt_tokens(prompt))
+        self._require_fit(prompt)
         text, cut = await self._complete(prompt, messages, shape)
         try:
             return schema.model_validate_json(unfenced(text))
@@ -247,8 +247,17 @@ class OllamaChatModel:
             limit_s = STREAM_TIMEOUT_S
         return explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
 
-    def _require_fit(self, name: str, tokens: int) -> None:
-        budget.require_fit(name, tokens, budget=self._budget, num_ctx=self._window)
+    def _require_fit(self, prompt: Prompt) -> None:
+        """Raises ModelOutputError for a prompt that the server would cut.
+
+        It cuts without a word: the oldest messages first, then the prompt's beginning, where the instructions stand.
+        """
+        tokens = estimate_tokens(prompt.system) + estimate_tokens(prompt.user)
+        if tokens > self._budget:
+            raise ModelOutputError(
+                f"prompt {prompt.name} has about {tokens} tokens, and only {self._budget} fit beside the answer"
+                f" (context length {self._window})"
+            )
 
 
 class OllamaEmbedder:
@@ -294,15 +303,15 @@ class OllamaEmbedder:
         return np.asarray((await self.embed_queries([text]))[0], dtype=np.float32)
 
     async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        found = {text: self._cache.get((self._space, text)) for text in texts}
-        missing = [text for text, vector in found.items() if vector is None]
+        vectors = {text: self._cache.get((self._space, text)) for text in texts}
+        missing = [text for text, vector in vectors.items() if vector is None]
         size = self._settings.embed_batch_size
         for start in range(0, len(missing), size):
             batch = missing[start : start + size]
             for text, vector in zip(batch, await self._embed([self._query_prefix + t for t in batch]), strict=True):
-                found[text] = vector
+                vectors[text] = vector
                 self._cache[self._space, text] = vector
-        return np.array([found[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
+        return np.array([vectors[text] for text in texts], dtype=np.float32).reshape(len(texts), self._space.dim)
 
     async def measure(self) -> int:
         """Numbers per embedding, as the model really gives them: its description may tell another."""
@@ -365,5 +374,12 @@ def unfenced(text: str) -> str:
 
 def describe(error: ValidationError) -> str:
     """The first mistakes, in words for the model and for the decision path."""
-    found = [f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:3]]
-    return "; ".join(found)[:300]
+    mistakes = [f"{'.'.join(map(str, item['loc'])) or 'answer'}: {item['msg']}" for item in error.errors()[:3]]
+    return "; ".join(mistakes)[:300]
+
+
+def prompt_budget(*, num_ctx: int, max_answer_tokens: int, context_length: int | None = None) -> int:
+    """Tokens that a prompt may have. `context_length`: what the model was trained for; the server goes no further."""
+    window = min(num_ctx, context_length or num_ctx)
+    answer = min(max_answer_tokens, window // 2)
+    return max(0, window - answer - TEMPLATE_TOKENS)

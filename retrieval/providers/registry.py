@@ -1,4 +1,4 @@
-"""The models that can be had at this moment: found by capability, or named in the settings; or none.
+"""The models that can be used at this moment: found by capability, or named in the settings; or none.
 
 | RAG_OFFLINE | server not there | server there |
 |---|---|---|
@@ -42,7 +42,7 @@ NO_EMBED_MODEL = "Ollama has no embedding model: ollama pull one, e.g. bge-m3"
 
 
 class ModelSilentError(ModelUnavailableError):
-    """The server is there, but has not told yet which models it has."""
+    """The server is there, but has not listed its models yet."""
 
 
 class ModelRegistry:

@@ -10,7 +10,6 @@ Source: Nogueira and Cho, "Passage Re-ranking with BERT", arXiv:1901.04085; seed
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 from collections.abc import Sequence
@@ -19,12 +18,13 @@ from typing import Any
 import httpx
 
 from ragsite.core.rag_settings import RerankSettings
-from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.errors import ModelError, ModelOutputError, ModelUnavailableError
 from retrieval.providers.breaker import CircuitBreaker, Gate
-from retrieval.providers.tls import tls_context
+from retrieval.providers.http_service import address_of, bounded, one_call, tls_context
 
 TIMEOUT_S = 10.0  # one call of that server
 
+LABEL = "the reranker"
 MAX_ANSWER_BYTES = 1_000_000
 MAX_TEXT_CHARS = 4_000  # cross-encoders read 512 tokens, the larger ones a few thousand
 AT_ONCE = 4
@@ -39,7 +39,7 @@ class HttpReranker:
         url = httpx.URL(settings.url)
         path = url.path.rstrip("/")
         self._url = url if path.endswith("rerank") else url.copy_with(path=f"{path}/rerank")
-        self._server = url.host if url.port is None else f"{url.host}:{url.port}"  # never the password of the URL
+        self._server = address_of(url)
         self._gate = Gate(limit=AT_ONCE, breaker=CircuitBreaker(failures=failures, reset_s=reset_s))
         self._shapes = ["texts", "documents"]  # the one that served last comes first
 
@@ -49,15 +49,8 @@ class HttpReranker:
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """P(relevant), 0..1, in the texts' order; what the server leaves out gets 0. Raises ModelError."""
-        limit_s = TIMEOUT_S
-        async with self._gate.enter(wait_s=limit_s, patience_s=limit_s):
-            try:
-                async with asyncio.timeout(limit_s):
-                    return await self._scores(query, [text[:MAX_TEXT_CHARS] for text in texts])
-            except (TimeoutError, httpx.TimeoutException) as error:
-                raise ModelTimeoutError(f"the reranker timed out after {limit_s:g} s") from error
-            except httpx.HTTPError as error:
-                raise ModelUnavailableError(f"the reranker is not reachable at {self._server}") from error
+        async with one_call(self._gate, limit_s=TIMEOUT_S, label=LABEL, server=self._server):
+            return await self._scores(query, [text[:MAX_TEXT_CHARS] for text in texts])
 
     async def _scores(self, query: str, texts: list[str]) -> list[float]:
         problem: ModelError = ModelOutputError("the reranker knows neither form of the call")
@@ -82,12 +75,8 @@ class HttpReranker:
 
     async def _post(self, client: httpx.AsyncClient, body: dict[str, Any]) -> tuple[int, bytes]:
         async with client.stream("POST", self._url, json=body, follow_redirects=False) as response:
-            received = bytearray()
-            async for piece in response.aiter_bytes():
-                received += piece
-                if len(received) > MAX_ANSWER_BYTES:
-                    raise ModelOutputError("the reranker's answer is too large")
-            return response.status_code, bytes(received)
+            body_bytes = await bounded(response.aiter_bytes(), max_bytes=MAX_ANSWER_BYTES, label=LABEL)
+            return response.status_code, body_bytes
 
 
 def read_scores(body: bytes, count: int) -> list[float]:

@@ -9,6 +9,7 @@ import httpx
 
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.providers.breaker import CircuitBreaker, Gate
+from retrieval.providers.http_service import address_of
 
 CONNECT_TIMEOUT_S = 3.0  # until the connection stands
 DISCOVERY_TIMEOUT_S = 10.0  # asking for the list of models; questions wait for the first one only
@@ -26,7 +27,7 @@ class OllamaServer:
     def __init__(self, settings: OllamaSettings) -> None:
         self.settings = settings
         url = httpx.URL(settings.base_url)
-        self.address = url.host if url.port is None else f"{url.host}:{url.port}"  # never the password of the URL
+        self.address = address_of(url)
         self.ssl_context = _ssl_context(url.scheme)
         self.transport = httpx.AsyncHTTPTransport(
             verify=self.ssl_context, limits=httpx.Limits(max_connections=100, max_keepalive_connections=0)

@@ -15,14 +15,13 @@ from urllib.parse import urlsplit
 
 import nh3
 
+from ragsite.core.text import HIDDEN, clean_line, shortened, without_hidden
 from retrieval.ports import WebResult
 
 MAX_URL_CHARS = 2000
 TITLE_CHARS = 200
 MAX_RAW_CHARS = 20_000  # of one field, before its markup is taken out
-# Controls, and characters that turn or hide text: a title must read as it is.
-_INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_NOT_IN_URLS = re.compile(r"[\s\\<>\"'`{}|^\x00-\x20\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_NOT_IN_URLS = re.compile(rf"[\s\\<>\"'`{{}}|^{HIDDEN}]")
 _BLOCK = re.compile(r"<(?=/?(?:br|p|div|li|ul|ol|tr|td|h[1-6])\b)", re.IGNORECASE)
 _LEADING_DATE = re.compile(r"^([A-Z][a-z]{2} \d{1,2}, \d{4})\s*(?:\.\.\.|…|—|-)\s*")
 _DATE_TAGS = ("article:published_time", "article:modified_time", "og:updated_time", "date", "dc.date", "pubdate")
@@ -86,8 +85,7 @@ def plain_text(value: object, most: int) -> str:
         return ""
     apart = _BLOCK.sub(" <", value[:MAX_RAW_CHARS])  # a line break is a space, not nothing
     text = html.unescape(nh3.clean(apart, tags=set(), clean_content_tags={"script", "style"}))
-    text = " ".join(_INVISIBLE.sub(" ", text).split())
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    return shortened(clean_line(without_hidden(text, by=" ")), most)  # a title must read as it is
 
 
 def read_date(value: object) -> str:

@@ -19,10 +19,10 @@ from typing import Any
 import httpx
 
 from ragsite.core.rag_settings import WebSearchSettings
-from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError, WebSearchError
+from retrieval.errors import ModelError, ModelOutputError, ModelUnavailableError, WebSearchError
 from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers.breaker import CircuitBreaker, Gate
-from retrieval.providers.tls import tls_context
+from retrieval.providers.http_service import address_of, bounded, one_call, tls_context
 from retrieval.providers.web_results import google_results, searxng_results
 
 GOOGLE_URL = "https://www.googleapis.com/customsearch/v1"  # with google: another address of the same API
@@ -55,7 +55,7 @@ class SearchEngine:
     ) -> None:
         self._settings = settings
         self._url = url
-        self._server = url.host if url.port is None else f"{url.host}:{url.port}"  # never the password of the URL
+        self._server = address_of(url)
         self._gate = Gate(limit=AT_ONCE, breaker=CircuitBreaker(failures=failures, reset_s=reset_s))
 
     @property
@@ -84,17 +84,10 @@ class SearchEngine:
         raise NotImplementedError
 
     async def _ask(self, query: str, limit: int) -> Mapping[str, Any]:
-        """The answer's JSON object. Raises the ModelErrors that the gate keeps its books by."""
-        limit_s = TIMEOUT_S
-        async with self._gate.enter(wait_s=limit_s, patience_s=limit_s):
-            try:
-                async with asyncio.timeout(limit_s):
-                    body = await self._get(self._parameters(query, limit))
-                    return await asyncio.to_thread(read_object, body, self.label)
-            except (TimeoutError, httpx.TimeoutException) as error:
-                raise ModelTimeoutError(f"{self.label} timed out after {limit_s:g} s") from error
-            except httpx.HTTPError as error:
-                raise ModelUnavailableError(f"{self.label} is not reachable at {self._server}") from error
+        """The answer's JSON object. Raises ModelError; the gate counts them."""
+        async with one_call(self._gate, limit_s=TIMEOUT_S, label=self.label, server=self._server):
+            body = await self._get(self._parameters(query, limit))
+            return await asyncio.to_thread(read_object, body, self.label)
 
     async def _get(self, parameters: Mapping[str, str]) -> bytes:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}  # nothing that unpacks to more
@@ -104,12 +97,7 @@ class SearchEngine:
             client.stream("GET", url, headers=headers, follow_redirects=False) as response,
         ):
             self._check(response)
-            received = bytearray()
-            async for piece in response.aiter_raw():
-                received += piece
-                if len(received) > MAX_ANSWER_KIB * 1024:
-                    raise ModelOutputError(f"the answer of {self.label} is too large")
-            return bytes(received)
+            return await bounded(response.aiter_raw(), max_bytes=MAX_ANSWER_KIB * 1024, label=self.label)
 
     def _check(self, response: httpx.Response) -> None:
         status = response.status_code

@@ -1,8 +1,8 @@
-"""Puts users' ratings on a search's result: fused scores, made positive, times their multipliers.
+"""Puts users' ratings on a search's result: a hit's normalised score, times the multiplier of its boost.
 
-What ratings lift from below the candidates has no text yet; it is read here, inside the asking user's scope, so that a
-boost never shows what permission hides. What was not found at all can't be lifted, and a multiplier has bounds: ratings
-move what fits the question, they pin nothing.
+What ratings lift from the tail has no text yet; it is read here, inside the asking user's scope, so that a boost never
+shows what permission hides. What was not found at all can't be lifted, and a multiplier has bounds: ratings move what
+fits the question, they pin nothing.
 """
 
 from __future__ import annotations
@@ -12,36 +12,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from retrieval.ports import BoostSource, ChunkStore, RevisionBoosts, SearchResult
-from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope
+from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, TailHit
 
 BOOST_TIMEOUT_S = 2.0  # waiting for what ratings say
 
-WORST = 0.26  # the share of the worst of a hundred that were found; the best has 1
+LOWEST_SCORE = 0.26  # of the last of a hundred hits; the first has 1. Why: `rank_with_boosts`
 NO_BOOST = Boost()
-Found = Sequence[ScoredChunk | Contender]
+Hit = ScoredChunk | TailHit
 
 
-class OneRevision:
-    """Of one answer: all of its searches, also those side by side, work on the revision that the first of them met.
+class AnswerRevision:
+    """The revision of ratings that all searches of one answer work with, also those side by side: the one that the
+    first of them met.
 
     Another one may go live between two searches; with both, the second could undo what the first had found by ratings.
     """
 
     def __init__(self) -> None:
-        self._met: RevisionBoosts | None = None
+        self._revision: RevisionBoosts | None = None
 
     async def of(self, source: BoostSource) -> RevisionBoosts:
         """Raises UnavailableError; then the next search tries again."""
-        if self._met is None:
+        if self._revision is None:
             current = await source.current()
-            if self._met is None:  # another search of this answer may have been quicker
-                self._met = current
-        return self._met
+            if self._revision is None:  # another search of this answer may have been quicker
+                self._revision = current
+        return self._revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boosted:
-    """candidates: best first. lifted: ids of those that came up from below. hidden: ids of those left out."""
+    """candidates: best first. lifted: ids of those that came up from the tail. hidden: ids of those left out."""
 
     candidates: tuple[ScoredChunk, ...]
     lifted: tuple[str, ...] = ()
@@ -50,16 +51,13 @@ class Boosted:
 
 async def put_boosts(result: SearchResult, boosts: Boosts, *, store: ChunkStore, scope: SearchScope) -> Boosted:
     """The result's candidates, as many as before where enough is left, in the order that the boosts give them."""
-    found: Found = (*result.candidates, *result.contenders)
+    hits: Sequence[Hit] = (*result.candidates, *result.tail_hits)
     if not boosts.by_chunk:
-        place = _Places(found)
-        return Boosted(
-            candidates=tuple(
-                replace(one, scores=replace(one.scores, standing=place.standing(one))) for one in result.candidates
-            )
-        )
-    hidden = tuple(one.chunk_id for one in found if boosts.by_chunk.get(one.chunk_id, NO_BOOST).hide)
-    ranked = ranked_with([one for one in found if one.chunk_id not in hidden], boosts, pool=found)
+        normalize = _Normalizer(hits)
+        scored = (replace(hit, scores=replace(hit.scores, standing=normalize(hit))) for hit in result.candidates)
+        return Boosted(candidates=tuple(scored))
+    hidden = tuple(hit.chunk_id for hit in hits if boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide)
+    ranked = rank_with_boosts([hit for hit in hits if hit.chunk_id not in hidden], boosts, pool=hits)
     chosen: list[ScoredChunk] = []
     lifted: list[str] = []
     texts: set[str] = set()
@@ -67,72 +65,74 @@ async def put_boosts(result: SearchResult, boosts: Boosts, *, store: ChunkStore,
     while begin < len(ranked) and len(chosen) < len(result.candidates):
         batch = ranked[begin : begin + len(result.candidates) - len(chosen)]
         begin += len(batch)
-        unread = [one.chunk_id for one in batch if isinstance(one.found, Contender)]
+        unread = [place.chunk_id for place in batch if isinstance(place.hit, TailHit)]
         chunks = await store.fetch(unread, scope=scope) if unread else {}
-        for one in batch:
-            if isinstance(one.found, Contender):
-                if one.chunk_id not in chunks:  # deleted, or not for this user
-                    continue
-                lifted.append(one.chunk_id)
-            chunk = chunks[one.chunk_id] if isinstance(one.found, Contender) else one.found.chunk
+        for place in batch:
+            from_tail = isinstance(place.hit, TailHit)
+            if from_tail and place.chunk_id not in chunks:  # deleted, or not for this user
+                continue
+            chunk = place.hit.chunk if isinstance(place.hit, ScoredChunk) else chunks[place.chunk_id]
             if (text := "".join(chunk.text.split()).casefold()) not in texts:
                 texts.add(text)
-                chosen.append(ScoredChunk(chunk=chunk, scores=one.scores(), ranks=one.found.ranks))
-    kept = {one.chunk_id for one in chosen}
-    return Boosted(candidates=tuple(chosen), lifted=tuple(one for one in lifted if one in kept), hidden=hidden)
+                chosen.append(ScoredChunk(chunk=chunk, scores=place.scores(), ranks=place.hit.ranks))
+                if from_tail:
+                    lifted.append(place.chunk_id)
+    return Boosted(candidates=tuple(chosen), lifted=tuple(lifted), hidden=hidden)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What was found, with what ratings make of it: its standing 0..1, its multiplier, and what it is ordered by."""
+    """A hit with its normalised score, 0..1, the multiplier of its boost, and the score that it is ordered by."""
 
-    found: ScoredChunk | Contender
-    standing: float
+    hit: Hit
+    normalized_score: float
     multiplier: float
     final: float
 
     @property
     def chunk_id(self) -> str:
-        return self.found.chunk_id
+        return self.hit.chunk_id
 
     @property
     def document_id(self) -> str:
-        return self.found.document_id
+        return self.hit.document_id
 
     def scores(self) -> Scores:
-        return replace(self.found.scores, standing=self.standing, boost=self.multiplier, final=self.final)
+        return replace(self.hit.scores, standing=self.normalized_score, boost=self.multiplier, final=self.final)
 
 
-def ranked_with(found: Found, boosts: Boosts, *, pool: Found = ()) -> list[Ranked]:
-    """By standing among `pool` (by default `found`), brought to WORST..1, times multiplier; ties keep their order.
+def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit] = ()) -> list[Ranked]:
+    """Best first; ties keep their order. `pool`: what scores are normalised among, by default `hits`.
 
-    In geometric steps: on labelled sets the log-odds that a passage answers rise evenly with its fused score, by about
-    8 from the worst to the best of a hundred, and by less the fewer there are. A vote of people who err once in five
-    adds ln 4, and three such votes reach the bound of a multiplier, so WORST = 2^(−8 / (3·ln 4)): votes and search are
-    weighed as evidence of one kind.
+    A hit's score is lowest^(1 − n) × multiplier, with n its normalised score and `lowest` the last hit's score. Why a
+    power: on labelled sets the log-odds that a passage answers rise evenly with its fused score, by about 8 from the
+    last to the first of a hundred hits, and by less the fewer there are. One vote of raters who are wrong one time in
+    five adds ln 4 to the log-odds, and three such votes reach a multiplier's bound of 2. Votes and search are then
+    weighed in the same unit if lowest = 2^(−8 / (3·ln 4)) = 0.26.
 
-    Where the same was asked before in other words, what those searches found counts as this one does: the standing is
-    the mean over all of them.
+    Where similar questions were asked before, n is the mean over this search and theirs.
     """
-    place = _Places(pool or found)
-    ranked: list[Ranked] = []
-    for one in found:
-        boost = boosts.by_chunk.get(one.chunk_id, NO_BOOST)
-        standing = place.standing(one)
-        mean = (standing + boost.similar_questions * boost.normalized_score) / (1.0 + boost.similar_questions)
-        ranked.append(Ranked(one, standing, boost.multiplier, place.worst ** (1.0 - mean) * boost.multiplier))
-    return sorted(ranked, key=lambda one: -one.final)
+    normalize = _Normalizer(pool or hits)
+    ranked = []
+    for hit in hits:
+        boost = boosts.by_chunk.get(hit.chunk_id, NO_BOOST)
+        normalized = normalize(hit)
+        mean = (normalized + boost.similar_questions * boost.normalized_score) / (1.0 + boost.similar_questions)
+        ranked.append(
+            Ranked(hit, normalized, boost.multiplier, normalize.lowest_score ** (1.0 - mean) * boost.multiplier)
+        )
+    return sorted(ranked, key=lambda place: -place.final)
 
 
-class _Places:
-    """Where fused scores stand between the worst and the best of a pool. As they are they could not be multiplied: a
-    sum of z-scores may be negative."""
+class _Normalizer:
+    """A hit's fused score as 0..1 between the lowest and the highest of a pool. Fused scores can't be multiplied as
+    they are: a sum of z-scores may be negative."""
 
-    def __init__(self, pool: Found) -> None:
-        fused = [one.scores.fused or 0.0 for one in pool]
+    def __init__(self, pool: Sequence[Hit]) -> None:
+        fused = [hit.scores.fused or 0.0 for hit in pool]
         self._low = min(fused, default=0.0)
         self._width = (max(fused, default=0.0) - self._low) or 1.0
-        self.worst = WORST ** (math.log(max(len(fused), 1)) / math.log(100.0))
+        self.lowest_score = LOWEST_SCORE ** (math.log(max(len(fused), 1)) / math.log(100.0))
 
-    def standing(self, one: ScoredChunk | Contender) -> float:
-        return ((one.scores.fused or 0.0) - self._low) / self._width
+    def __call__(self, hit: Hit) -> float:
+        return ((hit.scores.fused or 0.0) - self._low) / self._width

@@ -24,7 +24,6 @@ from retrieval.search.fusion import best_first, rrf_scores
 from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants, relaxed_filters
 from retrieval.search.space_fusion import SpaceFusion, SpaceResult, dense_limit
 from retrieval.values import (
-    Contender,
     EmbeddingSpace,
     Level,
     ScoredChunk,
@@ -32,6 +31,7 @@ from retrieval.values import (
     SearchFilters,
     SearchScope,
     StoredChunk,
+    TailHit,
 )
 
 HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
@@ -136,7 +136,7 @@ class HybridSearcher:
         looked.timings.add("total", begun)
         return SearchResult(
             candidates=tuple(candidates),
-            contenders=self._contenders(looked.spaces, candidates),
+            tail_hits=self._tail_hits(looked.spaces, candidates),
             timings_ms=dict(looked.timings),
             relaxed=tuple(looked.relaxed),
             degraded=looked.degraded,
@@ -292,13 +292,13 @@ class HybridSearcher:
         timings.add("fetch", begun)
         return candidates
 
-    def _contenders(self, results: Sequence[SpaceResult], candidates: Sequence[ScoredChunk]) -> tuple[Contender, ...]:
+    def _tail_hits(self, results: Sequence[SpaceResult], candidates: Sequence[ScoredChunk]) -> tuple[TailHit, ...]:
         """What follows the last candidate, down to the place from which ratings may lift."""
         if not candidates:
             return ()
         ranking, fused = _merge(results, fusion.RRF_K)
         begin = ranking.index(candidates[-1].chunk_id) + 1
-        return tuple(_contender(row, fused[row], results) for row in ranking[begin:BOOST_WINDOW])
+        return tuple(_tail_hit(row, fused[row], results) for row in ranking[begin:BOOST_WINDOW])
 
 
 # ------------------------------------------------------------------------------------------------ results
@@ -311,14 +311,14 @@ def _merge(results: Sequence[SpaceResult], k: int) -> tuple[list[str], Mapping[s
 
 
 def _scored(chunk: StoredChunk, fused: float, results: Sequence[SpaceResult]) -> ScoredChunk:
-    found = _contender(chunk.chunk_id, fused, results)
+    found = _tail_hit(chunk.chunk_id, fused, results)
     return ScoredChunk(chunk=chunk, scores=found.scores, ranks=found.ranks)
 
 
-def _contender(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> Contender:
+def _tail_hit(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> TailHit:
     home = next(result for result in results if chunk_id in result.fused)
     scores = Scores(dense=home.dense.get(chunk_id), bm25=home.bm25.get(chunk_id), fused=fused, final=fused)
-    return Contender(
+    return TailHit(
         chunk_id=chunk_id,
         document_id=home.document_of[chunk_id],
         scores=scores,

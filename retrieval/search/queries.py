@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ragsite.core.text import CONTROL
 from retrieval.errors import InvalidQueryError
 from retrieval.text.analysis import analyze, query_terms
 from retrieval.text.language import HAN_CHARACTER
@@ -15,8 +16,7 @@ MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding m
 MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
 CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
 RELAX_ORDER = ("tags", "doc_type", "policy_year", "department")  # the filter that is most often too narrow goes first
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff]+")
-_SPACE = re.compile(r"\s+")
+_NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def group_variants(variants: Sequence[Variant]) -> list[VariantGroup]:
 
 def query_text(text: str) -> str:
     """The text as it is searched for: control characters and runs of white space are one space, the ends are cut."""
-    return _SPACE.sub(" ", _CONTROL.sub(" ", text)).strip()[:MAX_QUERY_CHARS]
+    return " ".join(_NOT_SEARCHED.sub(" ", text).split())[:MAX_QUERY_CHARS]
 
 
 def make_variants(queries: Iterable[Query]) -> list[Variant]:

@@ -12,6 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
+from ragsite.core.text import clean_text
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection
@@ -101,7 +102,7 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
     """The collection that an upload names.
 
     A plain name means one's own collection, else one that the user may write to, else a new private one of their own:
-    that somebody else has the name refuses nobody. Any other address names a collection that is there, or a new one of
+    it does not matter who else has the name. Any other address names a collection that is there, or a new one of
     one's own. Raises CollectionNotFoundError, PermissionDeniedError for one that the user may only read,
     InvalidInputError for an impossible name.
     """
@@ -109,9 +110,9 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
     if not address.exact:
         writable = list(writable_collections(user).filter(name=address.text))
         return best_match(address, writable, user) or _new_for_upload(user, name)
-    found = collection_find(user=user, name=name)
-    if found is not None:
-        return collection_writable(collection=found, user=user)
+    collection = collection_find(user=user, name=name)
+    if collection is not None:
+        return collection_writable(collection=collection, user=user)
     if address.owner == user.username:
         return _new_for_upload(user, address.name)
     raise CollectionNotFoundError(fields={"collection": [name]})
@@ -119,21 +120,22 @@ def collection_for_upload(*, user: User, name: str) -> Collection:
 
 def _new_for_upload(user: User, name: str) -> Collection:
     try:
-        return collection_of_ones_own(user=user, name=name)
+        return collection_ensure(owner=user, name=name)
     except InvalidInputError as error:
         raise InvalidInputError(fields={"collection": error.fields.get("name", [error.message])}) from error
 
 
-def collection_of_ones_own(*, user: User, name: str) -> Collection:
-    """The user's own collection of this name, made private where there is none, whoever else has one of that name."""
-    asked = name.replace("\0", "\ufffd")  # PostgreSQL refuses the character itself
-    found = Collection.objects.filter(owner=user, name=asked).first()
-    if found is not None:
-        return found
+def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collection:
+    """The owner's collection of this name (None: the site's), whoever else has one; made where there is none.
+
+    values: of a new one, as `collection_create` takes them, and raises.
+    """
+    if collection := Collection.objects.filter(owner=owner, name=clean_text(name, nul="\ufffd")).first():
+        return collection
     try:
-        return collection_create(owner=user, name=name)
-    except ConflictError:  # made by another upload of the same user at this very moment
-        return Collection.objects.get(owner=user, name=name)
+        return collection_create(owner=owner, name=name, **values)
+    except ConflictError:  # made by another upload or process at this very moment
+        return Collection.objects.get(owner=owner, name=name)
 
 
 def collection_writable(*, collection: Collection, user: User | AnonymousUser) -> Collection:

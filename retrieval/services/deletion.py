@@ -20,6 +20,7 @@ from retrieval.services.queueing import collection_unindex_queue, document_unind
 
 
 def connect() -> None:
+    """Connect the signals; called once, when the apps are ready."""
     post_delete.connect(_document_deleted, sender=Document, dispatch_uid="retrieval.document_deleted")
     post_delete.connect(_collection_deleted, sender=Collection, dispatch_uid="retrieval.collection_deleted")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -15,14 +15,15 @@ from django.core.files.base import File
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from ragsite.core.errors import StorageFullError, TooLargeError
-from ragsite.core.storage import check_room, is_lack_of_room
+from ragsite.core.errors import ConflictError, StorageFullError, TooLargeError
+from ragsite.core.storage import MIB, check_room, is_lack_of_room
+from ragsite.core.text import clean_file_name
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
 from retrieval.services.collections import collection_touch
-from retrieval.services.ingest_schedule import OPEN_STATES, job_user
-from retrieval.services.metadata import DocumentMetadata, file_name_clean, metadata_clean
+from retrieval.services.ingest_jobs import OPEN_STATES, job_user
+from retrieval.services.metadata import DocumentMetadata, metadata_clean
 from retrieval.services.queueing import ingest_queue
 from retrieval.services.quotas import quota_check
 
@@ -31,7 +32,7 @@ DEFAULT_COLLECTION = "documents"  # of an upload that names none
 
 
 Outcome = Literal["added", "unchanged", "retried"]
-MIB = 1024 * 1024
+FINISHED = (Document.Status.READY, Document.Status.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def document_create(
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
     TooManyIngestsError.
     """
-    name = file_name_clean(file_name)
+    name, metadata = clean_file_name(file_name), metadata or DocumentMetadata()
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:
@@ -75,7 +76,7 @@ def document_create(
         size_bytes=upload.size or 0,
         content_hash=digest,
         uploaded_by=uploaded_by,
-        **_columns(metadata or DocumentMetadata()),
+        **{**asdict(metadata), "tags": list(metadata.tags)},
     )
     check_room(document.size_bytes)
     if within_quota:  # before anything is stored, and once more when nobody else can count
@@ -109,15 +110,6 @@ def _file_store(document: Document, upload: File[bytes]) -> None:
         if is_lack_of_room(error):
             raise StorageFullError from error
         raise
-
-
-def _columns(metadata: DocumentMetadata) -> dict[str, Any]:
-    return {
-        "department": metadata.department,
-        "doc_type": metadata.doc_type,
-        "policy_year": metadata.policy_year,
-        "tags": list(metadata.tags),
-    }
 
 
 @transaction.atomic
@@ -191,3 +183,19 @@ def _digest(upload: File[bytes]) -> str:
         digest.update(piece)
     upload.seek(0)
     return digest.hexdigest()
+
+
+@transaction.atomic
+def document_reingest(*, document: Document) -> Document:
+    """Drop its chunks and queue its ingest from the start. Until that is done the document is not found by searches.
+
+    Raises ConflictError while an ingest of it is under way.
+    """
+    document = Document.objects.select_for_update().get(pk=document.pk)
+    if document.status not in FINISHED:
+        raise ConflictError("This document is being read at the moment; wait until that is done.")
+    document.chunks.all().delete()
+    document.chunk_count, document.page_count = 0, None
+    document.save(update_fields=["chunk_count", "page_count"])
+    collection_touch(collection_id=document.collection_id)
+    return document_retry(document=document)

@@ -7,9 +7,10 @@ import contextlib
 from django.conf import settings
 
 from retrieval.errors import EmbeddingMismatchError, EmbeddingUnavailableError
-from retrieval.ingest.chunk_size import ChunkSize, chunk_size
+from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
 from retrieval.ports import Embedder, Models, Vectors
+from retrieval.providers.discovery import canonical
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.selectors import collection_space
 from retrieval.values import EmbeddingSpace
@@ -58,16 +59,12 @@ def recorded_size(collection: Collection) -> ChunkSize:
 async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
     """Raises EmbeddingUnavailableError, EmbeddingMismatchError."""
     configured = settings.RAG.ollama.embed_model
-    if configured and space != LEXICAL_SPACE and _full_name(configured) != _full_name(space.model):
+    if configured and space != LEXICAL_SPACE and canonical(configured) != canonical(space.model):
         raise EmbeddingMismatchError(
             f"This collection is embedded by {space.model}, but {configured} is configured; re-embed the collection, "
             "or configure its model."
         )
     return await models.embedder(space)
-
-
-def _full_name(model: str) -> str:
-    return model if ":" in model else f"{model}:latest"
 
 
 def check_vectors(vectors: Vectors, space: EmbeddingSpace, count: int) -> None:

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Set
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -20,6 +19,7 @@ from django.utils import timezone
 from ragsite.runtime import milvus_lite
 from retrieval.models import IndexCheck
 from retrieval.ports import ChunkIndex
+from retrieval.selectors import as_uuid
 from retrieval.values import EmbeddingSpace
 
 PIECE = 4_000  # ids
@@ -72,19 +72,12 @@ async def differences(
 
 
 async def existing_in(rows: QuerySet[Any], ids: Set[str]) -> Set[str]:
-    """Those of the ids that are a primary key (a UUID) of these rows; what strayed into an index may be anything."""
-    wanted, found = [key for key in map(_as_uuid, ids) if key], set()
+    """Those of the ids that are a primary key (a UUID) of these rows; other ids in an index may be any text."""
+    wanted, existing = [key for key in map(as_uuid, ids) if key], set()
     for start in range(0, len(wanted), IN_CALL):
         page = rows.filter(pk__in=wanted[start : start + IN_CALL]).order_by().values_list("pk", flat=True)
-        found |= {str(pk) async for pk in page}
-    return found
-
-
-def _as_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
+        existing |= {str(pk) async for pk in page}
+    return existing
 
 
 # ------------------------------------------------------------------------------------------------ leaving it out

@@ -54,6 +54,7 @@ def index_rows(
 
 
 def row_metadata(document: Document) -> dict[str, Any]:
+    """What filters work on, as `IndexRow`'s fields."""
     return {
         "department": document.department,
         "doc_type": document.doc_type,

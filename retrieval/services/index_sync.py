@@ -152,12 +152,14 @@ async def _index_missing(engine: Engine, space: EmbeddingSpace, chunk_ids: Seque
 
 # ------------------------------------------------------------------------------------------------ parts for rebuilding
 async def spaces_in_use() -> list[EmbeddingSpace]:
+    """Of all collections that hold embedded documents."""
     pairs = Collection.objects.exclude(embedding_model="").order_by("embedding_model", "embedding_dim")
     rows = pairs.values_list("embedding_model", "embedding_dim").distinct()
     return [EmbeddingSpace(model, dim) async for model, dim in rows if dim]
 
 
 def chunks_of(space: EmbeddingSpace) -> QuerySet[Chunk]:
+    """All chunks of the space's collections, indexed or not."""
     return Chunk.objects.filter(
         document__collection__embedding_model=space.model, document__collection__embedding_dim=space.dim
     )
@@ -169,11 +171,11 @@ async def in_batches(chunks: QuerySet[Chunk], row_ids: Sequence[str]) -> AsyncIt
     for start in range(0, len(row_ids), WRITE_BATCH):
         page = row_ids[start : start + WRITE_BATCH]
         batch = chunks.filter(pk__in=page).select_related("document").order_by("document", "seq")
-        found = [chunk async for chunk in batch]
+        rows = [chunk async for chunk in batch]
         summaries = with_summary(Document.objects.filter(pk__in=page))
-        found += [summary_chunk(document) async for document in summaries]
-        if found:
-            yield found
+        rows += [summary_chunk(document) async for document in summaries]
+        if rows:
+            yield rows
 
 
 async def embed(embedder: Embedder, chunks: Sequence[Chunk]) -> Vectors:
@@ -213,6 +215,7 @@ def _summaries(space: EmbeddingSpace, condition: Q = EVERY) -> QuerySet[Document
 
 
 async def ids_of(chunks: QuerySet[Chunk]) -> set[str]:
+    """Their primary keys as text."""
     return {str(pk) async for pk in chunks.order_by().values_list("pk", flat=True).aiterator(chunk_size=5000)}
 
 

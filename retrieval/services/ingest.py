@@ -12,8 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -55,14 +53,16 @@ from retrieval.services.index_rows import (
 from retrieval.services.ingest_jobs import (
     DISK_FULL,
     Claim,
-    job_check,
     job_claim,
     job_fail,
     job_finish,
     job_give_back,
     job_wait,
+    others_wait,
+    storage_is_full,
+    turn_claim,
+    turns,
 )
-from retrieval.services.ingest_schedule import others_wait, storage_is_full, turn_claim, turns
 from retrieval.values import EmbeddingSpace
 
 TURN_S = 30.0  # a document that is embedded for longer makes room when another user's waits
@@ -103,7 +103,7 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
     busy: another worker holds it, or there is nothing to do. `report`: progress, 0–1.
     """
-    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id, holder=_holder()), report)
+    run = await sync_to_async(_begin)(partial(job_claim, document_id=document_id), report)
     if run is None:
         failed = await Document.objects.filter(pk=document_id, status=Document.Status.FAILED).aexists()
         return "failed" if failed else "busy"
@@ -111,8 +111,8 @@ async def document_ingest(document_id: uuid.UUID | str, *, report: Progress = la
 
 
 async def ingest_take_next() -> IngestOutcome | Literal["idle"]:
-    """The same with the job whose turn it is. idle: nobody waits, or those who do have enough being read."""
-    run = await sync_to_async(_begin_next)(_holder())
+    """The same with the job whose turn it is. idle: no job waits, or its user has enough documents being read."""
+    run = await sync_to_async(_begin_next)()
     return await _ingest(run) if run else "idle"
 
 
@@ -155,16 +155,11 @@ async def _work(run: _Run) -> IngestOutcome:
     return "ready"
 
 
-def _holder() -> str:
-    """Host and process, for people."""
-    return f"{socket.gethostname()[:80]}:{os.getpid()}"
-
-
-def _begin_next(holder: str) -> _Run | None:
+def _begin_next() -> _Run | None:
     if storage_is_full():
         return None
     for user_id in turns():  # a transaction each: one user's row is locked at a time
-        run = _begin(partial(turn_claim, user_id=user_id, holder=holder), lambda _: None)
+        run = _begin(partial(turn_claim, user_id=user_id), lambda _: None)
         if run is not None:
             run.takes_turns = True
             return run
@@ -219,7 +214,7 @@ async def _parse(run: _Run) -> None:
 @transaction.atomic
 def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chunk]]:
     """The document with its collection as they are now, and its rows. Raises LeaseLostError, Document.DoesNotExist."""
-    job_check(claim=claim)
+    claim.lease.check()
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
     document = documents.get(pk=claim.document_id)
     rows = [
@@ -335,15 +330,15 @@ def _chunks_to_do(document_id: uuid.UUID) -> tuple[list[Chunk], bool]:
     """The next batch, with the document's metadata as they are now, and whether it is the last one."""
     size = settings.RAG.ollama.embed_batch_size
     todo = Chunk.objects.filter(document=document_id, indexed=False).select_related("document").order_by("seq")
-    found = list(todo[: size + 1])
-    return found[:size], len(found) <= size
+    chunks = list(todo[: size + 1])
+    return chunks[:size], len(chunks) <= size
 
 
 @transaction.atomic
 def _chunks_flag(run: _Run, chunks: Sequence[Chunk]) -> float:
     """Flag them; with the last one flagged the document is ready. Raises LeaseLostError, Document.DoesNotExist."""
     document = Document.objects.select_for_update().get(pk=run.claim.document_id)
-    job_check(claim=run.claim)
+    run.claim.lease.check()
     # Edited meanwhile: what was just written is stale, so the same chunks stay to be done; without a new title, their
     # vectors are right all the same.
     if chunks and document.title == (used := chunks[0].document).title:

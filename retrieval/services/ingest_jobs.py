@@ -1,32 +1,48 @@
-"""The rows of ingest jobs: who works on a document, until when, and what becomes of it.
+"""The rows of ingest jobs: whose document is read next, who works on it, until when, and what becomes of it.
 
 Every write names the token of the lease, so that a worker who lost it can change nothing any more.
+
+Who is next is decided when a worker is free, not when a file comes in: a message to the workers means "take the next
+job". Users take turns: first who has the fewest documents being read, of those who has cost the workers the least time
+within the last hour, of those who has waited the longest. A slow file counts by its time, so many files and slow files
+alike wait behind those of others. Nobody has more than `running_limit()` documents read at once: one worker stays free
+for the next user. Jobs without a user are the site's own; they take turns like a user's, without that bound.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import DatabaseError, transaction
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Min, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from ragsite.core.leases import Lease
+from ragsite.core.leases import Lease, run_out, this_process
+from ragsite.core.storage import is_full, is_lack_of_room
+from ragsite.core.text import shortened
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 
 LEASE_S = 60.0  # a job whose worker has not reported for this long is taken over
 MAX_ATTEMPTS = 3  # of a job whose worker died or failed in an unexpected way
-MAX_WAITS = 150  # times a job stands back while the model server or the index is away
+MAX_WAITS = 150  # times a job is put off while the model server or the index is away
 RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
 DISK_FULL = "The disk of the site is full; reading goes on by itself when there is room."
+WAITS_FOR_ROOM = f"Waiting: {DISK_FULL}"
+RECENT = timedelta(hours=1)
+CLAIMS_TRIED = 20
+OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +55,9 @@ class Claim:
 
 
 @transaction.atomic
-def job_claim(*, document_id: UUID | str, holder: str) -> Claim | None:
-    """Take the document's open job, if nobody holds it. A job that was given up too often fails here.
-
-    holder: host and process, for people.
-    """
-    open_jobs = IngestJob.objects.filter(state__in=(IngestJob.State.WAITING, IngestJob.State.RUNNING))
+def job_claim(*, document_id: UUID | str) -> Claim | None:
+    """Take the document's open job, if nobody holds it. A job that was given up too often fails here."""
+    open_jobs = IngestJob.objects.filter(state__in=OPEN_STATES)
     job = open_jobs.select_for_update().filter(document_id=document_id).first()
     if job is None:
         return None
@@ -52,7 +65,7 @@ def job_claim(*, document_id: UUID | str, holder: str) -> Claim | None:
     given_up = job.attempts >= MAX_ATTEMPTS
     attempts = job.attempts if given_up else job.attempts + 1
     running = IngestJob.State.RUNNING
-    if not claim.lease.take(state=running, holder=holder, attempts=attempts, started_at=timezone.now()):
+    if not claim.lease.take(state=running, holder=this_process(), attempts=attempts, started_at=timezone.now()):
         return None
     if given_up:
         last = f" Last error: {job.error}" if job.error else ""
@@ -61,14 +74,9 @@ def job_claim(*, document_id: UUID | str, holder: str) -> Claim | None:
     return claim
 
 
-def job_check(*, claim: Claim) -> None:
-    """For use inside a transaction, before it writes. Raises LeaseLostError."""
-    claim.lease.check()
-
-
 @transaction.atomic
 def job_wait(*, claim: Claim, reason: str) -> bool:
-    """Stand back while a server is away: no failed attempt, and another try after a growing pause.
+    """Back off while a server is away: no failed attempt, and another try after a growing pause.
 
     False: it has waited too often, and failed.
     """
@@ -115,9 +123,105 @@ def _give_back(claim: Claim, job: IngestJob, reason: str, pause_s: float, **coun
     worked_s = job.worked_s + (now - (job.started_at or now)).total_seconds()
     not_before = now + timedelta(seconds=pause_s)
     claim.lease.release(
-        state=IngestJob.State.WAITING, holder="", not_before=not_before, worked_s=worked_s, error=_cut(reason), **counts
+        state=IngestJob.State.WAITING,
+        holder="",
+        not_before=not_before,
+        worked_s=worked_s,
+        error=_cut(reason),
+        **counts,
     )
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= ERROR_CHARS else text[: ERROR_CHARS - 1] + "…"
+    return shortened(text, ERROR_CHARS)
+
+
+# ------------------------------------------------------------------------------------------------ turns
+def job_user(document: Document) -> User | None:
+    """Whose turn the document's jobs take; None: the site's."""
+    return document.uploaded_by or document.collection.owner
+
+
+def running_limit() -> int:
+    """How many of one user's documents are read at once."""
+    return settings.RAG.quotas.running_ingests or max(1, settings.RAG.ingest.workers - 1)
+
+
+def turns() -> list[int | None]:
+    """The users, by id, who have a job that may be taken now, in the order of their turns."""
+    now = timezone.now()
+    this_run = ExpressionWrapper(Coalesce(F("finished_at"), Value(now)) - F("started_at"), output_field=DurationField())
+    finished = Q(finished_at__gt=now - RECENT)
+    users = (
+        IngestJob.objects.filter(Q(state__in=OPEN_STATES) | finished)
+        .order_by()
+        .values("user")
+        .annotate(
+            takeable=Count("pk", filter=_takeable(now)),
+            running=Count("pk", filter=_running(now)),
+            run_time=Sum(this_run, filter=finished | _running(now), default=timedelta()),
+            earlier_s=Sum("worked_s"),
+            waiting_since=Min("created_at", filter=_takeable(now)),
+        )
+        .filter(takeable__gt=0)
+    )
+    limit = running_limit()
+    rows = [row for row in users if row["user"] is None or row["running"] < limit]
+    rows.sort(
+        key=lambda row: (row["running"], row["run_time"].total_seconds() + row["earlier_s"], row["waiting_since"])
+    )
+    return [row["user"] for row in rows]
+
+
+def storage_is_full() -> bool:
+    """Whether nothing can be taken up for lack of room; waiting documents say so, and no longer when there is room."""
+    full = is_full()
+    waiting = Document.objects.filter(jobs__state=IngestJob.State.WAITING)
+    documents = waiting.exclude(error=WAITS_FOR_ROOM) if full else waiting.filter(error=WAITS_FOR_ROOM)
+    try:
+        if documents.exists():
+            documents.update(error=WAITS_FOR_ROOM if full else "")
+    except DatabaseError as error:
+        if not is_lack_of_room(error):
+            raise
+        logger.warning("The disk is full, and the waiting documents cannot even say so")
+    return full
+
+
+@transaction.atomic
+def turn_claim(*, user_id: int | None) -> Claim | None:
+    """Take this user's oldest job, unless others were quicker and the user has enough documents being read."""
+    now = timezone.now()
+    jobs = IngestJob.objects.filter(user=user_id)
+    if user_id is not None:
+        # Two workers must not count at the same time. Rows that refer to the user may be written meanwhile.
+        User.objects.select_for_update(no_key=True).filter(pk=user_id).first()
+        if jobs.filter(_running(now)).count() >= running_limit():
+            return None
+    takeable = jobs.filter(_takeable(now)).order_by("created_at")[:CLAIMS_TRIED]
+    for document_id in takeable.values_list("document_id", flat=True):
+        if claim := job_claim(document_id=document_id):
+            return claim
+    return None
+
+
+def others_wait(*, claim: Claim) -> bool:
+    """Another user has a job that no worker has taken yet."""
+    user_id = IngestJob.objects.values_list("user", flat=True).filter(pk=claim.job_id).first()
+    return any(other != user_id for other in turns())
+
+
+def open_jobs_of(user: User) -> QuerySet[IngestJob]:
+    """Waiting and running ones."""
+    return IngestJob.objects.filter(user=user, state__in=OPEN_STATES)
+
+
+def _running(now: datetime) -> Q:
+    return Q(state=IngestJob.State.RUNNING, lease_expires_at__gt=now)
+
+
+def _takeable(now: datetime) -> Q:
+    """Waiting, and its pause is over; or its worker died."""
+    waiting = Q(state=IngestJob.State.WAITING) & (Q(not_before=None) | Q(not_before__lte=now))
+    left_behind = Q(state=IngestJob.State.RUNNING) & run_out(at=now)
+    return waiting | left_behind

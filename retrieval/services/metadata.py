@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.text import clean_line
 
 MAX_NAME_CHARS = 100
 MAX_TITLE_CHARS = 300
-MAX_SUFFIX_CHARS = 20
 MAX_TAGS = 20
 MAX_TAG_CHARS = 50
 YEARS = range(1000, 10_000)
@@ -52,26 +51,12 @@ def metadata_from(values: Mapping[str, Any]) -> DocumentMetadata:
     return DocumentMetadata(**{**clean, "tags": tuple(clean.get("tags", ()))})
 
 
-def file_name_clean(name: str) -> str:
-    """The last part of whatever the client called the file, without control characters; its extension is kept."""
-    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    last = "".join(
-        character for character in unicodedata.normalize("NFC", last) if unicodedata.category(character)[0] != "C"
-    )
-    stem, dot, suffix = last.rstrip(" .").rpartition(".")
-    if not dot:
-        stem, suffix = suffix, ""
-    suffix = suffix[:MAX_SUFFIX_CHARS]
-    stem = stem.strip(" .")[: MAX_TITLE_CHARS - len(dot + suffix)] or "document"
-    return f"{stem}{dot}{suffix}"
-
-
 def _text(value: Any, *, limit: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
         raise ValueError("Give a text.")
-    text = " ".join(value.replace("\0", "").split())
+    text = clean_line(value)
     if len(text) > limit:
         raise ValueError(f"{limit} characters at most.")
     return text

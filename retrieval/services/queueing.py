@@ -23,10 +23,12 @@ def ingest_queue() -> None:
 
 
 def document_unindex_queue(*, document_id: UUID, space: EmbeddingSpace) -> None:
+    """A worker clears a deleted document's rows away."""
     _send("retrieval.tasks.document_unindex", str(document_id), space.model, space.dim)
 
 
 def collection_unindex_queue(*, collection_id: UUID, space: EmbeddingSpace) -> None:
+    """A worker clears a deleted collection's rows away."""
     _send("retrieval.tasks.collection_unindex", str(collection_id), space.model, space.dim)
 
 
@@ -41,14 +43,17 @@ def collection_reindex_queue(*, collection_id: UUID) -> bool:
 
 
 def memory_consolidate_queue(*, memory_id: UUID) -> None:
+    """A worker condenses a new fact and indexes it."""
     _send("retrieval.tasks.memory_consolidate_task", str(memory_id))
 
 
 def memory_unindex_queue(*, space: EmbeddingSpace, memory_ids: Sequence[UUID]) -> None:
+    """A worker clears deleted facts' rows away."""
     _send("retrieval.tasks.memory_unindex", space.model, space.dim, [str(memory_id) for memory_id in memory_ids])
 
 
 def memory_unindex_user_queue(*, space: EmbeddingSpace, user_id: int) -> None:
+    """A worker clears all rows of a deleted user away."""
     _send("retrieval.tasks.memory_unindex_user", space.model, space.dim, user_id)
 
 

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Sum
 
 from ragsite.core.errors import QuotaExceededError, TooManyIngestsError
+from ragsite.core.storage import MIB
 from retrieval.models import Collection, Document
-from retrieval.services.ingest_schedule import open_jobs_of
+from retrieval.services.ingest_jobs import open_jobs_of
 
 OPEN_INGESTS = 1000  # documents of one user that wait or are being read; 0: no bound
 
-MIB = 1024 * 1024
 RETRY_AFTER_S = 60
 
 
@@ -29,6 +29,7 @@ class Usage:
 
 
 def usage_of(user: User) -> Usage:
+    """What the user's own collections hold, and may hold."""
     used = Document.objects.filter(collection__owner=user).aggregate(
         documents=Count("pk"), storage_bytes=Sum("size_bytes", default=0)
     )

@@ -15,10 +15,9 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.base import ContentFile
 from django.db import transaction
 
-from ragsite.core.errors import ConflictError
 from retrieval.models import Collection, Document
 from retrieval.selectors import visible_collections
-from retrieval.services.collections import collection_create
+from retrieval.services.collections import collection_ensure
 from retrieval.services.documents import document_create, document_update
 from retrieval.services.metadata import DocumentMetadata
 
@@ -112,14 +111,8 @@ def _most_telling_first(questions: Sequence[SuggestedQuestion], language: str) -
 
 
 def _collection(entry: dict[str, Any]) -> Collection:
-    if found := Collection.objects.filter(owner=None, name=entry["name"]).first():
-        return found
-    try:
-        return collection_create(
-            owner=None, name=entry["name"], visibility=Collection.Visibility.PUBLIC, description=entry["description"]
-        )
-    except ConflictError:  # another process loads them at this moment
-        return Collection.objects.get(owner=None, name=entry["name"])
+    public = Collection.Visibility.PUBLIC
+    return collection_ensure(owner=None, name=entry["name"], visibility=public, description=entry["description"])
 
 
 @transaction.atomic

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
-import socket
 from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
 from django.db import Error
 
-from ragsite.core.leases import Lease, LeaseLostError, hold, run_out
+from ragsite.core.leases import Lease, LeaseLostError, hold, run_out, this_process
 from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
 
@@ -26,7 +24,7 @@ logger = logging.getLogger(__name__)
 async def write_lease(space_key: str, *, lease_s: float = LEASE_S, wait_s: float = WAIT_S) -> AsyncIterator[Lease]:
     """Hold the lease for the body; `await lease.aensure()` right before each write to Milvus.
 
-    Raises IndexUnavailableError when it can't be had within `wait_s`, and when it is lost: then the body is cancelled.
+    Raises IndexUnavailableError when it isn't free within `wait_s`, and when it is lost: then the body is cancelled.
     """
     lease = space_lease(space_key, seconds=lease_s)
     await _acquire(lease, wait_s=wait_s)
@@ -59,7 +57,7 @@ def space_lease(space_key: str, *, seconds: float) -> Lease:
 
 def lease_take(lease: Lease) -> bool:
     """True when the lease was free, or its holder's time was over."""
-    holder = f"{socket.gethostname()[:80]}:{os.getpid()}"
+    holder = this_process()
     if lease.take(holder=holder):
         return True
     if lease.rows.filter(pk=lease.pk).exists():
@@ -69,6 +67,7 @@ def lease_take(lease: Lease) -> bool:
 
 
 def lease_is_held(space_key: str) -> bool:
+    """Whether somebody holds it at this moment."""
     return WriteLease.objects.filter(pk=space_key).exclude(run_out()).exists()
 
 

@@ -17,7 +17,7 @@ from retrieval.ports import (
     Searcher,
     WebSearcher,
 )
-from retrieval.search.boosting import OneRevision
+from retrieval.search.boosting import AnswerRevision
 from retrieval.steps.deadline import Deadline, FirstSearch
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
@@ -71,7 +71,7 @@ class Run:
     trace: Trace
     deadline: Deadline
     first_search: FirstSearch
-    revision: OneRevision = field(default_factory=OneRevision)  # of users' ratings
+    revision: AnswerRevision = field(default_factory=AnswerRevision)  # of users' ratings
 
     @classmethod
     def start(cls, trace: Trace, settings: RagSettings, *, timeout_s: float | None = None) -> Run:

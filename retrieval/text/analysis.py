@@ -106,12 +106,12 @@ def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
             yield from _known_word(token, language, shouting)
             continue
         if kind == "han":
-            found = chinese(token)
+            terms = chinese(token)
         elif kind == "word":
-            found = _word_terms(token, language, shouting)
+            terms = _word_terms(token, language, shouting)
         else:
-            found = _bigram_terms(token, whole=kind == "hangul")
-        yield from filter(None, map(_clean, found))
+            terms = _bigram_terms(token, whole=kind == "hangul")
+        yield from filter(None, map(_clean, terms))
 
 
 def warm_up() -> None:
@@ -125,7 +125,7 @@ def _chinese_words(run: str) -> list[str]:
 
 
 def _chinese_index_terms(run: str) -> Iterator[str]:
-    """Words, the words within long words, and bigrams: a query's word is met however the text was cut."""
+    """Words, the words within long words, and bigrams: a query's word matches however the text was cut."""
     for part in _parts(run):
         yield from (word for word in _segmenter().lcut_for_search(part) if word not in CHINESE)
     if len(run) > 1:

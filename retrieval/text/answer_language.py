@@ -1,12 +1,15 @@
-"""The language to answer in: the question's; Traditional Chinese stays Traditional."""
+"""The language to answer in: the question's; and its script: Traditional stays Traditional, Simplified Simplified.
+
+Small models fall back to the script that they have seen most. Text is converted clause by clause, as it streams: a
+character's form depends on its neighbours (头发 頭髮, 发生 發生).
+"""
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
-from typing import Any, Literal
+import re
+from typing import Literal
 
-from retrieval.text.language import chinese_variant, detect_language
+from retrieval.text.language import HAN, chinese_variant, converted, detect_language, to_simplified
 
 Language = Literal["en", "zh-hans", "zh-hant", "other"]
 
@@ -17,7 +20,10 @@ NAMES: dict[Language, str] = {
     "other": "the language of the question",
 }
 _CONFIGS = {"zh-hans": "t2s", "zh-hant": "s2t"}
-_loading = threading.Lock()
+# Simplified forms that are words of their own in Traditional text: no sign of the other script.
+_BOTH = frozenset("后里台干面系只余于谷征制准范丑卜仆冲出叶斗曲朴松板沈洒淀胡症致舍须郁钟才几了云吁回")
+_OPEN_CLAUSE = re.compile(rf"(?<![{HAN}])[{HAN}]+\Z")
+MAX_HELD = 24  # characters of a clause that is waited for
 
 
 def answer_language(question: str) -> Language:
@@ -39,18 +45,36 @@ def in_script_of(text: str, language: Language) -> str:
     return converted(text, _CONFIGS[language])
 
 
-def converted(text: str, config: str) -> str:
-    """By OpenCC: `s2t`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
-    return str(_converter(config).convert(text.encode("utf-8", "replace").decode()))
+class ScriptKeeper:
+    """Takes pieces of an answer and gives them back in the script of `language`; other languages pass through."""
+
+    def __init__(self, language: Language) -> None:
+        self._language = language
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        if self._language not in ("zh-hans", "zh-hant"):
+            return piece
+        text = self._held + piece
+        cut = _OPEN_CLAUSE.search(text)
+        start = cut.start() if cut and len(text) - cut.start() <= MAX_HELD else len(text)
+        self._held = text[start:]
+        return in_script(text[:start], self._language)
+
+    def finish(self) -> str:
+        held, self._held = self._held, ""
+        return in_script(held, self._language)
 
 
-def _converter(config: str) -> Any:
-    with _loading:
-        return _load_converter(config)
-
-
-@lru_cache(maxsize=2)
-def _load_converter(config: str) -> Any:
-    import opencc
-
-    return opencc.OpenCC(config)
+def in_script(text: str, language: Language) -> str:
+    """Text that shows the other script, in this one; any other text as it is."""
+    if language == "zh-hans":
+        return to_simplified(text)
+    if language != "zh-hant" or not text:
+        return text
+    turned = converted(text, "s2t")
+    if len(turned) == len(text) and all(
+        before == after or before in _BOTH for before, after in zip(text, turned, strict=True)
+    ):
+        return text
+    return turned

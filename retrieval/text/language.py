@@ -12,6 +12,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
+from ragsite.core.text import encodable
+
 SAMPLE_CHARS = 4000  # a language shows itself early
 UNKNOWN = "und"  # ISO 639: no letters to judge by
 
@@ -80,15 +82,15 @@ def detect_language(text: str) -> str:
 
 def chinese_variant(text: str) -> str:
     """`zh-hant` when more characters are Traditional-only than Simplified-only, else `zh-hans`."""
-    traditional = _changed(text, _convert(text, "t2s"))
+    traditional = _changed(text, converted(text, "t2s"))
     if not traditional:
         return "zh-hans"
-    return "zh-hant" if traditional > _changed(text, _convert(text, "s2t")) else "zh-hans"
+    return "zh-hant" if traditional > _changed(text, converted(text, "s2t")) else "zh-hans"
 
 
 def to_simplified(text: str) -> str:
     """Traditional characters folded to Simplified; for matching, never for showing."""
-    return _convert(text, "t2s") if HAN_CHARACTER.search(text) else text
+    return converted(text, "t2s") if HAN_CHARACTER.search(text) else text
 
 
 def _changed(before: str, after: str) -> int:
@@ -109,14 +111,11 @@ def _latin_language(words: list[str]) -> str:
 _loading = threading.Lock()
 
 
-def _convert(text: str, config: str) -> str:
-    """A lone surrogate, which has no UTF-8 form, becomes a question mark."""
-    return str(_converter(config).convert(text.encode("utf-8", "replace").decode()))
-
-
-def _converter(config: str) -> Any:
+def converted(text: str, config: str) -> str:
+    """By OpenCC: `s2t`, `t2s`. A lone surrogate, which has no UTF-8 form, becomes a question mark."""
     with _loading:  # its dictionaries take a moment and are loaded at the first use, once
-        return _load_converter(config)
+        converter = _load_converter(config)
+    return str(converter.convert(encodable(text)))
 
 
 @lru_cache(maxsize=4)

@@ -102,6 +102,7 @@ def passage_blocks(text: str) -> list[MarkdownBlock]:
 
 # ------------------------------------------------------------------------------------------------ tables
 def is_row(line: str) -> bool:
+    """Whether a line looks like a row of a table."""
     return line.lstrip().startswith("|")
 
 
@@ -254,12 +255,12 @@ def _closed_quotation(state: StateBlock, start: int, end: int, silent: bool) -> 
     level, at = state.level, len(state.tokens)
     state.level = state.md.options.maxNesting
     try:
-        found = blockquote(state, start, end, silent)
+        is_quotation = blockquote(state, start, end, silent)
     finally:
         state.level = level
-    if found and not silent:
+    if is_quotation and not silent:
         state.tokens[at].level = level
-    return found
+    return is_quotation
 
 
 def _block_parser(*disabled: str) -> MarkdownIt:

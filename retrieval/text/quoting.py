@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from ragsite.core.text import unix_lines, without_hidden
 from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import HistoryMessage, StoredChunk
@@ -32,15 +33,11 @@ _TURN = re.compile(
 )
 _MARKER = re.compile(r"[\[【]\s*(\d{1,3})\s*[\]】]")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
-# Also what is not seen: zero-width and direction characters, soft hyphens, the tag characters of plane 14.
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
 
 
 def neutralise(text: str) -> str:
-    """The text without control characters, our delimiters and chat templates' marks, and with its own [1] as (1)."""
-    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """The text without hidden characters, our delimiters and chat templates' marks, and with its own [1] as (1)."""
+    text = without_hidden(unix_lines(text))
     text = _TAG.sub(r"‹\1\2\3›", text)
     text = _TURN.sub(lambda match: f"‹{next(filter(None, match.groups()))}›", text)
     text = _MARKER.sub(r"(\1)", text)
@@ -48,6 +45,7 @@ def neutralise(text: str) -> str:
 
 
 def one_line(text: str) -> str:
+    """`neutralise`d, on one line."""
     return " ".join(neutralise(text).split())
 
 

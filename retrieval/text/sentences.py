@@ -42,6 +42,7 @@ def sentence_spans(text: str) -> list[Sentence]:
 
 
 def split_sentences(text: str) -> list[str]:
+    """The texts of `sentence_spans`."""
     return [sentence.text for sentence in sentence_spans(text)]
 
 

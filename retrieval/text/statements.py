@@ -18,19 +18,19 @@ def headed_statements_of(text: str) -> list[tuple[str, str]]:
 
     The heading is the one that the statement stands under in this text; empty where there is none.
     """
-    found: list[tuple[str, str]] = []
+    statements: list[tuple[str, str]] = []
     heading = ""
     for block in passage_blocks(text):
         lines = block.content.split("\n")
         if block.kind == "heading":
             heading = block.label
         elif block.kind == "table":
-            found.extend((heading, row) for row in _rows(lines, headed=block.headed))
+            statements.extend((heading, row) for row in _rows(lines, headed=block.headed))
         elif block.kind == "code":
-            found.extend((heading, statement) for statement in _code(lines))
+            statements.extend((heading, statement) for statement in _code(lines))
         else:
-            found.extend((heading, sentence) for sentence in _sentences(lines))
-    plain = ((heading, _plain(statement)) for heading, statement in found)
+            statements.extend((heading, sentence) for sentence in _sentences(lines))
+    plain = ((heading, _plain(statement)) for heading, statement in statements)
     return [(heading, statement) for heading, statement in plain if any(map(str.isalnum, statement))]
 
 

@@ -22,8 +22,8 @@ from feedback.rounds.revisions import revision_roll_back
 from feedback.rounds.round import feedback_round
 from ragsite.core.errors import UnavailableError
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.search.boosting import OneRevision
-from retrieval.values import Boosts, Contender, EmbeddingSpace, Scores
+from retrieval.search.boosting import AnswerRevision
+from retrieval.values import Boosts, EmbeddingSpace, Scores, TailHit
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.rated import liked, passage
 
@@ -54,13 +54,13 @@ def source(models: Models | None = None, **fields: Any) -> LiveBoosts:
     return LiveBoosts(models or Models(), settings.RAG.feedback)  # type: ignore[arg-type]
 
 
-async def ask(live: LiveBoosts, query: str, hits: Sequence[Contender]) -> Boosts:
+async def ask(live: LiveBoosts, query: str, hits: Sequence[TailHit]) -> Boosts:
     """As a search does."""
     return await (await live.current()).boosts(query, hits)
 
 
-def hit(chunk: Any) -> Contender:
-    return Contender(chunk_id=str(chunk.pk), document_id=str(chunk.document_id), scores=Scores(fused=1.0))
+def hit(chunk: Any) -> TailHit:
+    return TailHit(chunk_id=str(chunk.pk), document_id=str(chunk.document_id), scores=Scores(fused=1.0))
 
 
 @pytest.fixture(autouse=True)
@@ -172,13 +172,13 @@ async def test_what_an_answer_was_given_stays_when_another_revision_goes_live(st
     chunk = await sync_to_async(passage)("Ten books.")
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
-    live, answer = source(), OneRevision()
+    live, answer = source(), AnswerRevision()
     before = await (await answer.of(live)).boosts(QUESTION, [hit(chunk)])
     await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
     await _until(live, chunk, boosted=False)
     assert await (await answer.of(live)).boosts(QUESTION, [hit(chunk)]) == before
     assert before.by_chunk
-    assert not (await (await OneRevision().of(live)).boosts(QUESTION, [hit(chunk)])).by_chunk
+    assert not (await (await AnswerRevision().of(live)).boosts(QUESTION, [hit(chunk)])).by_chunk
 
 
 @pytest.mark.django_db(transaction=True)

@@ -24,9 +24,8 @@ from feedback.rounds.round import feedback_round
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine
 from retrieval.models import Chunk, Document
-from retrieval.services.documents import document_create
+from retrieval.services.documents import document_create, document_reingest
 from retrieval.services.ingest import document_ingest
-from retrieval.services.reingest import document_reingest
 from tests.factories import ChunkFactory, CollectionFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular
 

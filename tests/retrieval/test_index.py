@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,9 +14,10 @@ import pytest
 from ragsite.core.rag_settings import MilvusSettings
 from ragsite.runtime.milvus_lite import LiteServer
 from retrieval.errors import IndexUnavailableError
-from retrieval.search.index import MilvusIndex, WriteRight, only_writer
+from retrieval.search.index import MilvusIndex, WriteRight, connection, only_writer
 from retrieval.search.index.schema import MAX_TERMS_BYTES, backend_options, entity, index_options
 from retrieval.text.analysis import query_text
+from retrieval.trace import Trace
 from retrieval.values import EmbeddingSpace, SearchFilters
 from tests.milvus import COLLECTION, SPACE, ids, row, unit_vector
 
@@ -162,6 +164,35 @@ async def test_a_dead_address_is_unavailable_not_empty(monkeypatch: pytest.Monke
     with pytest.raises(IndexUnavailableError):
         await dense(index, 1)
     await index.close()
+
+
+async def test_a_search_waits_while_its_server_is_restarted_and_says_so(
+    tmp_path_factory: pytest.TempPathFactory, milvus_settings: MilvusSettings
+) -> None:
+    server = LiteServer(tmp_path_factory.mktemp("restarted"))
+    assert server.claim()
+    server.start()
+    server.wait_ready()
+    index = MilvusIndex(milvus_settings, uri=lambda: server.uri, writer_lock=only_writer)
+    trace = Trace()
+
+    async def restart() -> None:
+        await asyncio.sleep(2)
+        server.restart()
+
+    try:
+        await index.upsert(SPACE, [kept := row("kept", 1)])
+        assert server.process is not None
+        server.process.kill()
+        server.process.wait()
+        restarting = asyncio.create_task(restart())
+        async with trace.step("retrieve"):
+            assert await dense(index, 1) == [kept.chunk_id]
+        await restarting
+    finally:
+        await index.close()
+        server.stop()
+    assert 1 < trace.steps[0].detail["waited_for_index_s"] < connection.RESTART_WAIT_S + 1
 
 
 async def test_a_killed_server_that_comes_back_elsewhere_is_found(

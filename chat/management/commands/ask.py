@@ -7,20 +7,16 @@ import json
 import logging
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from chat.messages.data import answer_data
 from chat.runs.run import answer_question
-from ragsite.core.errors import AppError
-from ragsite.runtime import milvus_lite
-from retrieval.engine import close_engine
-from retrieval.errors import ModelError
+from retrieval.management.engine_command import EngineCommand
 from retrieval.selectors import scope_for_all
 from retrieval.trace import NullSink, StepRecord, Trace
 from retrieval.values import Answer, Question
@@ -40,7 +36,7 @@ class TerminalSink(NullSink):
         self._out.flush()
 
 
-class Command(BaseCommand):
+class Command(EngineCommand):
     """`manage.py ask`. CommandError, and so exit status 1, where there is no answer."""
 
     help = "Ask one question over all collections and print the answer, its sources and its decision path."
@@ -63,13 +59,7 @@ class Command(BaseCommand):
         if options["json"]:
             logging.disable(logging.WARNING)
         try:
-            with ExitStack() as stack:
-                if not settings.RAG.milvus.uri:
-                    lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
-                    stack.enter_context(lite)
-                asyncio.run(self._ask(question, options))
-        except (AppError, ModelError, milvus_lite.MilvusLiteError) as error:
-            raise CommandError(str(error)) from error
+            self.with_engine(lambda: self._ask(question, options))
         except KeyboardInterrupt:
             self.stderr.write("\nStopped.")
             raise SystemExit(INTERRUPTED) from None
@@ -83,8 +73,6 @@ class Command(BaseCommand):
                 answer = await answer_question(question, workflow=options["workflow"], trace=trace)
         except TimeoutError as error:
             raise CommandError("The answer took too long and was given up.") from error
-        finally:
-            await close_engine()
         if options["json"]:
             data = answer_data(answer, trace, workflow=options["workflow"], created_at=datetime.now(UTC))
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))

@@ -116,14 +116,17 @@ def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> Any:
+    """Django's handler404."""
     return _page_error(request, status=404, code="not_found", message=NotFoundError.message)
 
 
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> Any:
+    """Django's handler403."""
     return _page_error(request, status=403, code="permission_denied", message=PermissionDeniedError.message)
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any:
+    """Django's handler400."""
     return _page_error(request, status=400, code="invalid", message="The request could not be understood.")
 
 

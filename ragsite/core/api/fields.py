@@ -18,10 +18,17 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 
+def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> Any:
+    """The validated data of a body or of query parameters. Raises ValidationError."""
+    read = serializer(data=data, partial=partial)
+    read.is_valid(raise_exception=True)
+    return read.validated_data
+
+
 def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
     """The names in `given` that are not in `known`, each with a sentence about it; empty where there are none."""
-    said = f"There is no such field. Known are: {', '.join(known)}." if known else "No fields are known here."
-    return {name: [said] for name in sorted(set(map(str, given)) - set(known))}
+    reason = f"There is no such field. Known are: {', '.join(known)}." if known else "No fields are known here."
+    return {name: [reason] for name in sorted(set(map(str, given)) - set(known))}
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -89,6 +96,8 @@ class TextField(serializers.CharField):
 
 
 class WholeNumberField(serializers.IntegerField):
+    """A JSON number without a fraction; 5.0 is 5."""
+
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, float) and data.is_integer():  # JSON has one kind of number: 5.0 is 5
             data = int(data)
@@ -98,6 +107,8 @@ class WholeNumberField(serializers.IntegerField):
 
 
 class NumberField(serializers.FloatField):
+    """A JSON number that a double holds."""
+
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float):
             self.fail("invalid")
@@ -108,6 +119,8 @@ class NumberField(serializers.FloatField):
 
 
 class FlagField(serializers.BooleanField):
+    """`true` or `false`."""
+
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
             self.fail("invalid", input=data)

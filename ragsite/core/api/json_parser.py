@@ -33,8 +33,8 @@ def parse_json(text: str) -> Any:
     except RecursionError as error:
         raise InvalidJsonError("This JSON is nested too deeply.") from error
     except json.JSONDecodeError as error:
-        said = f"This is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
-        raise InvalidJsonError(said) from error
+        sentence = f"This is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
+        raise InvalidJsonError(sentence) from error
     except ValueError as error:  # `int` limits the digits that it reads
         raise InvalidJsonError("This JSON holds a number that is too long.") from error
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, inline_serializer
 from rest_framework import serializers
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from ragsite.core.errors import InvalidInputError
 
@@ -27,6 +30,10 @@ class Pages(PageNumberPagination):
         """More than `max_page_size` counts as that many. Raises InvalidInputError."""
         size = _number(request, self.page_size_query_param) if self.page_size_query_param else None
         return min(size, self.max_page_size or size) if size else self.page_size
+
+    def answer(self, rows: Any, view: APIView, as_json: Callable[[Sequence[Any]], Any]) -> Response:
+        """The page that the view's request asks for. rows: anything that can be sliced and counted."""
+        return self.get_paginated_response(as_json(self.paginate_queryset(rows, view.request, view=view) or []))
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         parameters = super().get_schema_operation_parameters(view)
@@ -51,8 +58,8 @@ def page_parameters(pages: type[Pages] = Pages) -> list[OpenApiParameter]:
     """The query parameters, for the schema of a view that is no `GenericAPIView`."""
     named = [OpenApiParameter(pages.page_query_param, _WHOLE)]
     if pages.page_size_query_param:
-        said = f"{pages.page_size} by default, {pages.max_page_size} at most."
-        named.append(OpenApiParameter(pages.page_size_query_param, _WHOLE, description=said))
+        description = f"{pages.page_size} by default, {pages.max_page_size} at most."
+        named.append(OpenApiParameter(pages.page_size_query_param, _WHOLE, description=description))
     return named
 
 

@@ -72,7 +72,7 @@ __all__ = [
 
 
 class RagSettings(BaseModel):
-    """What retrieval and answering are told by their caller: all groups but the site's own."""
+    """The settings of retrieval and answering: all groups but the site's own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -16,17 +16,16 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files import File
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from ragsite.core.errors import AppError
-from ragsite.runtime import milvus_lite
 from retrieval.collection_addresses import read_address
-from retrieval.engine import close_engine
 from retrieval.ingest.sniff import EXTENSIONS
+from retrieval.management.engine_command import EngineCommand
 from retrieval.models import Collection, Document
 from retrieval.selectors import collection_named
-from retrieval.services.collections import collection_create
+from retrieval.services.collections import collection_ensure
 from retrieval.services.documents import document_create
 from retrieval.services.ingest import document_ingest
 from retrieval.services.metadata import DocumentMetadata, metadata_from
@@ -35,7 +34,7 @@ POLL_S = 1.0
 MAX_NAMED_FAILURES = 50
 
 
-class Command(BaseCommand):
+class Command(EngineCommand):
     help = "Bring files, folders and globs into a collection; exit 1 if any failed, the rest is kept."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -66,14 +65,7 @@ class Command(BaseCommand):
         except AppError as error:
             raise CommandError(_sentence(error)) from error
         round_ = _Round(collection, metadata, failures)
-        if settings.RAG.milvus.uri:
-            asyncio.run(round_.run(files))
-        else:
-            try:
-                with milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port):
-                    asyncio.run(round_.run(files))
-            except milvus_lite.MilvusLiteError as error:
-                raise CommandError(str(error)) from error
+        self.with_engine(lambda: round_.run(files))
         self._summarise(round_.collection.name, round_.counts, round_.failures)
         if round_.failures:
             sys.exit(1)
@@ -98,16 +90,13 @@ class _Round:
         self.counts: Counter[str] = Counter()
 
     async def run(self, files: Sequence[Path]) -> None:
-        try:
-            with tqdm(total=len(files), unit="file", disable=not sys.stderr.isatty() and len(files) < 2) as bar:
-                for path in files:
-                    await self._one(path, bar)
-                    bar.n = round(bar.n)
-                    bar.refresh()
-        finally:
-            await close_engine()
+        with tqdm(total=len(files), unit="file", disable=not sys.stderr.isatty() and len(files) < 2) as bar:
+            for path in files:
+                await self._ingest(path, bar)
+                bar.n = round(bar.n)
+                bar.refresh()
 
-    async def _one(self, path: Path, bar: Any) -> None:
+    async def _ingest(self, path: Path, bar: Any) -> None:
         bar.set_postfix_str(path.name[-40:], refresh=False)
         begin = bar.n
 
@@ -173,9 +162,8 @@ def _collection(named: str, owner_name: str) -> Collection:
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
     if owner_name and owner is None:
         raise CommandError(f"There is no user named {owner_name}.")
-    found = Collection.objects.filter(name=name, owner=owner).first()
     visibility = Collection.Visibility.PRIVATE if owner else Collection.Visibility.PUBLIC
-    return found or collection_create(owner=owner, name=name, visibility=visibility)
+    return collection_ensure(owner=owner, name=name, visibility=visibility)
 
 
 def _expand(patterns: Sequence[str]) -> tuple[list[Path], list[tuple[str, str]]]:
@@ -186,10 +174,10 @@ def _expand(patterns: Sequence[str]) -> tuple[list[Path], list[tuple[str, str]]]
         path = Path(pattern)
         # The glob module, since pathlib's patterns can't be absolute.
         names = [] if path.exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
-        found = [path] if path.exists() else [Path(name) for name in names]
-        if not found:
+        matches = [path] if path.exists() else [Path(name) for name in names]
+        if not matches:
             missing.append((pattern, "no such file or folder"))
-        for match in found:
+        for match in matches:
             inside = _files_in(match) if match.is_dir() else [match]
             files.update(dict.fromkeys(inside))
     return list(files), missing

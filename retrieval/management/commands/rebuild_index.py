@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from argparse import ArgumentParser
-from contextlib import ExitStack
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
-from ragsite.core.errors import AppError
-from ragsite.runtime import milvus_lite
-from retrieval.engine import close_engine
+from retrieval.management.engine_command import EngineCommand
 from retrieval.memory.sync import memory_rebuild
 from retrieval.models import Chunk, Collection
 from retrieval.selectors import collection_named, collection_space
 from retrieval.services.index_rebuild import collection_reembed, collection_reindex, index_rebuild
 
 
-class Command(BaseCommand):
+class Command(EngineCommand):
     help = "Rebuild the search index from the database, without taking search away meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,29 +28,19 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, collection: str, reembed: bool, **__: Any) -> None:
-        try:
-            collections = list(_collections(collection))
-            with ExitStack() as stack:
-                if not settings.RAG.milvus.uri:
-                    lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
-                    stack.enter_context(lite)
-                asyncio.run(self._work(collections, one=bool(collection), reembed=reembed))
-        except (AppError, milvus_lite.MilvusLiteError) as error:
-            raise CommandError(str(error)) from error
+        self.with_engine(lambda: self._work(collection, reembed))
 
-    async def _work(self, collections: list[Collection], *, one: bool, reembed: bool) -> None:
-        try:
-            with tqdm(unit="chunk", disable=not sys.stderr.isatty()) as bar:
-                if reembed:
-                    await self._reembed(collections, bar)
-                elif one:
-                    await self._reindex(collections, bar)
-                else:
-                    written = await index_rebuild(report=bar.update)
-                    remembered = await memory_rebuild()
-                    self.stdout.write(f"The index was rebuilt: {written} chunks, {remembered} memories.")
-        finally:
-            await close_engine()
+    async def _work(self, name: str, reembed: bool) -> None:
+        collections = await sync_to_async(lambda: list(_collections(name)))()
+        with tqdm(unit="chunk", disable=not sys.stderr.isatty()) as bar:
+            if reembed:
+                await self._reembed(collections, bar)
+            elif name:
+                await self._reindex(collections, bar)
+            else:
+                written = await index_rebuild(report=bar.update)
+                remembered = await memory_rebuild()
+                self.stdout.write(f"The index was rebuilt: {written} chunks, {remembered} memories.")
 
     async def _reembed(self, collections: list[Collection], bar: Any) -> None:
         for collection in collections:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from argparse import ArgumentParser
-from contextlib import ExitStack
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from ragsite.core.errors import AppError
-from ragsite.runtime import milvus_lite
-from retrieval.api.candidate_data import search_data
-from retrieval.engine import close_engine, search_as_answered
+from retrieval.api.search import search_data
+from retrieval.engine import search_as_answered
+from retrieval.management.engine_command import EngineCommand
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.selectors import scope_for_all
 from retrieval.values import Query, ScoredChunk
@@ -24,7 +21,7 @@ from retrieval.values import Query, ScoredChunk
 SNIPPET_CHARS = 160
 
 
-class Command(BaseCommand):
+class Command(EngineCommand):
     help = "Search all collections and print the candidates with their scores."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,14 +40,7 @@ class Command(BaseCommand):
             raise CommandError(f"--top-k must be from 1 to {settings.RAG.search.max_top_k}.")
         if options["json"]:
             logging.disable(logging.WARNING)
-        try:
-            with ExitStack() as stack:
-                if not settings.RAG.milvus.uri:
-                    lite = milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port)
-                    stack.enter_context(lite)
-                result = asyncio.run(_search(options["query"], options["collection"], options["top_k"]))
-        except (AppError, milvus_lite.MilvusLiteError) as error:
-            raise CommandError(str(error)) from error
+        result = self.with_engine(lambda: _search(options["query"], options["collection"], options["top_k"]))
         if options["json"]:
             self.stdout.write(json.dumps(search_data(result), ensure_ascii=False, indent=2))
         else:
@@ -78,8 +68,5 @@ class Command(BaseCommand):
 
 
 async def _search(text: str, collections: list[str], top_k: int) -> SearchResult:
-    try:
-        scope = await sync_to_async(scope_for_all)(names=collections)
-        return await search_as_answered(SearchRequest(queries=(Query(text),), scope=scope, top_k=top_k))
-    finally:
-        await close_engine()
+    scope = await sync_to_async(scope_for_all)(names=collections)
+    return await search_as_answered(SearchRequest(queries=(Query(text),), scope=scope, top_k=top_k))

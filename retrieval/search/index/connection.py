@@ -9,9 +9,13 @@ from typing import Any, TypeVar
 
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.errors import IndexUnavailableError
+from retrieval.trace import note_index_wait
 
 TIMEOUT_S = 20.0  # one search
 CONNECT_TIMEOUT_S = 5.0  # until the connection stands
+RESTART_WAIT_S = 6.0  # from the beginning of an outage: Milvus Lite is back 2 to 4 s after it was killed
+RESTART_POLL_S = 0.25
+MAX_LOADS = 2
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -55,38 +59,54 @@ class MilvusConnection:
         self._client: Any = None
         self._retired: list[Any] = []
         self._connecting = asyncio.Lock()
+        self._has_answered = False
+        self._away_since = 0.0  # by the loop's clock, of the first call that was lost; 0: the last call went well
 
     async def call(
         self, run: Callable[[Any], Awaitable[T]], *, collection: str = "", timeout_s: float | None = None
     ) -> T:
-        """`run(client)`, once more on a new connection when the old one was lost, or after loading `collection`.
+        """`run(client)`; again on a new connection when the old one was lost, or after loading `collection`.
 
-        Raises IndexUnavailableError, MissingCollectionError.
+        While a server that has answered before is being restarted, it waits up to `RESTART_WAIT_S` for it; the running
+        step of the decision path says so. Raises IndexUnavailableError, MissingCollectionError.
         """
         try:
             async with asyncio.timeout(timeout_s or TIMEOUT_S):
-                return await self._call_again(run, collection)
+                return await self._patient_call(run, collection)
         except TimeoutError as error:
             raise IndexUnavailableError("The search index did not answer in time; try again shortly.") from error
 
-    async def _call_again(self, run: Callable[[Any], Awaitable[T]], collection: str) -> T:
-        client = await self._connect()
-        try:
-            return await _translated(run, client)
-        except _ReleasedCollectionError:
-            await self._load(client, collection)
-        except _ConnectionLostError:
-            client = await self._reconnect(client)
-        try:
-            return await _translated(run, client)
-        except _ReleasedCollectionError:  # the connection was lost since the server was restarted: both at once
-            await self._load(client, collection)
-        except _ConnectionLostError as error:
-            raise _away() from error
-        try:
-            return await _translated(run, client)
-        except (_ReleasedCollectionError, _ConnectionLostError) as error:
-            raise _away() from error
+    async def _patient_call(self, run: Callable[[Any], Awaitable[T]], collection: str) -> T:
+        """Raises IndexUnavailableError, MissingCollectionError."""
+        now = asyncio.get_running_loop().time
+        client, loads, load, lost_at = await self._connect(), 0, False, 0.0
+        while True:
+            try:
+                if load:
+                    await _translated(lambda c: c.load_collection(collection, timeout=TIMEOUT_S), client)
+                    load = False
+                result = await _translated(run, client)
+            except _ReleasedCollectionError as error:
+                if not collection or loads == MAX_LOADS:
+                    raise IndexUnavailableError from error
+                load, loads = True, loads + 1
+            except _ConnectionLostError as error:
+                if lost_at and not self._may_be_restarting():
+                    raise IndexUnavailableError from error
+                if lost_at:
+                    await asyncio.sleep(RESTART_POLL_S)
+                lost_at = lost_at or now()
+                self._away_since = self._away_since or lost_at
+                client = await self._reconnect(client)
+            else:
+                self._has_answered, self._away_since = True, 0.0
+                if lost_at and (waited_s := now() - lost_at) >= RESTART_POLL_S:
+                    note_index_wait(waited_s)
+                return result
+
+    def _may_be_restarting(self) -> bool:
+        """In the first seconds after a server that has answered was lost."""
+        return self._has_answered and asyncio.get_running_loop().time() < self._away_since + RESTART_WAIT_S
 
     async def define(self, change: Callable[[Any], None]) -> None:
         """Change schemas with a synchronous client: the async one waits by a call that Milvus Lite lacks.
@@ -97,7 +117,7 @@ class MilvusConnection:
         try:
             await asyncio.to_thread(_run_synchronously, change, uri, self._settings)
         except (_ConnectionLostError, _ReleasedCollectionError, MissingCollectionError) as error:
-            raise _away() from error
+            raise IndexUnavailableError from error
 
     async def close(self) -> None:
         clients, self._client, self._retired = [self._client, *self._retired], None, []
@@ -137,18 +157,6 @@ class MilvusConnection:
             while len(self._retired) > MAX_RETIRED:
                 await self._retired.pop(0).close()
         return await self._connect()
-
-    async def _load(self, client: Any, collection: str) -> None:
-        if not collection:
-            raise _away()
-        try:
-            await _translated(lambda c: c.load_collection(collection, timeout=TIMEOUT_S), client)
-        except (_ReleasedCollectionError, _ConnectionLostError) as error:
-            raise _away() from error
-
-
-def _away() -> IndexUnavailableError:
-    return IndexUnavailableError()
 
 
 def import_client() -> Any:

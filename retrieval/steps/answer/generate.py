@@ -24,9 +24,8 @@ from retrieval.steps.retrieve.compress import Chosen, Compress
 from retrieval.steps.retrieve.order import Order, Ranking, choose
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.steps.toolbox import Run
-from retrieval.text.answer_language import NAMES, Language
+from retrieval.text.answer_language import NAMES, Language, ScriptKeeper
 from retrieval.text.quoting import one_line, quote_source
-from retrieval.text.script import ScriptKeeper
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, ScoredChunk, Source

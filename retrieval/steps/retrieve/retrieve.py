@@ -14,7 +14,7 @@ from retrieval.search import boosting
 from retrieval.search.boosting import put_boosts
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord
-from retrieval.values import Contender, Question, ScoredChunk
+from retrieval.values import Question, ScoredChunk, TailHit
 
 
 async def search_documents(context: Context, request: SearchRequest, *, purpose: str = "") -> SearchResult:
@@ -106,7 +106,7 @@ class BoostByRatings(Step[Found, SearchResult]):
         try:
             async with asyncio.timeout(self.run.deadline.limit(boosting.BOOST_TIMEOUT_S)):
                 revision = await self.run.revision.of(self.source)
-                hits: Sequence[ScoredChunk | Contender] = (*result.candidates, *result.contenders)
+                hits: Sequence[ScoredChunk | TailHit] = (*result.candidates, *result.tail_hits)
                 boosts = await revision.boosts(request.queries[0].text, hits)
                 boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
         except (AppError, TimeoutError) as error:

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
-from retrieval.api.rag_upload import PERSONAL_COLLECTION
+from retrieval.api.documents import PERSONAL_COLLECTION
 from retrieval.models import Collection, Document
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.api.conftest import text_file

@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from ragsite.core.text import clean_file_name
 from retrieval.models import Collection, Document, IngestJob
 from retrieval.services import documents
-from retrieval.services.metadata import file_name_clean
 from tests.factories import CollectionFactory, UserFactory
 from tests.retrieval.api.conftest import text_file, upload
 
@@ -228,4 +228,4 @@ def test_hostile_file_names_become_plain_ones(client: APIClient, name: str, kept
     ],
 )
 def test_file_names_are_cleaned_of_control_characters_and_cut(name: str, kept: str) -> None:
-    assert file_name_clean(name) == kept
+    assert clean_file_name(name) == kept

@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 from ragsite.core.rag_settings import IngestSettings, MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.ingest.blocks import Block, ParsedDocument
-from retrieval.ingest.chunk_size import chunk_size
-from retrieval.ingest.chunking import Chunker
+from retrieval.ingest.chunking import Chunker, chunk_size
 from retrieval.models import Chunk, Collection, Document
-from retrieval.services.documents import document_create, document_update
+from retrieval.services.documents import document_create, document_reingest, document_update
 from retrieval.services.ingest import document_ingest
-from retrieval.services.reingest import document_reingest
 from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
 from tests.factories import CollectionFactory
 from tests.ollama_server import OllamaServer

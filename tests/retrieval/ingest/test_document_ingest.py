@@ -24,7 +24,7 @@ from retrieval.providers.lexical import SPACE
 from retrieval.services import ingest
 from retrieval.services.documents import document_create, document_retry, document_update
 from retrieval.services.ingest import document_ingest, ingest_take_next
-from retrieval.services.ingest_schedule import turns
+from retrieval.services.ingest_jobs import turns
 from retrieval.text.analysis import query_text
 from retrieval.values import SearchFilters
 from tests.factories import CollectionFactory, UserFactory

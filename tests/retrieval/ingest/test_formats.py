@@ -8,8 +8,8 @@ from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.markdown import parse_markdown
-from retrieval.ingest.parsing import parse_file
 from retrieval.ingest.reader import parse_limits
+from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
 from retrieval.ingest.text import parse_csv, parse_text
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes

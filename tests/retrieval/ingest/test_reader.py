@@ -13,7 +13,7 @@ import pytest
 
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
-from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.reader import read_file
 from retrieval.ingest.reading import ReadDocument, read_document
 from tests.constants import constants
@@ -63,7 +63,7 @@ async def test_one_process_reads_file_after_file(tmp_path: Path) -> None:
 
 
 async def test_text_formats_are_not_parsed_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retrieval.ingest.parsing.parse_file", None)
+    monkeypatch.setattr("retrieval.ingest.reading.parse_file", None)
     monkeypatch.setattr("retrieval.ingest.chunking.Chunker.split", None)
     monkeypatch.setattr("retrieval.ingest.reading.summarize", None)
     assert len((await read(tmp_path, TEXT.encode())).chunks) > 5
@@ -119,7 +119,7 @@ def test_readers_die_with_their_worker(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One.")
     script = (
         "import asyncio, sys, time\nfrom pathlib import Path\n"
-        "from retrieval.ingest.chunk_size import ChunkSize\n"
+        "from retrieval.ingest.chunking import ChunkSize\n"
         "from retrieval.ingest.reader import read_file\n"
         "read = read_file(Path(sys.argv[1]), file_name='a.txt', size=ChunkSize(80, 10))\n"
         "asyncio.run(read)\nprint('read', flush=True)\ntime.sleep(60)\n"

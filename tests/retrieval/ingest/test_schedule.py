@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from retrieval.models import IngestJob
-from retrieval.services.ingest_schedule import turn_claim, turns
+from retrieval.services.ingest_jobs import turn_claim, turns
 from tests.factories import CollectionFactory, DocumentFactory, IngestJobFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ def jobs_of(user: User | None, count: int = 1, **fields: Any) -> list[IngestJob]
 def take() -> User | str | None:
     """Whose job a free worker takes; "nobody's" where none may be taken."""
     for user_id in turns():
-        if claim := turn_claim(user_id=user_id, holder="worker"):
+        if claim := turn_claim(user_id=user_id):
             return IngestJob.objects.get(pk=claim.job_id).user
     return "nobody's"
 
@@ -88,7 +88,7 @@ def test_work_of_yesterday_is_forgotten(users: list[User]) -> None:
 
 def test_oldest_job_of_a_user_is_taken_first(users: list[User]) -> None:
     first, _ = jobs_of(users[0], 2)
-    claim = turn_claim(user_id=users[0].pk, holder="worker")
+    claim = turn_claim(user_id=users[0].pk)
     assert claim is not None and claim.job_id == first.pk
 
 
@@ -108,8 +108,8 @@ def test_pausing_job_is_not_taken_and_an_orphaned_one_is(users: list[User]) -> N
 def test_turn_is_refused_to_a_user_who_has_enough_running(users: list[User]) -> None:
     """Two workers may have seen the same list of turns."""
     jobs_of(users[0], 2)
-    assert turn_claim(user_id=users[0].pk, holder="one") is not None
-    assert turn_claim(user_id=users[0].pk, holder="another") is None
+    assert turn_claim(user_id=users[0].pk) is not None
+    assert turn_claim(user_id=users[0].pk) is None
 
 
 def test_job_that_broke_off_too_often_does_not_keep_the_others(users: list[User]) -> None:

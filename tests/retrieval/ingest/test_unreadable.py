@@ -10,7 +10,7 @@ import pytest
 from ragsite.core.errors import UnsupportedFileError
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest import reader
-from retrieval.ingest.chunk_size import ChunkSize
+from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.reader import read_file
 from retrieval.ingest.sniff import refuse_foreign
 from tests.constants import constants

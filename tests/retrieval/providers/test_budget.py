@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from retrieval.errors import ModelOutputError
-from retrieval.providers.budget import prompt_budget
+from retrieval.providers.ollama import prompt_budget
 from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 

@@ -10,8 +10,8 @@ import pytest
 
 from ragsite.core.errors import UnavailableError
 from retrieval.ports import SearchResult
-from retrieval.search.boosting import OneRevision, Ranked, put_boosts, ranked_with
-from retrieval.values import Boost, Boosts, Contender, ScoredChunk, Scores, SearchScope, StoredChunk
+from retrieval.search.boosting import AnswerRevision, Ranked, put_boosts, rank_with_boosts
+from retrieval.values import Boost, Boosts, ScoredChunk, Scores, SearchScope, StoredChunk, TailHit
 from tests.retrieval.steps.fakes import SCOPE, chunk, scored
 
 
@@ -32,22 +32,22 @@ def with_fused(number: int, fused: float) -> ScoredChunk:
     return replace(candidate, scores=replace(candidate.scores, fused=fused))
 
 
-def below(number: int, fused: float) -> Contender:
-    return Contender(chunk_id=f"k{number}", document_id=f"d{number}", scores=Scores(fused=fused, final=fused))
+def below(number: int, fused: float) -> TailHit:
+    return TailHit(chunk_id=f"k{number}", document_id=f"d{number}", scores=Scores(fused=fused, final=fused))
 
 
 def times(**multipliers: float) -> Boosts:
     return Boosts(by_chunk={chunk_id: Boost(multiplier=value) for chunk_id, value in multipliers.items()})
 
 
-def ids(found: Sequence[ScoredChunk | Contender | Ranked]) -> list[str]:
+def ids(found: Sequence[ScoredChunk | TailHit | Ranked]) -> list[str]:
     return [one.chunk_id for one in found]
 
 
 def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None:
     candidates = [with_fused(1, 1.0), with_fused(2, -0.9), with_fused(3, -1.0)]
-    lifted = ranked_with(candidates, times(k3=1.3))
-    lowered = ranked_with(candidates, times(k1=0.1))
+    lifted = rank_with_boosts(candidates, times(k3=1.3))
+    lowered = rank_with_boosts(candidates, times(k1=0.1))
     assert ids(lifted) == ["k1", "k3", "k2"]
     assert [one.final for one in lowered if one.chunk_id == "k1"] == [0.1]
     assert lifted[0].scores().boost == 1.0
@@ -55,8 +55,8 @@ def test_a_boost_lifts_and_lowers_whatever_the_sign_of_the_fused_score() -> None
 
 def test_a_boost_does_not_carry_the_worst_of_many_to_the_top_but_the_worst_of_two() -> None:
     many = [with_fused(number, float(-number)) for number in range(100)]
-    assert ids(ranked_with(many, times(k99=2.0)))[0] == "k0"
-    assert ids(ranked_with(many[:2], times(k1=2.0))) == ["k1", "k0"]
+    assert ids(rank_with_boosts(many, times(k99=2.0)))[0] == "k0"
+    assert ids(rank_with_boosts(many[:2], times(k1=2.0))) == ["k1", "k0"]
 
 
 def test_what_searches_in_other_words_found_counts_as_this_one_does() -> None:
@@ -65,13 +65,13 @@ def test_what_searches_in_other_words_found_counts_as_this_one_does() -> None:
     boosts = Boosts(
         by_chunk={key: Boost(normalized_score=score, similar_questions=1.0) for key, score in found_before.items()}
     )
-    ranked = ranked_with(candidates, boosts)
+    ranked = rank_with_boosts(candidates, boosts)
     assert ids(ranked) == ["k2", "k1", "k3"]
-    assert [round(one.standing, 2) for one in ranked] == [0.6, 1.0, 0.0]
+    assert [round(one.normalized_score, 2) for one in ranked] == [0.6, 1.0, 0.0]
 
 
 async def test_candidates_know_their_standing_also_when_nothing_is_boosted() -> None:
-    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, -1.0),))
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, -1.0),))
     boosted = await put_boosts(result, Boosts(), store=Store(), scope=SCOPE)
     assert [one.scores.standing for one in boosted.candidates] == [1.0, 0.75]
     assert [one.scores.final for one in boosted.candidates] == [one.scores.final for one in result.candidates]
@@ -79,14 +79,12 @@ async def test_candidates_know_their_standing_also_when_nothing_is_boosted() -> 
 
 def test_without_boosts_the_order_stays() -> None:
     candidates = [with_fused(1, 0.5), with_fused(2, 0.5), with_fused(3, 0.1)]
-    assert ids(ranked_with(candidates, Boosts())) == ["k1", "k2", "k3"]
-    assert ranked_with([], Boosts()) == []
+    assert ids(rank_with_boosts(candidates, Boosts())) == ["k1", "k2", "k3"]
+    assert rank_with_boosts([], Boosts()) == []
 
 
 async def test_what_was_found_further_down_comes_up_with_its_text() -> None:
-    result = SearchResult(
-        candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.9), below(4, 0.0))
-    )
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.9), below(4, 0.0)))
     store = Store(chunk(3, "text 3"), chunk(4, "text 4"))
     boosted = await put_boosts(result, times(k3=2.0), store=store, scope=SCOPE)
     assert ids(boosted.candidates) == ["k3", "k1"]
@@ -96,14 +94,14 @@ async def test_what_was_found_further_down_comes_up_with_its_text() -> None:
 
 
 async def test_a_boost_shows_nothing_that_may_not_be_read() -> None:
-    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.9),))
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.9),))
     boosted = await put_boosts(result, times(k3=2.0), store=Store(), scope=SCOPE)
     assert ids(boosted.candidates) == ["k1", "k2"]
     assert boosted.lifted == ()
 
 
 async def test_what_staff_hide_gives_its_place_to_the_next() -> None:
-    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.0),))
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.0),))
     hidden = Boosts(by_chunk={"k1": Boost(multiplier=1.0, hide=True)})
     boosted = await put_boosts(result, hidden, store=Store(chunk(3, "text 3")), scope=SCOPE)
     assert ids(boosted.candidates) == ["k2", "k3"]
@@ -111,7 +109,7 @@ async def test_what_staff_hide_gives_its_place_to_the_next() -> None:
 
 
 async def test_a_text_that_stands_there_already_does_not_come_up_again() -> None:
-    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), contenders=(below(3, 1.9),))
+    result = SearchResult(candidates=(with_fused(1, 3.0), with_fused(2, 2.0)), tail_hits=(below(3, 1.9),))
     boosted = await put_boosts(result, times(k3=1.2), store=Store(chunk(3, "Text  1")), scope=SCOPE)
     assert ids(boosted.candidates) == ["k1", "k2"]
 
@@ -132,14 +130,14 @@ class Ratings:
 
 
 async def test_searches_of_one_answer_that_run_side_by_side_get_the_same_revision() -> None:
-    one, ratings = OneRevision(), Ratings()
+    one, ratings = AnswerRevision(), Ratings()
     met = await asyncio.gather(*(one.of(ratings) for _ in range(3)))
     assert len(set(met)) == 1
     assert await one.of(ratings) in met
 
 
 async def test_where_the_ratings_could_not_be_read_the_next_search_tries_again() -> None:
-    one, ratings = OneRevision(), Ratings(failing=1)
+    one, ratings = AnswerRevision(), Ratings(failing=1)
     with pytest.raises(UnavailableError):
         await one.of(ratings)
     assert await one.of(ratings) == await one.of(ratings) == "revision 2"

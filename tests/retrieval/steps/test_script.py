@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.script import ScriptKeeper
+from retrieval.text.answer_language import ScriptKeeper
 
 
 def stream(pieces, language) -> str:

@@ -257,6 +257,22 @@ async def test_more_is_searched_for_than_is_graded_and_the_request_says_how_much
     assert steps(trace, "grade")[0].detail["total_count"] == 1
 
 
+class NearAndFar(MemorySearcher):
+    """Found by meaning alone; the cosine similarities fall from 0.8 in steps of 0.1."""
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        hits = (await super().search(request)).candidates
+        near = (replace(hit, scores=replace(hit.scores, dense=0.8 - 0.1 * i, bm25=None)) for i, hit in enumerate(hits))
+        return SearchResult(candidates=tuple(near))
+
+
+@pytest.mark.parametrize(("least", "graded"), [(0.75, 1), (0.65, 2)])
+async def test_a_request_says_how_similar_a_document_has_to_be(offline, least: float, graded: int) -> None:
+    question = ask("borrow books deposit hall room", options=AnswerOptions(min_similarity=least, max_rewrites=0))
+    _, trace, _ = await answer(question, searcher=NearAndFar(HANDBOOK))
+    assert steps(trace, "grade")[0].detail["total_count"] == graded
+
+
 async def test_offline_a_question_that_nothing_answers_gets_no_answer(offline) -> None:
     result, _, _ = await answer(UNKNOWN)
     assert result.decision == "NO_ANSWER"

@@ -1,0 +1,92 @@
+"""The one place where odd characters of text from outside are dealt with. Plain Python, no Django.
+
+clean_text       for the database: no NUL (PostgreSQL refuses it), no lone surrogate (it has no UTF-8 form)
+clean_json       the same for a whole JSON value; and no NaN, no foreign type
+clean_line       for one line that people read: clean_text, and white space is single spaces
+clean_file_name  the name of an uploaded file
+without_hidden   for text that is judged or quoted: nothing in it that is not seen
+unix_lines       line ends are \\n
+encodable        can be written as UTF-8: of the above only the surrogates
+shortened        no longer than so many characters
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+# Parts of a character class; \u escapes, so that JSON Schema's patterns can take them too.
+CONTROL = r"\u0000-\u0008\u000b-\u001f\u007f-\u009f"  # all control characters but tab and line feed
+HIDDEN = (  # and what is not seen, or turns text around: soft hyphen, zero width, direction, tag characters
+    CONTROL + r"\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
+)
+_HIDDEN = re.compile(f"[{HIDDEN}]")
+MAX_FILE_NAME_CHARS = 300
+MAX_SUFFIX_CHARS = 20
+
+
+def encodable(text: str) -> str:
+    """With a question mark for every lone surrogate."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def clean_text(text: str, *, nul: str = "") -> str:
+    """Text that every database takes. `nul`: what stands for a NUL, where two texts must not become the same."""
+    return encodable(text.replace("\0", nul))
+
+
+def clean_json(value: Any) -> Any:
+    """The value as plain JSON: NaN and infinities become None, unknown objects their text."""
+    match value:
+        case None | bool() | int():
+            return value
+        case str():
+            return clean_text(value)
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {clean_text(str(key)): clean_json(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [clean_json(item) for item in value]
+        case _ if hasattr(value, "item") and callable(value.item):  # numpy's scalars
+            return clean_json(value.item())
+        case _:
+            return clean_text(str(value))
+
+
+def clean_line(text: str) -> str:
+    """On one line: every run of white space is one space, none at the ends."""
+    return " ".join(clean_text(text).split())
+
+
+def clean_file_name(name: str) -> str:
+    """The last part of whatever the client called the file, without control characters.
+
+    At most MAX_FILE_NAME_CHARS; the extension is kept, up to MAX_SUFFIX_CHARS of it. "document" where nothing is left.
+    """
+    last = unicodedata.normalize("NFC", name.replace("\\", "/").rstrip("/").rpartition("/")[2])
+    last = "".join(character for character in last if unicodedata.category(character)[0] != "C")
+    stem, dot, suffix = last.rstrip(" .").rpartition(".")
+    if not dot:
+        stem, suffix = suffix, ""
+    suffix = suffix[:MAX_SUFFIX_CHARS]
+    stem = stem.strip(" .")[: MAX_FILE_NAME_CHARS - len(dot + suffix)] or "document"
+    return f"{stem}{dot}{suffix}"
+
+
+def without_hidden(text: str, by: str = "") -> str:
+    """`by` in place of each character of HIDDEN. Tabs and line feeds stay."""
+    return _HIDDEN.sub(by, text)
+
+
+def unix_lines(text: str) -> str:
+    """With \\n for \\r\\n and for \\r."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def shortened(text: str, most: int) -> str:
+    """At most `most` ≥ 1 characters; "…" is the last one where something was cut off."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
