@@ -133,6 +133,14 @@ def test_weights_follow_from_the_share_of_pairs_that_agree(
     assert found.rater_weight.tolist() == pytest.approx([rater] * len(found.rater), abs=1e-4)
 
 
+def test_little_reliability_takes_a_part_of_the_weight() -> None:
+    votes = crowd(error=0.0, passages=40, voters=2)
+    disagreeing = (votes.passage < 18) & (votes.voter == 1)
+    found = rater_weights(replace(votes, value=np.where(disagreeing, -votes.value, votes.value)), all_the_same)
+    assert found.site == pytest.approx(0.6922, abs=1e-4)  # reliability .4796: .7537, times .9183 of the way to .5
+    assert found.rater_weight.tolist() == pytest.approx([0.4084, 0.4084], abs=1e-4)
+
+
 def test_weights_are_factors_of_both_values_of_a_vote() -> None:
     weights = RaterWeights(site=0.5, rater=np.asarray([3, 7]), rater_weight=np.asarray([0.25, 0.0]))
     votes = replace(crowd(error=0.0, passages=1, voters=4), voter=np.asarray([3, 5, 7, 9]))
@@ -151,6 +159,10 @@ def test_questions_that_share_three_fifths_of_their_terms_ask_the_same() -> None
 def test_of_a_passage_the_forty_newest_votes_are_compared() -> None:
     found = votes_to_compare(crowd(error=0.0, passages=1, voters=50))
     assert sorted(found.voter.tolist()) == list(range(10, 50))
+
+
+def test_a_question_without_terms_asks_the_same_as_none() -> None:
+    assert QuestionGroups({})(np.asarray([5, 5])).tolist() == [0, 1]
 
 
 def test_about_five_thousand_votes_are_compared() -> None:

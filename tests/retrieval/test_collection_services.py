@@ -11,8 +11,8 @@ from retrieval.models import Collection
 from retrieval.services.collections import (
     collection_approve,
     collection_create,
+    collection_ensure,
     collection_for_upload,
-    collection_of_ones_own,
     collection_touch,
     collection_update,
     collection_writable,
@@ -150,10 +150,11 @@ def test_an_impossible_name_of_an_upload_is_told_under_its_own_field(user: User)
     assert list(caught.value.fields) == ["collection"]
 
 
-def test_a_collection_of_ones_own_is_made_once(user: User) -> None:
+def test_a_collection_that_is_needed_is_made_once_for_its_owner(user: User) -> None:
     theirs = CollectionFactory(name="notes", owner=UserFactory())
-    made = collection_of_ones_own(user=user, name="notes")
-    assert collection_of_ones_own(user=user, name="notes") == made != theirs
+    made = collection_ensure(owner=user, name="notes", description="Mine.")
+    assert (made.owner, made.description) == (user, "Mine.")
+    assert collection_ensure(owner=user, name="notes") == made != theirs
     assert Collection.objects.count() == 2
 
 

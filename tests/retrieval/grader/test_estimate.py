@@ -8,6 +8,7 @@ from django.conf import settings
 from retrieval.answerability import Estimate, estimate_answerability, shipped_model
 from retrieval.ports import SearchRequest
 from retrieval.values import CollectionRef, EmbeddingSpace, Query, ScoredChunk, SearchScope
+from tests.retrieval.grader import lists
 from tests.retrieval.steps.fakes import HANDBOOK, SCOPE, MemorySearcher, scored
 
 QUESTION = "What does a late resit cost?"
@@ -117,6 +118,21 @@ def test_earlier_passages_leave_less_room_for_new_ones() -> None:
     first, rest = (shipped_model().estimate(QUESTION, [*earlier, *part]) for part in (new[:8], new[8:]))
     estimate = estimate_answerability(QUESTION, new, beside=earlier)
     assert estimate.passages == [*first.passages[2:], *rest.passages[2:]]
+
+
+def test_beside_ten_earlier_passages_new_ones_are_looked_at_one_by_one() -> None:
+    earlier, new = rooms(10), [scored(30, "A late resit costs EUR 55."), scored(31, "Fees.")]
+    alone = [shipped_model().estimate(QUESTION, [*earlier, passage]).passages[-1] for passage in new]
+    assert estimate_answerability(QUESTION, new, beside=earlier).passages == alone
+
+
+@pytest.mark.parametrize("semantic", [True, False])
+def test_vectors_count_unless_they_tell_no_meaning(semantic: bool) -> None:
+    listed, question = lists.scored(lists.PASSAGES), "How many books may undergraduates borrow?"
+    model = shipped_model().estimate(question, listed, semantic=semantic)
+    assert estimate_answerability(question, listed, semantic=semantic).passages == model.passages
+    if semantic:
+        assert estimate_answerability(question, listed).passages == model.passages
 
 
 def test_a_passage_of_which_no_part_was_listed_has_answerability_0() -> None:
