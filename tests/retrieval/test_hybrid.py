@@ -1,0 +1,201 @@
+"""Hybrid search on legs that are given: what each is asked, and what becomes of what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ragsite.core.rag_settings import SearchSettings
+from retrieval.errors import EmbeddingUnavailableError
+from retrieval.ports import LegHit, SearchRequest, SearchResult
+from retrieval.search.hybrid import HybridSearcher
+from retrieval.values import CollectionRef, EmbeddingSpace, Query, SearchFilters, SearchScope, StoredChunk
+
+SPACE, OTHER = EmbeddingSpace("m", 2), EmbeddingSpace("n", 2)
+REF = CollectionRef(id="c1", name="c", space=SPACE)
+IDS = [f"k{number}" for number in range(150)]
+
+
+@dataclass
+class Parts:
+    """Index, store and models in one. Both legs find `ids`, in their order, in every space; texts are the ids."""
+
+    ids: Sequence[str] = ("k0", "k1", "k2", "k3")
+    texts: Mapping[str, str] = field(default_factory=dict)
+    gone: Sequence[str] = ()
+    failing: bool = False
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    embedded: list[list[str]] = field(default_factory=list)
+
+    def hits(self, leg: str, space: EmbeddingSpace, count: int, limit: int, rows: dict[str, Any]) -> list[list[LegHit]]:
+        self.asked.append({"leg": leg, "space": space, "limit": limit, **rows})
+        found = [] if rows["filters"] else self.ids[:limit]
+        return [[LegHit(key, f"d{key}", 1.0 - 0.001 * rank) for rank, key in enumerate(found)] for _ in range(count)]
+
+    async def search_dense(self, space: EmbeddingSpace, vectors: Any, *, limit: int, **rows: Any) -> list[list[LegHit]]:
+        return self.hits("dense", space, len(vectors), limit, rows)
+
+    async def search_bm25(
+        self, space: EmbeddingSpace, texts: Sequence[str], *, limit: int, **rows: Any
+    ) -> list[list[LegHit]]:
+        return self.hits("bm25", space, len(texts), limit, rows)
+
+    async def embedder(self, space: EmbeddingSpace) -> Parts:
+        if self.failing:
+            raise EmbeddingUnavailableError("away")
+        return self
+
+    async def embed_queries(self, texts: Sequence[str]) -> Any:
+        self.embedded.append(list(texts))
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+    async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
+        return {
+            key: StoredChunk(
+                chunk_id=key, document_id=f"d{key}", collection_id="c1", seq=0, title="", text=self.texts.get(key, key)
+            )
+            for key in chunk_ids
+            if key not in self.gone
+        }
+
+
+async def search(parts: Parts, *queries: str, refs: Sequence[CollectionRef] = (REF,), **options: Any) -> SearchResult:
+    searcher: Any = HybridSearcher(
+        index=parts,  # type: ignore[arg-type]
+        store=parts,  # type: ignore[arg-type]
+        models=parts,  # type: ignore[arg-type]
+        settings=SearchSettings(max_top_k=5),
+    )
+    asked = tuple(Query(query, kind="rewrite" if at else "original") for at, query in enumerate(queries or ("books",)))
+    result: SearchResult = await searcher.search(
+        SearchRequest(queries=asked, scope=SearchScope(tuple(refs)), **options)
+    )
+    return result
+
+
+def ids(result: SearchResult) -> list[str]:
+    return [candidate.chunk_id for candidate in result.candidates]
+
+
+async def test_both_legs_are_asked_for_the_same_rows() -> None:
+    parts = Parts()
+    await search(parts, top_k=2, document_ids=("d1",))
+    rows = {"collection_ids": ["c1"], "filters": SearchFilters(), "level": "chunks", "document_ids": ("d1",)}
+    assert sorted(parts.asked, key=lambda asked: asked["leg"]) == [
+        {"leg": "bm25", "space": SPACE, "limit": 100, **rows},
+        {"leg": "dense", "space": SPACE, "limit": 100, **rows},
+    ]
+
+
+async def test_several_wordings_share_the_dense_window() -> None:
+    parts = Parts()
+    await search(parts, "books", "loans", "volumes", "shelves", top_k=2)
+    assert {asked["leg"]: asked["limit"] for asked in parts.asked} == {"bm25": 100, "dense": 50}
+    assert parts.embedded == [["books", "loans", "volumes", "shelves"]]
+
+
+@pytest.mark.parametrize(("top_k", "found"), [(0, 1), (1, 1), (3, 3), (5, 5), (6, 5)])
+async def test_the_number_of_candidates_is_held_to_its_bounds(top_k: int, found: int) -> None:
+    assert len((await search(Parts(ids=IDS[:20]), top_k=top_k)).candidates) == found
+
+
+async def test_a_depth_may_go_beyond_the_number_of_candidates() -> None:
+    assert ids(await search(Parts(ids=IDS[:20]), top_k=2, depth=7)) == IDS[:7]
+
+
+@pytest.mark.parametrize(("question", "window"), [("books loans shelves", 100), ("books loans shelves fines", 60)])
+async def test_a_short_question_has_a_wider_window(question: str, window: int) -> None:
+    assert (await search(Parts(), question, top_k=2)).notes["window"] == window
+
+
+async def test_notes_tell_how_was_searched() -> None:
+    notes = (await search(Parts(), "books loans", top_k=2)).notes
+    assert notes == {"formula": "zscore", "window": 100, "terms": ["book", "loan"], "found": 4, "spaces": 1}
+
+
+async def test_a_text_is_given_once_whatever_its_case_and_spaces_and_what_is_gone_never() -> None:
+    parts = Parts(ids=IDS[:6], texts={"k1": "K 0", "k3": "k\n2"}, gone=["k4"])
+    assert ids(await search(parts, top_k=5)) == ["k0", "k2", "k5"]
+
+
+async def test_candidates_carry_the_scores_and_ranks_of_both_legs() -> None:
+    best, second = (await search(Parts(), top_k=2)).candidates
+    assert (best.scores.dense, best.scores.bm25) == (1.0, 1.0)
+    assert best.ranks == {"original:dense": 1, "original:bm25": 1}
+    assert (second.scores.dense, second.ranks["original:bm25"]) == (0.999, 2)
+    assert best.scores.final == best.scores.fused == pytest.approx(2 * 3 / 5**0.5)  # z-scores of four even steps
+
+
+async def test_what_follows_the_candidates_down_to_the_hundredth_may_be_lifted() -> None:
+    result = await search(Parts(ids=IDS), "books", top_k=3)
+    assert [hit.chunk_id for hit in result.tail_hits] == IDS[3:100]
+    assert result.tail_hits[0].document_id == "dk3"
+
+
+async def test_nothing_found_leaves_nothing_to_lift() -> None:
+    result = await search(Parts(ids=()))
+    assert (result.candidates, result.tail_hits) == ((), ())
+
+
+async def test_filters_are_dropped_one_by_one_until_enough_is_found() -> None:
+    result = await search(Parts(), filters=SearchFilters(department="Library", tags=("x",)))
+    assert result.relaxed == ("tags", "department")
+    assert ids(result) == ["k0", "k1", "k2", "k3"]
+
+
+async def test_without_an_embedder_text_search_goes_on_and_says_so_once() -> None:
+    other = CollectionRef(id="c2", name="o", space=OTHER)
+    result = await search(Parts(failing=True), refs=(REF, other))
+    assert result.degraded == ("no vectors, text search alone: away",)
+    assert result.candidates[0].scores.dense is None
+
+
+@pytest.mark.parametrize("stage", ["dense", "bm25"])
+async def test_one_leg_alone_is_asked_where_it_was_wanted(stage: str) -> None:
+    parts = Parts()
+    result = await search(parts, stages=(stage,))
+    assert [asked["leg"] for asked in parts.asked] == [stage]
+    assert result.candidates[0].ranks == {f"original:{stage}": 1}
+
+
+async def test_collections_are_asked_by_space_and_their_lists_joined_by_rank() -> None:
+    parts = Parts()
+    second, other = CollectionRef(id="c2", name="s", space=SPACE), CollectionRef(id="c3", name="o", space=OTHER)
+    result = await search(parts, refs=(REF, other, second, CollectionRef(id="c4", name="new", space=None)))
+    asked = {(asked["space"], tuple(asked["collection_ids"])) for asked in parts.asked}
+    assert asked == {(SPACE, ("c1", "c2")), (OTHER, ("c3",))}
+    assert result.candidates[0].scores.fused == pytest.approx(2 / 61)
+    assert result.notes["spaces"] == 2
+
+
+async def test_hierarchical_search_looks_into_the_documents_that_it_found() -> None:
+    parts = Parts(ids=IDS[:20])
+    result = await search(parts, strategy="hierarchical", top_k=2)
+    documents = [f"d{key}" for key in IDS[:10]]
+    assert [(asked["level"], list(asked["document_ids"])) for asked in parts.asked] == [
+        ("documents", []), ("documents", []), ("chunks", documents), ("chunks", documents),
+    ]  # fmt: skip
+    assert (result.notes["strategy"], result.notes["documents"], result.degraded) == ("hierarchical", documents, ())
+    assert result.timings_ms["total"] >= result.timings_ms["documents"]
+
+
+async def test_hierarchical_search_without_a_document_searches_all_and_says_so() -> None:
+    parts = Parts(ids=())
+    result = await search(parts, strategy="hierarchical")
+    assert parts.asked[-1]["document_ids"] == ()
+    assert result.degraded == ("no document's summary fits the question: all chunks were searched",)
+
+
+async def test_filters_that_gave_way_for_documents_stay_away_for_chunks() -> None:
+    parts = Parts()
+    result = await search(parts, strategy="hierarchical", filters=SearchFilters(department="Library"))
+    assert result.relaxed == ("department",)
+    assert not parts.asked[-1]["filters"]
+
+
+async def test_each_stage_is_timed() -> None:
+    assert set((await search(Parts())).timings_ms) == {"analyse", "embed", "dense", "bm25", "fuse", "fetch", "total"}
