@@ -61,7 +61,7 @@ def test_the_middle_score_says_nothing(tags: list[str]) -> None:
 
 
 def test_a_good_answer_in_spite_of_a_wrong_source_credits_none() -> None:
-    assert attribute(answer(), [given(5, "wrong_source")]) == []
+    assert attribute(answer(), [given(5, "wrong_source")]) == attribute(answer(), [given(5, "outdated")]) == []
 
 
 def test_a_tag_against_the_score_is_not_counted() -> None:
@@ -100,6 +100,11 @@ def test_an_answer_that_cites_nothing_uses_nothing() -> None:
 def test_a_source_rated_by_itself_takes_nothing_from_the_others() -> None:
     rated = weights(answer(), given(5, key="whole"), given(1, "wrong_source", marker=1, key="source"))
     assert rated == {1: -1.0, 2: 0.5}
+
+
+def test_no_source_has_evidence_from_two_ratings() -> None:
+    credits = attribute(answer(), [given(1, "wrong_source", marker=1), given(5)])
+    assert sorted(credit.marker for credit in credits) == [1, 2]
 
 
 def test_a_bad_rating_without_a_reason_counts_in_full_for_one_source_and_half_for_an_answer() -> None:

@@ -12,7 +12,8 @@ def test_a_relative_of_a_missing_term_counts_in_part() -> None:
 def test_parts_of_a_chinese_word_count_in_part() -> None:
     passage = view_passage("", "奖学金每年发放。")
     assert passage.credit("奖学金") == 1.0
-    assert 0.0 < passage.credit("校长奖学金") < 1.0
+    assert passage.credit("校长奖学金") == pytest.approx(0.8 * 2 / 4)  # two of four pairs of characters: 奖学, 学金
+    assert passage.credit("校长") == 0.0
 
 
 def test_terms_without_a_relative_count_nothing() -> None:

@@ -137,6 +137,7 @@ def test_a_name_that_is_missing_counts_among_the_names() -> None:
         ("When was it?", "It was in 1931.", True),
         ("How many were there?", "There were some.", False),
         ("Why was it closed?", "It closed because of rain.", True),
+        ("Why was it closed?", "It closed early.", False),
         ("Who wrote it?", "It was Einstein.", True),
         ("Who was Einstein?", "einstein was tall.", False),
         ("Where is it?", "it is there.", False),
@@ -154,6 +155,11 @@ def test_a_fitting_sentence_counts_near_the_best_one_or_anywhere() -> None:
     rows = (("", "The bridge opened. It rained. It was cold. That was 1931.", 0.5, 2.0),)
     question = "When did the bridge open?"
     assert (signal("unfit_near", question, rows), signal("unfit", question, rows)) == ([1.0], [0.0])
+
+
+def test_the_sentence_before_the_best_one_counts_as_near() -> None:
+    rows = (("", "That was 1931. The bridge opened. It rained. It was cold.", 0.5, 2.0),)
+    assert signal("unfit_near", "When did the bridge open?", rows) == [0.0]
 
 
 def test_a_negated_question_asks_for_a_negated_sentence() -> None:
