@@ -28,12 +28,13 @@ class Parts:
     texts: Mapping[str, str] = field(default_factory=dict)
     gone: Sequence[str] = ()
     failing: bool = False
+    filtered: int = 0  # how many are found under filters
     asked: list[dict[str, Any]] = field(default_factory=list)
     embedded: list[list[str]] = field(default_factory=list)
 
     def hits(self, leg: str, space: EmbeddingSpace, count: int, limit: int, rows: dict[str, Any]) -> list[list[LegHit]]:
         self.asked.append({"leg": leg, "space": space, "limit": limit, **rows})
-        found = [] if rows["filters"] else self.ids[:limit]
+        found = self.ids[: self.filtered] if rows["filters"] else self.ids[:limit]
         return [[LegHit(key, f"d{key}", 1.0 - 0.001 * rank) for rank, key in enumerate(found)] for _ in range(count)]
 
     async def search_dense(self, space: EmbeddingSpace, vectors: Any, *, limit: int, **rows: Any) -> list[list[LegHit]]:
@@ -147,6 +148,12 @@ async def test_filters_are_dropped_one_by_one_until_enough_is_found() -> None:
     assert ids(result) == ["k0", "k1", "k2", "k3"]
 
 
+@pytest.mark.parametrize(("found", "relaxed"), [(2, ("department",)), (3, ())])
+async def test_a_filter_that_leaves_three_stays(found: int, relaxed: tuple[str, ...]) -> None:
+    result = await search(Parts(filtered=found), filters=SearchFilters(department="Library"))
+    assert result.relaxed == relaxed
+
+
 async def test_without_an_embedder_text_search_goes_on_and_says_so_once() -> None:
     other = CollectionRef(id="c2", name="o", space=OTHER)
     result = await search(Parts(failing=True), refs=(REF, other))
@@ -195,6 +202,12 @@ async def test_filters_that_gave_way_for_documents_stay_away_for_chunks() -> Non
     result = await search(parts, strategy="hierarchical", filters=SearchFilters(department="Library"))
     assert result.relaxed == ("department",)
     assert not parts.asked[-1]["filters"]
+
+
+async def test_filters_that_stayed_hold_for_documents_and_chunks() -> None:
+    parts, filters = Parts(filtered=3), SearchFilters(department="Library")
+    await search(parts, strategy="hierarchical", filters=filters)
+    assert [asked["filters"] for asked in parts.asked] == [filters] * 4
 
 
 async def test_each_stage_is_timed() -> None:

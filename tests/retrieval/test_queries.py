@@ -116,6 +116,13 @@ def test_parts_of_a_question_are_groups_of_their_own_after_the_others() -> None:
     assert [made.label for made in group_variants(make_variants([part]))] == ["sub_query"]
 
 
+@pytest.mark.parametrize(("question", "times"), [("2022年世界杯", 3), ("world cup 2022", 1)])
+def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, times: int) -> None:
+    words = group(Query(question)).text.split()
+    assert words.count("2022") == times
+    assert len(set(words)) == len(words) - times + 1
+
+
 # ------------------------------------------------------------------------------------------------ terms and filters
 def test_the_share_of_terms_counts_those_in_title_heading_and_text() -> None:
     found = chunk(1, "ten books", title="Library", heading="Loans")

@@ -244,6 +244,14 @@ def test_a_command_that_names_no_collection_is_told_so() -> None:
 
 # ------------------------------------------------------------------------------------------------ the engine's side
 @pytest.mark.django_db(transaction=True)
+async def test_store_gives_only_the_chunks_that_were_asked_for() -> None:
+    inside, _ = await make_two_chunks()
+    await sync_to_async(ChunkFactory)(document=inside.document)
+    scope = SearchScope((collection_ref(inside.document.collection),))
+    assert list(await DatabaseChunkStore().fetch([str(inside.pk)], scope=scope)) == [str(inside.pk)]
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_an_empty_scope_gives_no_chunk() -> None:
     inside, _ = await make_two_chunks()
     assert await DatabaseChunkStore().fetch([str(inside.pk)], scope=SearchScope(())) == {}

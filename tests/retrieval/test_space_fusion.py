@@ -179,6 +179,10 @@ async def test_the_seeds_filter_asks_of_long_questions_as_many_terms_as_some_can
     assert (result.ranking, result.notes) == (kept, {"match": share})
 
 
+async def test_the_seeds_filter_keeps_nothing_whose_text_is_gone() -> None:
+    assert (await seeded("borrow", {"a": 0.9, "gone": 0.5}, {})).ranking == ["a"]
+
+
 async def test_the_seeds_filter_reads_texts_in_the_askers_scope() -> None:
     store = Texts(TEXTS)
     await fused("borrow", dense=[DENSE], bm25=[{}], store=store, formula="seed")
