@@ -142,8 +142,8 @@ async def _compared(question: Question, engine: Engine, before: Snapshot, after:
 
     def ranking(snapshot: Snapshot) -> list[str]:
         boosts = snapshot.boosts(terms, vectors, hits, now=timezone.now().timestamp())
-        shown = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
-        return list(dict.fromkeys(map(question.label, rank_with_boosts(shown, boosts, pool=hits))))[:TOP]
+        visible = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
+        return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[:TOP]
 
     return Compared(question=question.text, before=ranking(before), after=ranking(after), relevant=question.relevant)
 

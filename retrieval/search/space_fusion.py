@@ -69,11 +69,11 @@ class SpaceFusion:
                 _remember(result, f"{variant.label}:dense", dense[-1], result.dense)
                 _place(result, hits)
             rankings += await self._group(result, group, dense, bm25, full=len(bm25) >= limit, scope=scope)
-        found = [scores for scores in rankings if scores]
-        if len(found) == 1:  # one list keeps the formula's scores
-            result.fused = found[0]
+        filled = [scores for scores in rankings if scores]
+        if len(filled) == 1:  # one list keeps the formula's scores
+            result.fused = filled[0]
         else:
-            result.fused = rrf_scores([best_first(scores) for scores in found], k=fusion.RRF_K)
+            result.fused = rrf_scores([best_first(scores) for scores in filled], k=fusion.RRF_K)
         result.ranking = best_first(result.fused)
 
     async def _group(

@@ -96,12 +96,12 @@ class Limits:
 
     @classmethod
     def of(cls, question: Question, tools: Toolbox) -> Limits:
-        asked, numbers = question.options, tools.settings.self_corrective
+        asked, settings = question.options, tools.settings.self_corrective
         return cls(
             top_k=asked.top_k or TOP_K,
             min_similarity=MIN_SIMILARITY if asked.min_similarity is None else asked.min_similarity,
-            pass_rate=numbers.pass_rate if asked.pass_rate is None else asked.pass_rate,
-            max_rewrites=numbers.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
+            pass_rate=settings.pass_rate if asked.pass_rate is None else asked.pass_rate,
+            max_rewrites=settings.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
         )
 
 
@@ -219,7 +219,7 @@ def after_grading(state: State) -> Verdict:
 
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     asked, graded = Asked(state["question"], state["standalone"]), state["graded"]
-    grades = [(document, graded.of(document)) for document in graded.documents]
+    grades = [(document, graded.grade_of(document)) for document in graded.documents]
     failed = [(document, grade.reason) for document, grade in grades if not grade.relevant]
     if queries := await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed)):
         return {"tried": (*state["tried"], queries[0].text)}
@@ -296,7 +296,7 @@ def is_similar(hit: ScoredChunk, least: float) -> bool:
 
 
 def joined(
-    before: tuple[ScoredChunk, ...], newly: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
+    before: tuple[ScoredChunk, ...], documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
 ) -> tuple[ScoredChunk, ...]:
     """Every document once, those that passed first, best first; of one that came with other neighbours, the relevant or
     else the longer text."""
@@ -305,7 +305,7 @@ def joined(
         return grades[grade_key(document)].relevant, len(document.chunk.text)
 
     kept = {document.chunk_id: document for document in before}
-    for document in newly:
+    for document in documents:
         if document.chunk_id not in kept or preference(document) > preference(kept[document.chunk_id]):
             kept[document.chunk_id] = document
 

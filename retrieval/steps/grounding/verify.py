@@ -36,15 +36,15 @@ class Verify(Step[WrittenAnswer, Answer]):
     name = "verify"
 
     async def act(self, given: WrittenAnswer, entry: StepRecord) -> Answer:
-        numbers, answer = self.settings.verify, given.answer
-        if reason := _not_to_be_checked(answer, enabled=numbers.enabled):
+        settings, answer = self.settings.verify, given.answer
+        if reason := _not_to_be_checked(answer, enabled=settings.enabled):
             entry.skip(reason)
             return answer
         claims = claims_of(answer.text)[:MAX_SENTENCES]
         grounding = await asyncio.to_thread(
-            check_by_words, answer, claims, given.question, supported_score=numbers.supported_score
+            check_by_words, answer, claims, given.question, supported_score=settings.supported_score
         )
-        if numbers.by_model and claims:
+        if settings.by_model and claims:
             verdicts = await self.attempt(entry, self._ask(answer, claims, given.question), fallback=dict)
             grounding = with_verdicts(grounding, verdicts)
         grounding = without_the_broken(answer, grounding)

@@ -32,9 +32,9 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         asked = await asyncio.to_thread(without_chat, given.question)
         estimate = await self.estimate(replace(given, question=asked), given.passages)
         ranked = self.rank(given.passages, estimate.passages)
-        shown = ranked[: self.most]
+        best_passages = ranked[: self.most]
         reply = await self.consult(
-            entry, given, estimate, lambda: self.ask_about(shown, given.question, PROMPT, SufficiencyVerdict)
+            entry, given, estimate, lambda: self.ask_about(best_passages, given.question, PROMPT, SufficiencyVerdict)
         )
         answerability = estimate.answerability
         if reply:

@@ -169,11 +169,11 @@ def _seam(left: StoredChunk, right: StoredChunk) -> str | None:
     return right.text[overlap:] if left.text.endswith(right.text[:overlap]) else None
 
 
-def _common_heading(one: str, other: str) -> str:
+def _common_heading(left: str, right: str) -> str:
     """The headings above both."""
     shared = []
-    for left, right in zip(one.split(" › "), other.split(" › "), strict=False):
-        if left != right:
+    for above_left, above_right in zip(left.split(" › "), right.split(" › "), strict=False):
+        if above_left != above_right:
             break
-        shared.append(left)
+        shared.append(above_left)
     return " › ".join(shared)

@@ -206,8 +206,8 @@ def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["genera
         return "mend"
     if state["readings"]:
         return "clarify"
-    best, numbers = state["best"], runtime.context.tools.settings.corrective
-    worth_a_try = is_worth_a_try(best, numbers) or was_offered(state["question"], best)
+    best, settings = state["best"], runtime.context.tools.settings.corrective
+    worth_a_try = is_worth_a_try(best, settings) or was_offered(state["question"], best)
     return "generate" if best.outcome == "pass" or worth_a_try else "no_answer"
 
 
