@@ -7,7 +7,7 @@ A workflow run owns one `Trace`. A step writes itself down with
         step.detail["variants"] = variants
 
 and, where its fallback served, `step.degrade(reason)`. Model calls find the running trace and step through a context
-variable, so that providers need no plumbing; tasks started inside a step inherit it.
+variable, so that no provider has to pass them on; tasks started inside a step inherit it.
 """
 
 from __future__ import annotations

@@ -138,7 +138,8 @@ def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
 
 
 def answer_stop_silent(*, message_id: uuid.UUID) -> bool:
-    """Stop an answer whose run can't be told to: it has shown no sign of life, and is refused should it come back."""
+    """Stop an answer whose run shows no sign of life and so can't be asked to stop. Should the run come back,
+    its writes are refused."""
     silent = Message.objects.filter(Q(status=STREAMING) | _silent_run(), run_out(), pk=message_id)
     return bool(silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), **UNLEASED))
 

@@ -2,7 +2,7 @@
 
 The cosine of the embeddings and the overlap of the terms (weighted Jaccard) are each mapped to 0..1 by a smooth step
 between two thresholds, and the higher of the two counts. Questions with different numbers, years or codes have
-similarity 0, because embeddings hardly tell those apart.
+similarity 0, because embeddings of such questions are nearly equal.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
     """Searches with golden and recent questions, and compares the rankings by the live boosts and by the new ones.
 
     Only questions that are similar to one with a changed boost are searched. `report` is called after each. When a
-    search fails, the revision is held: nobody knows then whether it is worse.
+    search fails, the revision is held: it is not known then whether it is worse.
     """
     golden, recent = golden_questions(GOLDEN_QUESTIONS), recent_questions(RECENT_QUESTIONS)
     questions = (*golden, *recent)

@@ -1,8 +1,8 @@
 """The worker's side of the reader process: nothing of a user's file is parsed anywhere else.
 
 A reader process is started with the first file and kept for the next ones (`retrieval.ingest.reader_process`). Each
-file is read in a child of it, which is ended for certain: by the clock, by its address space, by its processor time,
-and by how much it may answer.
+file is read in a child of it, which has hard limits: on time, address space, processor time, and the
+size of its answer.
 """
 
 from __future__ import annotations

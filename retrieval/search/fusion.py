@@ -1,6 +1,6 @@
 """Ways to put ranked lists together. Scores are per chunk id; a leg's mapping holds the chunks that it found.
 
-A chunk that a leg did not find is not without a score: it is at most as good as the last one found. BM25 gives it 0
+A chunk that a leg did not find still gets a score: it is at most as good as the last one found. BM25 gives it 0
 when the list had room left (no term matches); otherwise, and for vectors, it gets the list's lowest score.
 """
 

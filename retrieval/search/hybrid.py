@@ -229,7 +229,7 @@ class HybridSearcher:
         return result
 
     async def _dense(self, ask: _Ask, result: SpaceResult) -> list[list[LegHit]]:
-        """Nothing, and a reason in `degraded`, where the space's embedder can't be had but text search can."""
+        """Nothing, and a reason in `degraded`, where the space's embedder is away but text search works."""
         if "dense" not in ask.stages:
             return ask.nothing
         begun = time.perf_counter()

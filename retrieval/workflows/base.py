@@ -137,7 +137,8 @@ async def say(text: str, run: Run) -> str:
 
 
 async def search_own_words(state: Asking, context: Context, filters: SearchFilters) -> SearchResult:
-    """The first search, beside the calls that would improve on its words. When it is clearly good, they give way."""
+    """The first search, with the user's own words. It runs beside the calls that look for better words; when its
+    result is clearly good, those calls are cancelled."""
     question, draft, settings, good = state["question"], state["draft"], context.tools.settings, False
     try:
         request = SearchRequest(

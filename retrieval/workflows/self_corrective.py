@@ -291,7 +291,7 @@ class SelfCorrectiveWorkflow(GraphWorkflow):
 
 # ------------------------------------------------------------------------------------------------ small decisions
 def is_similar(hit: ScoredChunk, least: float) -> bool:
-    """Words found it, or it is near enough; without a dense score there is nothing to hold against it."""
+    """Words found it, or it is near enough; without a dense score there is no reason to leave it out."""
     return bool(hit.scores.bm25) or hit.scores.dense is None or hit.scores.dense >= least
 
 
@@ -337,8 +337,8 @@ def assessed(state: State) -> Assessment:
 
 def last_resort(state: State, tools: Toolbox) -> Literal["generate", "no_answer"]:
     """With no other search to come. What a model graded is answered from if anything has passed. Without one, the
-    estimate for all documents decides: a single one that looks well among poor ones is no answer, and one of several
-    that share the question's words seldom passes by itself."""
+    estimate for all documents decides: one document that looks good among poor ones is no answer, and
+    of several that share the question's words seldom any passes alone."""
     if state["graded"].by_model:
         return "generate" if passing(state["documents"], state["grades"]) else "no_answer"
     assessment = assessed(state)

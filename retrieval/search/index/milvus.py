@@ -54,7 +54,7 @@ class Generation:
 
 class _OnlyWriter:
     async def aensure(self) -> None:
-        """Nobody can take this over."""
+        """Holds no lock: no other writer exists."""
 
 
 @contextlib.asynccontextmanager

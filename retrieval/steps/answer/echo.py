@@ -14,7 +14,7 @@ _EAST_ASIAN_FROM = "\u2e80"
 
 
 class EchoGuard:
-    """Takes pieces of an answer and gives back what may be sent. Runs are told by letters and digits alone."""
+    """Takes pieces of an answer and gives back what may be sent. Only letters and digits are compared."""
 
     def __init__(self, instructions: str) -> None:
         self.caught = False

@@ -1,4 +1,4 @@
-"""How far passages bear out a statement: by its words, numbers, names and negation, without a model.
+"""How far passages support a statement: by its words, numbers, names and negation, without a model.
 
 Words are compared as the index does (stems, Traditional Chinese as Simplified), so an answer in the other script is
 checked like any other. A statement in another language than the passage can't be checked this way.
@@ -34,14 +34,14 @@ _CLAUSE = re.compile(r"[,;:，；：、()（）—–]|\b(?:but|although|though|
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """score: 0..1; None: it can't be told. reason: for None and for a capped score."""
+    """score: 0..1; None: it can't be checked. reason: for None and for a capped score."""
 
     score: float | None
     reason: str = ""
 
 
 def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, language: str) -> Grounding:
-    """How far the passages together bear out the statement. `language`: the answer's, by `detect_language`."""
+    """How far the passages together support the statement. `language`: the answer's, by `detect_language`."""
     readable = [passage for passage in passages if same_language(language, _language_of(passage.text))]
     if not readable:
         return Grounding(None, "the passage is in another language")

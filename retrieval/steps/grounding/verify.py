@@ -1,7 +1,7 @@
-"""Verify: each sentence of an answer is held against the passages that it cites; weak ones are marked.
+"""Verify: each sentence of an answer is checked against the passages that it cites; weak ones are marked.
 
 The answer has been read by then, so nothing is taken back: weak sentences stand in the step's detail, and the page
-underlines them. Only an answer that cites nothing, and of which no passage bears out a single sentence, becomes
+underlines them. Only an answer that cites nothing, and of which no passage supports a single sentence, becomes
 NO_ANSWER. Words are compared (`ground`), or, where the setting says so, the fast model is asked, in one call for all
 sentences. See docs/decisions/0005-grounding.md.
 """
@@ -60,7 +60,7 @@ class Verify(Step[WrittenAnswer, Answer]):
         return replace(answer, grounding=grounding)
 
     async def _ask(self, answer: Answer, claims: Sequence[Claim], question: str) -> Mapping[int, bool]:
-        """Index of a claim → whether the passages that it cites bear it out."""
+        """Index of a claim → whether the passages that it cites support it."""
         sources, language = answer.sources, self.context.language
         cited = {marker for claim in claims for marker in claim.markers} or {source.marker for source in sources}
         model = await self.tools.models.chat("fast")

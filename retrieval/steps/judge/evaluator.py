@@ -89,8 +89,8 @@ class WrittenAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerAssessment:
-    """How good an answer is. score: 0..1; None: it could not be told. missing: search words for what it lacks.
-    baseless: the passages do not bear it out, so it is better to say that there is no answer."""
+    """How good an answer is. score: 0..1; None: not known. missing: search words for what it lacks.
+    baseless: the passages do not support it, so it is better to say that there is no answer."""
 
     accepted: bool
     score: float | None = None

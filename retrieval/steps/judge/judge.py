@@ -143,7 +143,7 @@ class Assess(Step[Reranked, Assessment]):
         return made
 
     def _from_model(self, given: Reranked, judgement: RetrievalJudgement) -> Assessment:
-        """The model's verdict, where its own scores bear it out."""
+        """The model's verdict, unless its own scores contradict it."""
         thresholds, best = self.settings.corrective, best_score(given.candidates)
         verdict, reason = judgement.verdict, clipped(judgement.reason)
         contradictory = judgement.contradictory and verdict == "NO_ANSWER"
@@ -185,7 +185,7 @@ class Assess(Step[Reranked, Assessment]):
 
 
 def combine(before: Assessment, latest: Assessment) -> Assessment:
-    """The verdict on what was newly found, over all candidates: scores that were given stay."""
+    """The verdict on the latest candidates, with all candidates in one list; earlier scores stay as they were given."""
     candidates = sorted(
         (*latest.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0)
     )

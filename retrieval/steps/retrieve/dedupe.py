@@ -1,7 +1,7 @@
 """Dedupe: what says the same is given once, and neighbouring chunks of one document become one passage.
 
 A passage that was made of several chunks keeps the id and the scores of the best one, which its citation names.
-Near-duplicates are told by the Jaccard similarity of their analysed terms (Broder, "On the resemblance and containment
+Near-duplicates are found by the Jaccard similarity of their analysed terms (Broder, "On the resemblance and containment
 of documents", 1997; over a few dozen candidates the exact value is cheaper than MinHash). Texts that differ in a number
 or in a negation are never duplicates: that is what two versions of a regulation differ in.
 """

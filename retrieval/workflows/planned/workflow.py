@@ -68,7 +68,7 @@ from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 TIMEOUT_S = 180.0  # a whole answer
 MAX_CONCURRENCY = 4  # tasks at once
 TASK_TIMEOUT_S = 45.0  # one task
-CHECK_ANSWER = True  # show the answer once a statement of it is borne out; else search again
+CHECK_ANSWER = True  # show the answer once one of its statements is supported; else search again
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
@@ -198,8 +198,8 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
 
 
 def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["generate", "mend", "clarify", "no_answer"]:
-    """The seed's table: pass, else mend while a retry and time are left, else the best result so far. A middling result
-    that tuning did not better is answered from."""
+    """The seed's table: pass, else mend while a retry and time are left, else the best result so far. A medium result
+    that tuning did not improve is used for the answer."""
     outcome = state["reflection"].outcome
     is_settled = outcome == "pass" or (outcome == "tune" and state["in_vain"])
     if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).remedies:
@@ -231,7 +231,7 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def check(state: State, runtime: Runtime[Context]) -> State:
-    """An answer that is being read is only counted; one that was held back is judged, and let go unless it fails."""
+    """An answer that is being read is only counted; one that was held back is judged, and released unless it fails."""
     run, held, answer = runtime.context.run, state["held"], state["answer"]
     written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
     checked = await AnswerCheck(runtime.context)(written)
