@@ -177,7 +177,7 @@ class Trace:
 
     def usage(self) -> Usage:
         chats = [call for call in self.calls if call.kind == "chat"]
-        # A step that gave way to a good first search was not waited for: its calls are calls, but no round.
+        # A step that was cancelled for a good first search was not waited for: its calls count, but as no round.
         given_up = {id(call) for step in self.steps if step.status == "skipped" for call in step.calls}
         first = self.first_token_ms
         return Usage(

@@ -27,7 +27,7 @@ from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
-ATTEMPTS = 3  # at a batch, when documents or accounts are deleted meanwhile
+ATTEMPTS = 3  # attempts at a batch, when documents or accounts are deleted meanwhile
 MAX_QUESTION_CHARS = 4000
 NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
 NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote

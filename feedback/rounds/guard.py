@@ -155,7 +155,7 @@ async def _vectors(
     for space in spaces:
         try:
             vectors[space] = await (await engine.models.embedder(space)).embed_query(text)
-        except EmbeddingUnavailableError:  # searches do without it as well
+        except EmbeddingUnavailableError:  # searches go on without the vector as well
             continue
     return vectors
 

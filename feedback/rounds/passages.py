@@ -99,7 +99,7 @@ class PassageReader:
             passages[source.key] = ids_of[source.document, hashes[source.chunk]]
             digest = text_digest(chunks[source.chunk][2])
             self._known[source.chunk] = _KnownPassage(source.document, digest, passages[source.key])
-        for document, document_sources in split_anew.items():  # it was read anew before its ratings were
+        for document, document_sources in split_anew.items():  # read anew before its ratings were drawn
             covering = covering_chunks(document, {source: sketch(source.text) for source in document_sources})
             ids_of = _passage_ids({(document, content_hash(text), chunk) for chunk, text in covering.values()})
             for source, (_, text) in covering.items():

@@ -192,7 +192,7 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
         if lost is None or error is lost:
             raise
         raise lost from lost.__cause__ or error
-    if lost is not None:  # and the body took no notice
+    if lost is not None:  # and the body ignored the cancellation
         raise lost
 
 

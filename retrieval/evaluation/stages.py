@@ -72,7 +72,7 @@ class Stage:
         """Raises IndexUnavailableError, InvalidQueryError; EmbeddingUnavailableError for `dense` alone."""
         trace = Trace()
         run = Run.start(trace, self.tools.settings)
-        run.first_search.finish(good=False)  # no step gives way here: it is the step that is measured
+        run.first_search.finish(good=False)  # no step is cancelled here: the step itself is measured
         context = Context(tools=self.tools, run=run, language=answer_language(text))
         asked = Asked(Question(text=text, scope=self.scope), text)
         queries: tuple[Query, ...] = (Query(text),)

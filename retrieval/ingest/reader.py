@@ -47,7 +47,7 @@ READY, END, END_LOAD_CHINESE = b"ready", b"end", b"end, load Chinese"  # as ther
 START_TIMEOUT_S = 60.0  # loading the parsers on a busy machine
 END_TIMEOUT_S = 10.0
 PIECE_BYTES = 256 * 1024
-# Secrets of the site are not for a process that reads whatever comes.
+# The process reads files from strangers, so it gets none of the site's secrets.
 ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME")
 DAMAGED = "Reading the file failed: it is damaged, or needs more memory than is allowed."
 

@@ -86,7 +86,7 @@ def zscore_sum(
     dense: Leg, bm25: Leg, *, dense_weight: float = 1.0, bm25_weight: float = 1.0, bm25_floor: float = 0.0
 ) -> dict[str, float]:
     """Both legs standardised (mean 0, deviation 1 over the candidates), then summed by weight. A leg that found nothing
-    at all, or was not asked, says nothing about anybody."""
+    at all, or was not asked, changes no score."""
     chunk_ids = _union(dense, bm25)
     total = dict.fromkeys(chunk_ids, 0.0)
     for leg, weight, floor in (

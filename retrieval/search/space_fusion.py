@@ -17,7 +17,7 @@ SHORT_QUERY_TERMS = 3  # a query of at most so many terms is short
 SEED_DENSE_WEIGHT = 0.2  # formula "seed": 0.2·dense + 1.0·BM25
 SEED_BM25_WEIGHT = 1.0  # formula "seed"
 ZSCORE_BM25_WEIGHT = 1.0  # formula "zscore"
-LEAST_DENSE_TRUST = 0.15  # formula "zscore": share of its weight that a dense leg at odds with BM25 keeps
+LEAST_DENSE_TRUST = 0.15  # formula "zscore": share of its weight that a dense leg keeps when it disagrees with BM25
 VARIANT_FUSION = "mean"  # formula "zscore": a question's wordings by score, or by rank
 
 MATCH_LEVELS = (1.0, 0.75, 0.5)  # share of a long query's terms that a candidate must hold; at last, any term

@@ -171,7 +171,7 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
     assessment = await judge_passages(runtime.context, retrieved)
     readings: tuple[ScoredChunk, ...] = ()
     if not takes_up(state["standalone"], question.open_clarification):
-        # What the documents distinguish by is known for certain, so it is looked at whoever judged.
+        # How the documents differ is known for certain, so readings are looked for whichever judge gave the verdict.
         readings = await asyncio.to_thread(open_readings, assessment, state["standalone"], state["filters"])
     gained = before is None or assessment.retrieval_score > before.retrieval_score + GAIN
     in_vain = 0 if gained else state["in_vain"] + 1

@@ -8,8 +8,8 @@ the answer there.
 from __future__ import annotations
 
 HOLD = 24  # letters of one run from which text is held back
-CAUGHT = 60  # and from which it is no chance any more: about twelve words
-EAST_ASIAN_LETTER = 3  # letters that one of theirs counts for
+CAUGHT = 60  # and from which it can't be chance any more: about twelve words
+EAST_ASIAN_LETTER = 3  # letters that one Chinese or Japanese character counts for
 _EAST_ASIAN_FROM = "\u2e80"
 
 

@@ -27,7 +27,7 @@ LOCAL = 0.5  # share of the score that the best two neighbouring sentences give,
 MIN_TERMS = 2  # without a name or a figure, fewer say nothing that could be looked up: "Yes.", "So it is."
 NUMBER_CAP = 0.2  # the most that a statement gets with a number that no passage has
 NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other way round
-NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone tells
+NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone is a contradiction
 
 _CLAUSE = re.compile(r"[,;:，；：、()（）—–]|\b(?:but|although|though|while|because|which|who|that)\b|但|虽然|因为|而")
 

@@ -69,7 +69,7 @@ class Assessment:
     scored_by_model: bool = False
     refused: bool = False  # the model said NO_ANSWER, and nothing that answers was found after it
     contradictory: bool = False  # the model said that the passages contradict each other on what is asked
-    answerability: float = 0.0  # the trained model's P(the documents hold the answer), whoever gave the verdict
+    answerability: float = 0.0  # the trained model's P(the documents hold the answer), always
     retrieval_score: float = 0.0  # what the verdict rests on, 0..1: a model's best score, else `answerability`
 
     @property

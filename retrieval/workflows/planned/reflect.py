@@ -44,8 +44,8 @@ ABSENT_SCORE = 0.3  # all passages below it: the documents do not hold it, so th
 MAX_AGE_YEARS = 3  # a question about today's state whose newest passage is older is outdated
 FIRST = 5  # passages that the table's "Top1" and "Top5" and the average look at
 
-# What each problem calls for; the first remedy that has not been tried serves. A middling result is tuned: other
-# numbers and more of the same cost no model round. A poor one is looked for in another way.
+# The remedies of each problem; the first that has not been tried is used. A medium result is tuned: other numbers,
+# and more of the same, cost no model round. For a poor result another way of searching is tried.
 REMEDIES: dict[Problem, tuple[Remedy, ...]] = {
     "absent": ("web", "switch", "reword", "widen"),
     "outdated": ("web", "widen"),

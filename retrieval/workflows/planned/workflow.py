@@ -84,7 +84,7 @@ class State(Asking, total=False):
     retries: int
     reflection: Reflection
     best: Reflection
-    in_vain: bool  # the last retry bettered nothing
+    in_vain: bool  # the last retry improved nothing
     readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
     checked: AnswerAssessment
@@ -322,7 +322,7 @@ def _mending(state: State, context: Context) -> Mending:
     return Mending(
         standalone=state["standalone"],
         reflection=state["reflection"],
-        # A passed reflection whose answer failed: the passages promise more than they hold.
+        # The reflection passed but the answer failed: the passages look better than they are.
         extra=("unclear", "incomplete") if checked and not checked.accepted else (),
         known=tuple(name for name, finding in state["findings"].items() if finding.candidates),
         tried=state["tried"],
