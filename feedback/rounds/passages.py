@@ -126,8 +126,8 @@ def _passage_ids(wanted: set[tuple[Key, str, UUID]]) -> dict[tuple[Key, str], in
     missing = {(document, digest): chunk for document, digest, chunk in sorted(wanted) if (document, digest) not in ids}
     if not missing:
         return ids
-    made = [(document, digest, chunk) for (document, digest), chunk in missing.items()]
-    rows_add(RatedPassage, ["document", "content_hash", "chunk_id"], made)
+    new_rows = [(document, digest, chunk) for (document, digest), chunk in missing.items()]
+    rows_add(RatedPassage, ["document", "content_hash", "chunk_id"], new_rows)
     return ids | known({document for document, _ in missing})
 
 

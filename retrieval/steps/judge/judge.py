@@ -129,18 +129,18 @@ class Assess(Step[Reranked, Assessment]):
     name = "assess"
 
     async def act(self, given: Reranked, entry: StepRecord) -> Assessment:
-        made = self._from_model(given, given.judgement) if given.judgement else self._from_scores(given)
+        assessment = self._from_model(given, given.judgement) if given.judgement else self._from_scores(given)
         if given.failure:
             entry.degrade(given.failure)
-        entry.summary = f"{made.verdict}: {made.reason}"
+        entry.summary = f"{assessment.verdict}: {assessment.reason}"
         entry.detail |= {
-            "verdict": made.verdict,
-            "best": round(made.best, 3),
-            "holds_answer": round(made.answerability, 3),
-            "missing": made.missing,
-            "by_model": made.by_model,
+            "verdict": assessment.verdict,
+            "best": round(assessment.best, 3),
+            "holds_answer": round(assessment.answerability, 3),
+            "missing": assessment.missing,
+            "by_model": assessment.by_model,
         }
-        return made
+        return assessment
 
     def _from_model(self, given: Reranked, judgement: RetrievalJudgement) -> Assessment:
         """The model's verdict, unless its own scores contradict it."""

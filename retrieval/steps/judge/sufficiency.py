@@ -44,7 +44,7 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
             reason = f"without a model; P(the documents hold the answer) = {answerability:.2f}"
         else:
             sufficient, reason = False, "nothing was found"
-        made = Assessment(
+        assessment = Assessment(
             verdict="ANSWER" if sufficient else "REFINE",
             candidates=ranked,
             reason=reason,
@@ -57,10 +57,10 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         entry.summary = f"{verdict}: {reason}"
         entry.detail |= {
             "verdict": verdict,
-            "missing": made.missing,
-            "by_model": made.by_model,
+            "missing": assessment.missing,
+            "by_model": assessment.by_model,
             "holds_answer": round(answerability, 3),
             "scores": scores_by_chunk(ranked),
         }
         await self.run.trace.sink.tool_called("relevance_evaluator", entry.summary, entry)
-        return made
+        return assessment

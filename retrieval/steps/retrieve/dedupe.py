@@ -71,12 +71,12 @@ def dedupe(candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = 
     dropped: dict[str, str] = {}
     prints = [_Print.of(passage.chunk) for passage in known]
     for candidate in candidates:
-        mine = _Print.of(candidate.chunk)
-        twin = next((other for other in prints if mine.is_like(other, NEAR_DUPLICATE)), None)
-        if twin:
-            dropped[candidate.chunk_id] = twin.chunk.chunk_id
+        candidate_print = _Print.of(candidate.chunk)
+        duplicate = next((other for other in prints if candidate_print.is_like(other, NEAR_DUPLICATE)), None)
+        if duplicate:
+            dropped[candidate.chunk_id] = duplicate.chunk.chunk_id
         else:
-            prints.append(mine)
+            prints.append(candidate_print)
             kept.append(candidate)
     passages, merged = _merge_neighbours(kept, MERGE_TOKENS)
     return Deduped(kept=passages, dropped=dropped, merged=merged)
