@@ -18,7 +18,7 @@ TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MIL
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 16
 
-run: $(VENV)/.installed ## start the site: web, worker, clock and Milvus Lite; Ctrl-C stops it
+run: $(VENV)/.installed ## start the site: web, worker, scheduler and Milvus Lite; Ctrl-C stops it
 	@exec $(PYTHON) manage.py up
 
 test: $(VENV)/.installed-dev ## run the whole test suite (ARGS="-k name" for a part; WORKERS=0: in one process)

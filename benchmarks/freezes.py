@@ -28,13 +28,13 @@ from types import FrameType
 from typing import Any
 
 from benchmarks.tables import show
+from retrieval.workflows import WORKFLOWS
 
 ROOT = str(Path(__file__).resolve().parent.parent)
 TICK_S = 0.002
 QUESTION_CHARS = 8000
 OURS = ("retrieval/", "chat/", "feedback/")
 WAITING = ("wait", "select", "_worker", "run_forever", "poll", "_get_work_item")
-WORKFLOWS = ("corrective", "self_corrective", "dual_loop", "planned", "react")
 
 
 def texts(chars: int) -> dict[str, str]:

@@ -6,6 +6,6 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chat.services import deletion  # models are loaded by now, not before
+        from chat.services import deletion  # models can be imported only now
 
         deletion.connect()

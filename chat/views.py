@@ -47,7 +47,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
 @ensure_csrf_cookie
 def self_corrective_page(request: HttpRequest) -> HttpResponse:
     """Seed 000's page: settings, chat, the graph's nodes as they run, the decision path, each document's grade."""
-    numbers = settings.RAG.self_corrective
+    workflow_settings = settings.RAG.self_corrective
     boot = {
         "limits": {
             "message_chars": settings.RAG.limits.message_chars,
@@ -68,11 +68,11 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "defaults": {
             "topK": self_corrective.TOP_K,
             "similarityThreshold": self_corrective.MIN_SIMILARITY,
-            "maxRewriteAttempts": numbers.max_rewrites,
-            "gradePassThreshold": numbers.pass_rate,
+            "maxRewriteAttempts": workflow_settings.max_rewrites,
+            "gradePassThreshold": workflow_settings.pass_rate,
         },
         "presets": {
-            "standard": numbers.pass_rate,
+            "standard": workflow_settings.pass_rate,
             "strict": STRICT_PASS_RATE,
             "relaxed": RELAXED_PASS_RATE,
         },

@@ -6,6 +6,6 @@ class FeedbackConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from feedback import start  # models are loaded by now, not before
+        from feedback import start  # models can be imported only now
 
         start.connect()

@@ -13,7 +13,7 @@ class RagsiteConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from ragsite.accounts import signing_out  # models are loaded by now, not before
+        from ragsite.accounts import signing_out  # models can be imported only now
         from ragsite.retired_settings import apply_retired
 
         apply_retired(settings.RETIRED)

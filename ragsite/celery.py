@@ -40,7 +40,7 @@ def _stop_in_time(how: str, **_: Any) -> None:
     """
     if how == "Cold":
         exit_within(STOP_S)
-        _thread.start_new_thread(_exit_with_pool, ())  # threading's locks may be held by whom the signal interrupted
+        _thread.start_new_thread(_exit_with_pool, ())  # the interrupted code may hold locks of `threading`
 
 
 def _exit_with_pool() -> None:

@@ -29,7 +29,7 @@ class AccountSession(AbstractBaseSession):
         verbose_name_plural = "browser sessions"
 
     def __str__(self) -> str:
-        return "a browser session"  # never its key: who has the key has the session
+        return "a browser session"  # never its key, with which anybody could use the session
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionBase]:

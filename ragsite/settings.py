@@ -20,7 +20,7 @@ from ragsite.retired_settings import retired_values
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
-_DOTENV = {} if TESTING else dotenv_values(BASE_DIR / ".env")  # tests do not see the site's
+_DOTENV = {} if TESTING else dotenv_values(BASE_DIR / ".env")  # tests must not read the site's own
 ENVIRON: dict[str, str] = {**{key: value for key, value in _DOTENV.items() if value is not None}, **os.environ}
 
 SITE = SiteSettings.from_env(ENVIRON)
@@ -181,7 +181,7 @@ MEDIA_ROOT = DATA_DIR / "uploads"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # bodies without files
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
-DATA_UPLOAD_MAX_NUMBER_FILES = RAG.ingest.max_files_per_upload + 1  # one over, so that our own error can answer
+DATA_UPLOAD_MAX_NUMBER_FILES = RAG.ingest.max_files_per_upload + 1  # one more, so that our own error answers
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -246,7 +246,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # it tells what the program is, nothing of its data
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],  # public: it describes the program and holds no data
 }
 
 # ------------------------------------------------------------------------------------------------ Celery

@@ -6,7 +6,7 @@ class RetrievalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from retrieval.memory import services as memory  # models are loaded by now, not before
+        from retrieval.memory import services as memory  # models can be imported only now
         from retrieval.services import deletion
 
         deletion.connect()

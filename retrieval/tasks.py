@@ -45,7 +45,7 @@ UNINDEX_RETRY = {"autoretry_for": (IndexUnavailableError,), "max_retries": 5, "r
 def ingest_next() -> str:
     """Parse, embed and index one document: the next in turn. A message too many finds nothing to do ("idle")."""
     outcome = _run(ingest_take_next)
-    if outcome != "idle" and turns():  # a message may have been used up while its job had to wait for this one
+    if outcome != "idle" and turns():  # the message of a waiting job may have been taken while this one ran
         ingest_queue()
     return outcome
 

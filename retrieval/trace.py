@@ -7,7 +7,7 @@ A workflow run owns one `Trace`. A step writes itself down with
         step.detail["variants"] = variants
 
 and, where its fallback served, `step.degrade(reason)`. Model calls find the running trace and step through a context
-variable, so that providers need no plumbing; tasks started inside a step inherit it.
+variable, so that no provider has to pass them on; tasks started inside a step inherit it.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Trace:
 
     def usage(self) -> Usage:
         chats = [call for call in self.calls if call.kind == "chat"]
-        # A step that gave way to a good first search was not waited for: its calls are calls, but no round.
+        # A step that was cancelled for a good first search was not waited for: its calls count, but as no round.
         given_up = {id(call) for step in self.steps if step.status == "skipped" for call in step.calls}
         first = self.first_token_ms
         return Usage(

@@ -25,7 +25,7 @@ class EmbeddingSpace:
 
     @property
     def semantic(self) -> bool:
-        """False for the lexical embedder's: its cosines tell shared words, not meaning."""
+        """False for the lexical embedder's: its cosines measure shared words, not meaning."""
         return not self.model.startswith(LEXICAL_MODEL)
 
 
@@ -297,9 +297,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroundedSentence:
-    """A sentence of an answer, held against the passages that it cites. start, end: its characters in the answer.
+    """A sentence of an answer, checked against the passages that it cites. start, end: its characters in the answer.
 
-    markers: what it was held against; empty: nothing was cited, so all passages. score: 0..1. supported, score None:
+    markers: what it was checked against; empty: nothing was cited, so all passages. score: 0..1. supported, score None:
     it could not be checked. reason: why it is weak or unchecked.
     """
 

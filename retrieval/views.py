@@ -12,12 +12,11 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from ragsite.core.errors import NotFoundError
+from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
 from retrieval.selectors import document_get
 from retrieval.services import documents
 from retrieval.services.collections import may_publish
-
-ACCEPTED_SUFFIXES = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".pptx", ".xlsx", ".csv")
 
 
 @require_safe
@@ -30,7 +29,7 @@ def documents_page(request: HttpRequest) -> HttpResponse:
         "groups": list(request.user.groups.order_by("name").values_list("name", flat=True)),
         "may_publish": may_publish(request.user),
         "default_collection": documents.DEFAULT_COLLECTION,
-        "accept": list(ACCEPTED_SUFFIXES),
+        "accept": list(EXTENSIONS),
         "limits": {
             "file_bytes": settings.RAG.ingest.max_file_mib * 1024 * 1024,
             "files": settings.RAG.ingest.max_files_per_upload,

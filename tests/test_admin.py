@@ -16,9 +16,11 @@ from django.urls import reverse
 from kombu.exceptions import OperationalError
 
 from chat.models import DecisionStep, Message, Session, Source
+from chat.review.filters import WorkflowFilter
 from feedback.models import Rating
 from retrieval import tasks
 from retrieval.models import Chunk, Collection, Document, IngestJob, Memory, MemoryOwner, WriteLease
+from retrieval.workflows import available_workflows
 from tests.factories import (
     ChunkFactory,
     CollectionFactory,
@@ -199,6 +201,13 @@ def test_conversations_are_found_by_what_happened_in_them(
         RatingFactory(message=MessageFactory(session__title=title), score=score)
     result = staff.get(url_of(Session), query).context["cl"].result_list
     assert [session.title for session in result] == expected
+
+
+def test_conversations_can_be_filtered_by_every_workflow(staff: Client) -> None:
+    (spec,) = (
+        spec for spec in staff.get(url_of(Session)).context["cl"].filter_specs if isinstance(spec, WorkflowFilter)
+    )
+    assert [value for value, _ in spec.lookup_choices] == list(available_workflows())
 
 
 def test_ratings_are_found_by_tag(staff: Client) -> None:

@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings as site
 from django.test import Client
 
+from retrieval.ingest.sniff import EXTENSIONS
 from tests.factories import CollectionFactory, DocumentFactory, SessionFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +51,10 @@ def test_pages_ask_a_stranger_to_sign_in(client: Client, path: str) -> None:
 def test_the_chat_page_offers_the_workflows_that_are_there(client: Client, user: Any) -> None:
     page = client.get("/")
     assert page.status_code == 200 and "corrective" in boot_of(page)["workflows"]
+
+
+def test_the_documents_page_takes_every_kind_of_file_that_can_be_read(client: Client, user: Any) -> None:
+    assert boot_of(client.get("/documents/"))["accept"] == list(EXTENSIONS)
 
 
 @pytest.mark.parametrize("is_staff", [False, True])

@@ -174,7 +174,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._followers[message_id] = follower  # kept when it is done, so that a late announcement starts no second one
 
     async def _send_events(self, message_id: UUID, after: int) -> None:
-        """A slow client holds up this task alone: the log waits for nobody."""
+        """A slow client delays only this task: the log does not wait for its readers."""
         async for event in follow(message_id, after=after):
             if event is not None:
                 await self._send(event)

@@ -163,7 +163,7 @@ class GroundedSentenceSerializer(serializers.Serializer[Any]):
     start = serializers.IntegerField(help_text="Its first character in the answer, from 0.")
     end = serializers.IntegerField()
     markers = serializers.ListField(
-        child=serializers.IntegerField(), help_text="Sources that it was held against; none: all."
+        child=serializers.IntegerField(), help_text="Sources that it was checked against; none: all."
     )
     score = serializers.FloatField(allow_null=True, help_text="0 to 1; null: it could not be checked.")
     supported = serializers.BooleanField(allow_null=True, help_text="Null: it could not be checked.")

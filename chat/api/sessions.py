@@ -86,7 +86,8 @@ class SessionApi(ChatView):
 
         def rename() -> Response:
             user = asking_user(request)
-            selectors.session_get(user=user, session_id=session_id)  # a stranger learns nothing from the 400s
+            # Before the input is checked: a 400 could tell others that the session exists.
+            selectors.session_get(user=user, session_id=session_id)
             title = checked(SessionUpdateSerializer, request.data)["title"]
             return Response(session_data(session_update(user=user, session_id=session_id, title=title)))
 

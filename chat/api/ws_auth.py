@@ -63,5 +63,5 @@ async def _refused(error: DatabaseError, receive: Any, send: Any) -> None:
         raise error
     logger.warning("a socket was refused: %s", error)
     await receive()  # websocket.connect
-    await send({"type": "websocket.accept"})  # a browser is told no code of a socket that was never open
+    await send({"type": "websocket.accept"})  # a close code reaches a browser only after the socket was opened
     await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})

@@ -88,7 +88,7 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
 
 
 def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Those that were checked and that their passages do not bear out."""
+    """Those that were checked and that their passages do not support."""
     return [checked["sentence"] for checked in grounding if checked["supported"] is False]
 
 

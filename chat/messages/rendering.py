@@ -159,10 +159,10 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     delimiters = state.src[state.bMarks[start + 1] : state.eMarks[start + 1]]
     columns = delimiters.strip().strip("|").count("|") + 1
     left = len(state.src) - state.env.get("cells", 0)
-    found = table(state, start, min(end, start + 1 + left // columns), silent)
-    if found and not silent:
+    is_table = table(state, start, min(end, start + 1 + left // columns), silent)
+    if is_table and not silent:
         state.env["cells"] = state.env.get("cells", 0) + columns * (state.line - start - 1)
-    return found
+    return is_table
 
 
 def _parser() -> MarkdownIt:

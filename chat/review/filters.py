@@ -53,9 +53,11 @@ class WorkflowFilter(ConversationFilter):
     """By the workflow that answered."""
 
     title = parameter_name = "workflow"
-    choices_of_answers = tuple(
-        (name, name) for name in ("corrective", "self_corrective", "dual_loop", "planned", "react")
-    )
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> tuple[tuple[str, str], ...]:
+        from retrieval.workflows import available_workflows  # takes seconds, and every command loads the admin
+
+        return tuple((name, name) for name in available_workflows())
 
 
 class DegradedFilter(ConversationFilter):

@@ -27,7 +27,7 @@ STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was inter
 
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
-LOST_AFTER = 3  # times STALE_AFTER_S: then nobody waits any longer for a run to come back
+LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
 EndStatus = Literal["complete", "stopped", "interrupted", "failed"]
 
 
@@ -78,7 +78,7 @@ def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) 
     text = clean_text(text)
     try:
         answer_lease(message_id, run_id=run_id, status=STREAMING).renew(text=text)
-    except LeaseLostError:  # taken for dead, perhaps: then the row is `interrupted`, but still has this run's token
+    except LeaseLostError:  # if the run was taken for dead, the row is `interrupted`, but still has the run's token
         lease = answer_lease(message_id, run_id=run_id)
         try:
             lease.renew(text=text)
@@ -138,7 +138,8 @@ def answers_mark_interrupted(*, at_start: bool = False, **where: Any) -> int:
 
 
 def answer_stop_silent(*, message_id: uuid.UUID) -> bool:
-    """Stop an answer whose run can't be told to: it has shown no sign of life, and is refused should it come back."""
+    """Stop an answer whose run shows no sign of life and so can't be asked to stop. Should the run come back,
+    its writes are refused."""
     silent = Message.objects.filter(Q(status=STREAMING) | _silent_run(), run_out(), pk=message_id)
     return bool(silent.update(status=Message.Status.STOPPED, finished_at=timezone.now(), **UNLEASED))
 

@@ -269,7 +269,7 @@ class RedisEventLog:
                 return
 
     def _forget_expired(self) -> None:
-        """Nobody comes for the events of an answer that ended long ago."""
+        """Forget the events of answers that ended long ago: no reader asks for them any more."""
         expired_before = time.monotonic() - self._ttl_s
         for message_id, journal in list(self._journals.items()):
             if journal.finished_at is not None and journal.finished_at < expired_before:

@@ -75,7 +75,7 @@ async def final_event(message_id: UUID) -> Event:
 
 
 async def _has_ended(message_id: UUID) -> bool:
-    """False also while nobody knows: the database is away. A run of this process is known to live."""
+    """False also while the database is away, since it can't be known then. A run of this process is known to live."""
     if run_find(message_id):
         return False
 

@@ -63,7 +63,7 @@ class Assignment:
     """What a run is to do: answer `question` into the stored message `message_id`."""
 
     message_id: UUID
-    run_id: UUID  # what entitles the run to write the message
+    run_id: UUID  # the right to write the message
     session_id: UUID
     user_message_id: UUID
     workflow: str
@@ -242,7 +242,7 @@ class Run:
         finished = await self._stored(lambda: answer_finish(message_id=message_id, run_id=run_id, outcome=outcome))
         message = await self._stored(lambda: _stored_data(message_id))
         if message is None:
-            # What the workflow remembered after the deletion had looked for it.
+            # Memories that the workflow wrote after the deletion had removed the others.
             await self._stored(lambda: answer_memories_forget(answer_id=message_id))
             await self.events.emit(error_event(DELETED.code, DELETED.message))
             return

@@ -23,7 +23,7 @@ def session_update(*, user: User, session_id: UUID, title: str) -> Session:
         raise InvalidInputError(fields={"title": [f"From 1 to {TITLE_MAX_CHARS} characters."]})
     session = selectors.session_get(user=user, session_id=session_id)
     session.title = title
-    session.save(update_fields=["title"])  # renaming is no use: the order of the list stays
+    session.save(update_fields=["title"])  # renaming does not count as use: the order of the list stays
     return session
 
 

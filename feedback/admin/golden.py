@@ -190,9 +190,9 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
 def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Source]]:
     """The form, and the sources by the names of their fields: those whose documents are still there."""
-    shown = message.sources.exclude(document_id=None).order_by("marker")
-    documents = Document.objects.select_related("collection").in_bulk(shown.values_list("document_id", flat=True))
-    sources = {f"source_{source.marker}": source for source in shown if source.document_id in documents}
+    source_rows = message.sources.exclude(document_id=None).order_by("marker")
+    documents = Document.objects.select_related("collection").in_bulk(source_rows.values_list("document_id", flat=True))
+    sources = {f"source_{source.marker}": source for source in source_rows if source.document_id in documents}
     collections = {document.collection_id for document in documents.values()}
     asked = searched_for([message.pk]).get(message.pk) or (message.reply_to.text if message.reply_to else "")
     fields: dict[str, forms.Field] = {

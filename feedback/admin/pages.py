@@ -46,10 +46,10 @@ def column(
 ) -> Callable[[Any, Any], Any]:
     """A column of a list, or a field of a page: what `value` makes of a row."""
 
-    def shown(self: Any, row: Any) -> Any:
+    def cell(self: Any, row: Any) -> Any:
         return value(row)
 
-    return admin.display(description=description, ordering=ordering, boolean=boolean)(shown)
+    return admin.display(description=description, ordering=ordering, boolean=boolean)(cell)
 
 
 class ToolsAdmin(admin.ModelAdmin):

@@ -90,9 +90,9 @@ def golden_import(*, content: bytes, by: User) -> Imported:
     collections = _collections(lines, errors)
     relevant = _relevant_of(lines, collections, errors)
     if errors:
-        shown = {f"line {number}": [text] for number, text in sorted(errors.items())[:SHOWN_ERRORS]}
+        first_errors = {f"line {number}": [text] for number, text in sorted(errors.items())[:SHOWN_ERRORS]}
         count = "1 line is" if len(errors) == 1 else f"{len(errors)} lines are"
-        raise InvalidInputError(f"Nothing was imported: {count} not valid; see the fields.", fields=shown)
+        raise InvalidInputError(f"Nothing was imported: {count} not valid; see the fields.", fields=first_errors)
     return _store(lines, collections, relevant, by)
 
 

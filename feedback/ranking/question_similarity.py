@@ -2,7 +2,7 @@
 
 The cosine of the embeddings and the overlap of the terms (weighted Jaccard) are each mapped to 0..1 by a smooth step
 between two thresholds, and the higher of the two counts. Questions with different numbers, years or codes have
-similarity 0, because embeddings hardly tell those apart.
+similarity 0, because embeddings of such questions are nearly equal.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TermIndex:
         Both have shape (questions,).
         """
         shared = np.zeros(self._count, dtype=np.float32)
-        numbers = np.zeros(self._count, dtype=np.int32)
+        shared_numbers = np.zeros(self._count, dtype=np.int32)
         own, own_numbers = 0.0, 0
         for term in dict.fromkeys(terms):
             weight, holders = self.rarity(term), self._rows.get(term)
@@ -108,7 +108,7 @@ class TermIndex:
             own_numbers += is_number(term)
             if holders is not None:
                 shared[holders] += weight
-                numbers[holders] += is_number(term)
+                shared_numbers[holders] += is_number(term)
         union = self._sum + np.float32(own) - shared
         overlap = np.divide(shared, union, out=np.zeros_like(shared), where=union > 1e-9)
-        return overlap, (numbers == self._numbers) & (numbers == own_numbers)
+        return overlap, (shared_numbers == self._numbers) & (shared_numbers == own_numbers)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 SHINGLE_CHARS = 12  # about two words, or a clause of Chinese
 SKETCH_HASHES = 128  # standard error at a share of 0.8: 3.5 points
 BASE = np.uint64(0x100000001B3)
-# Finaliser of splitmix64 (Steele et al., OOPSLA 2014), without which like shingles have like hashes.
+# Finaliser of splitmix64 (Steele et al., OOPSLA 2014), without which similar shingles would have similar hashes.
 MIX_ONE, MIX_TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 Hashes = NDArray[np.uint32]
 

@@ -49,7 +49,7 @@ class MessageRatingApi(APIView):
     @extend_schema(request=RatingInputSerializer, responses={200: RatingSerializer, **errors(409)}, tags=["ratings"])
     def put(self, request: Request, message_id: UUID, marker: int | None = None) -> Response:
         """Rate, or change your rating: a score of 1 to 5, or a thumb (up is 5, down is 1)."""
-        # First of all: a stranger learns nothing from the 400s.
+        # Before the input is checked: a 400 could tell others that the message exists.
         selectors.message_get(user=asking_user(request), message_id=message_id)
         given = checked(RatingInputSerializer, request.data)
         rating = rating_set(user=asking_user(request), message_id=message_id, marker=marker, **given)

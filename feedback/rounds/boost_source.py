@@ -53,7 +53,7 @@ class LiveBoosts:
 
     async def _current(self) -> Snapshot:
         """Waits for the first snapshot, and at most PATIENCE_S for a later one: so the next search uses a revision that
-        has just gone live, and a slow database delays nobody for long."""
+        has just gone live, and a slow database delays no search for long."""
         if self._refreshing and self._refreshing.done():
             self._refreshing = None
         now = time.monotonic()

@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.models import BooleanField, ExpressionWrapper, F, Field, ForeignKey, Func, Model, TextField
 from django.db.models.sql.compiler import SQLCompiler
 
-Key = Any  # as the database has it: equal keys are equal, and that is all
+Key = Any  # as the database has it; keys are only compared for equality
 Item = TypeVar("Item")
 ROOM = {"cache_size": -24_000, "wal_autocheckpoint": 4000}  # KiB, pages
 PLAIN = {"AutoField", "BigAutoField", "CharField", "FloatField", "PositiveIntegerField", "TextField"}

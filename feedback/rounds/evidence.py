@@ -27,7 +27,7 @@ from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
-ATTEMPTS = 3  # at a batch, when documents or accounts are deleted meanwhile
+ATTEMPTS = 3  # attempts at a batch, when documents or accounts are deleted meanwhile
 MAX_QUESTION_CHARS = 4000
 NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
 NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
@@ -229,8 +229,8 @@ def _evidence_rows(
 ) -> list[_Row]:
     sources = {answer.sources[credit.marker] for answer, _, credit in credits}
     rows_of = Source.objects.filter(one_of("pk", sources)).order_by("pk")
-    shown = rows_of.values_list("pk", raw("document_id"), "chunk_id", "text")
-    passages = read.passages.passages(map(Shown._make, shown))
+    source_rows = rows_of.values_list("pk", raw("document_id"), "chunk_id", "text")
+    passages = read.passages.passages(map(Shown._make, source_rows))
     known = rows_of.filter(scores__standing__isnull=False).values_list("pk", "scores__standing")
     scores = {key: min(1.0, max(0.0, float(score))) for key, score in known}  # older sources have none
     credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]

@@ -67,7 +67,7 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
     """Searches with golden and recent questions, and compares the rankings by the live boosts and by the new ones.
 
     Only questions that are similar to one with a changed boost are searched. `report` is called after each. When a
-    search fails, the revision is held: nobody knows then whether it is worse.
+    search fails, the revision is held: it is not known then whether it is worse.
     """
     golden, recent = golden_questions(GOLDEN_QUESTIONS), recent_questions(RECENT_QUESTIONS)
     questions = (*golden, *recent)
@@ -142,8 +142,8 @@ async def _compared(question: Question, engine: Engine, before: Snapshot, after:
 
     def ranking(snapshot: Snapshot) -> list[str]:
         boosts = snapshot.boosts(terms, vectors, hits, now=timezone.now().timestamp())
-        shown = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
-        return list(dict.fromkeys(map(question.label, rank_with_boosts(shown, boosts, pool=hits))))[:TOP]
+        visible = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
+        return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[:TOP]
 
     return Compared(question=question.text, before=ranking(before), after=ranking(after), relevant=question.relevant)
 
@@ -155,7 +155,7 @@ async def _vectors(
     for space in spaces:
         try:
             vectors[space] = await (await engine.models.embedder(space)).embed_query(text)
-        except EmbeddingUnavailableError:  # searches do without it as well
+        except EmbeddingUnavailableError:  # searches go on without the vector as well
             continue
     return vectors
 

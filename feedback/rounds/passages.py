@@ -99,8 +99,8 @@ class PassageReader:
             passages[source.key] = ids_of[source.document, hashes[source.chunk]]
             digest = text_digest(chunks[source.chunk][2])
             self._known[source.chunk] = _KnownPassage(source.document, digest, passages[source.key])
-        for document, shown in split_anew.items():  # it was read anew before its ratings were
-            covering = covering_chunks(document, {source: sketch(source.text) for source in shown})
+        for document, document_sources in split_anew.items():  # read anew before its ratings were drawn
+            covering = covering_chunks(document, {source: sketch(source.text) for source in document_sources})
             ids_of = _passage_ids({(document, content_hash(text), chunk) for chunk, text in covering.values()})
             for source, (_, text) in covering.items():
                 passages[source.key] = ids_of[document, content_hash(text)]
@@ -108,9 +108,9 @@ class PassageReader:
         return passages
 
 
-def _holds(shown: str, text: str) -> bool:
+def _holds(source_text: str, text: str) -> bool:
     """Neighbouring chunks may have been joined to what was shown."""
-    return text in shown or "".join(text.split()) in "".join(shown.split())
+    return text in source_text or "".join(text.split()) in "".join(source_text.split())
 
 
 def _passage_ids(wanted: set[tuple[Key, str, UUID]]) -> dict[tuple[Key, str], int]:
@@ -126,8 +126,8 @@ def _passage_ids(wanted: set[tuple[Key, str, UUID]]) -> dict[tuple[Key, str], in
     missing = {(document, digest): chunk for document, digest, chunk in sorted(wanted) if (document, digest) not in ids}
     if not missing:
         return ids
-    made = [(document, digest, chunk) for (document, digest), chunk in missing.items()]
-    rows_add(RatedPassage, ["document", "content_hash", "chunk_id"], made)
+    new_rows = [(document, digest, chunk) for (document, digest), chunk in missing.items()]
+    rows_add(RatedPassage, ["document", "content_hash", "chunk_id"], new_rows)
     return ids | known({document for document, _ in missing})
 
 
@@ -188,8 +188,8 @@ def _relocate(document_ids: Sequence[UUID]) -> int:
     covering: dict[int, UUID] = {}
     for document, keys in lost.items():
         sketches = PassageSketch.objects.filter(passage__in=keys).order_by("pk").values_list("pk", "hashes")
-        found = covering_chunks(document, {key: bytes(hashes) for key, hashes in sketches})
-        covering.update((key, place.chunk) for key, place in found.items())
+        covered = covering_chunks(document, {key: bytes(hashes) for key, hashes in sketches})
+        covering.update((key, place.chunk) for key, place in covered.items())
     moved = []
     for passage in passages:
         chunk = places.get((passage.document_id, passage.content_hash)) or covering.get(passage.pk)

@@ -49,7 +49,7 @@ def _copy_postgresql(cursor: CursorWrapper, tables: list[str]) -> None:
     if not connection.savepoint_ids:  # in no other transaction: all tables as they were at one moment
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     for table in map(connection.ops.quote_name, tables):
-        # Under a name of its own first: once it has the same name, the real one is out of sight.
+        # Under a name of its own first: once both have the same name, the real table can't be read.
         cursor.execute(f"CREATE TEMPORARY TABLE private_copy (LIKE {table} INCLUDING ALL)")
         cursor.execute(f"INSERT INTO private_copy SELECT * FROM {table}")  # noqa: S608
         cursor.execute(f"ALTER TABLE private_copy RENAME TO {table}")

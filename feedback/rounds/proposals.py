@@ -140,15 +140,17 @@ def ballot_load() -> Ballot:
 
 def _passages_load() -> Passages:
     rows = list(RatedPassage.objects.order_by("pk").values_list("pk", raw("document_id"), raw("chunk_id")))
-    numbers: dict[Key, int] = {}
-    document = np.fromiter((numbers.setdefault(document, len(numbers)) for _, document, _ in rows), np.int64, len(rows))
+    index_of: dict[Key, int] = {}
+    document = np.fromiter(
+        (index_of.setdefault(document, len(index_of)) for _, document, _ in rows), np.int64, len(rows)
+    )
     first: dict[Key, int] = {}
     counts_as = (first.setdefault(chunk, key) if chunk else key for key, _, chunk in rows)
     return Passages(
         passage=np.fromiter((key for key, _, _ in rows), np.int64, len(rows)),
         document=document,
         counts_as=np.fromiter(counts_as, np.int64, len(rows)),
-        ids=[key if isinstance(key, UUID) else UUID(key) for key in numbers],
+        ids=[key if isinstance(key, UUID) else UUID(key) for key in index_of],
     )
 
 

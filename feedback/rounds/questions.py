@@ -54,8 +54,8 @@ class QuestionReader:
         if new:
             signatures = {text: signature(text, terms) for text, terms in new.items()}
             now = timezone.now()
-            made = [(signatures[text], text, " ".join(dict.fromkeys(terms)), now) for text, terms in new.items()]
-            rows_add(RatedQuestion, ["signature", "text", "terms", "created_at"], made)
+            new_rows = [(signatures[text], text, " ".join(dict.fromkeys(terms)), now) for text, terms in new.items()]
+            rows_add(RatedQuestion, ["signature", "text", "terms", "created_at"], new_rows)
             rows = RatedQuestion.objects.filter(signature__in=set(signatures.values())).order_by()
             ids: dict[str, int] = dict(rows.values_list("signature", "pk"))
             self._known.update((text, ids[signatures[text]]) for text in new)

@@ -41,7 +41,7 @@ def _token_of_key(key: str) -> ApiToken | None:
     if token and (token.last_used_at is None or now - token.last_used_at > USE_NOTED_EVERY):
         try:
             ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-        except DatabaseError as error:  # the call itself may be able to go on
+        except DatabaseError as error:  # noting the use may fail; the call itself may still succeed
             logger.warning("the use of a token was not noted: %s", error)
     return token
 

@@ -20,7 +20,7 @@ class SignInBackend(BaseBackend):
     ) -> User | None:
         """Raises TooManyAttemptsError; PermissionDenied for a wrong password: no other backend is to try it."""
         if request is None or username is None or password is None:
-            return None  # a program of the site, not a door
+            return None  # called by the site's own code, not by a visitor
         attempt = attempt_begin(request, username=username)
         user = ModelBackend().authenticate(request, username=username, password=password)
         if not isinstance(user, User):

@@ -133,7 +133,7 @@ def _count(request: HttpRequest, limits: tuple[Limit, ...], error: type[RateLimi
     """Count one attempt towards all limits, or towards none. Returns its time. Raises `error`."""
     now = time.time()
     times = dict(AttemptCounter.objects.filter(key__in=[limit.key for limit in limits]).values_list("key", "times"))
-    _refuse_full(request, limits, times, now, error)  # without a write: who guesses on costs little
+    _refuse_full(request, limits, times, now, error)  # without a write, so that further guesses cost little
     with transaction.atomic():
         # The upsert locks the rows, in the order of their keys, until the end of the transaction.
         AttemptCounter.objects.bulk_create(

@@ -17,7 +17,7 @@ The clocks of the machines that share a database have to agree within a few seco
 
 Locks on files (`filelock`, `flock`) are for what the processes of one machine share before, or without, a database: the
 data folder that one `up` runs in, the port and the owner of its Milvus Lite server, the commands that use that server,
-and the tables of the file broker. The system gives them free when their process dies.
+and the tables of the file broker. The system releases them when their process dies.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ async def hold(lease: Lease) -> AsyncIterator[Lease]:
         if lost is None or error is lost:
             raise
         raise lost from lost.__cause__ or error
-    if lost is not None:  # and the body took no notice
+    if lost is not None:  # and the body ignored the cancellation
         raise lost
 
 

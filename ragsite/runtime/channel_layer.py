@@ -71,7 +71,7 @@ class LastingRedisChannelLayer(RedisChannelLayer):
                 failing = True
                 await asyncio.sleep(RECEIVE_AGAIN_S)
             except asyncio.CancelledError:
-                self.receive_buffer.pop(channel, None)  # nobody will look into it again
+                self.receive_buffer.pop(channel, None)  # it is never read again
                 raise
 
     async def _try(self, call: Any) -> bool:

@@ -47,7 +47,7 @@ def make_folders(data_dir: Path) -> None:
 
 @contextmanager
 def claimed_folder(data_dir: Path) -> Iterator[None]:
-    """Be the one instance on this folder; the kernel gives it free when we die."""
+    """Lock the folder for this instance; the kernel releases the lock when the process dies."""
     lock = FileLock(data_dir / "run" / "up.lock")
     try:
         lock.acquire(timeout=0)

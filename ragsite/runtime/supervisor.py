@@ -41,7 +41,7 @@ HANG_S = 20.0  # a part that has not answered for this long is killed and starte
 START_HANG_S = 120.0  # the same before its first answer: a loaded machine takes its time to start it
 LOG_CHECK_S = 30.0
 WEB_GRACE_S = 2  # that responses under way get to end; answers end at the signal itself (chat.runs.lifespan)
-BEAT_DELAY_S = 10.0  # the first rounds can wait until the pages do not
+BEAT_DELAY_S = 10.0  # so that periodic tasks don't slow down the first pages
 
 
 class Part(Protocol):

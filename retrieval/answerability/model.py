@@ -114,8 +114,8 @@ def read_logistic(data: Mapping[str, Any], names: Sequence[str]) -> Logistic:
     if list(signals) != list(names):
         raise ValueError(f"trained for other signals: {sorted(set(signals) ^ set(names))}")
     rows = [signals[name] for name in names]
-    numbers = [data["bias"], *(row[key] for row in rows for key in ("mean", "deviation", "weight"))]
-    if not all(math.isfinite(number) for number in numbers):
+    parameters = [data["bias"], *(row[key] for row in rows for key in ("mean", "deviation", "weight"))]
+    if not all(math.isfinite(number) for number in parameters):
         raise ValueError("a weight is not a finite number")
     return Logistic(
         bias=float(data["bias"]),

@@ -45,7 +45,7 @@ class EmbeddingCache:
         self._database.close()
 
     def get(self, space: EmbeddingSpace, kind: Kind, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        found: dict[str, NDArray[np.float32]] = {}
+        vectors: dict[str, NDArray[np.float32]] = {}
         for start in range(0, len(texts), LOOKED_UP_AT_ONCE):
             keys = {_key(kind, text): text for text in texts[start : start + LOOKED_UP_AT_ONCE]}
             marks = ",".join("?" * len(keys))
@@ -53,8 +53,8 @@ class EmbeddingCache:
                 f"SELECT key, vector FROM embedding WHERE model = ? AND dim = ? AND key IN ({marks})",  # noqa: S608
                 [space.model, space.dim, *keys],
             )
-            found.update({keys[key]: np.frombuffer(vector, dtype=np.float32) for key, vector in rows})
-        return found
+            vectors.update({keys[key]: np.frombuffer(vector, dtype=np.float32) for key, vector in rows})
+        return vectors
 
     def put(self, space: EmbeddingSpace, kind: Kind, texts: Sequence[str], vectors: Vectors) -> None:
         rows = [

@@ -14,8 +14,8 @@ class MemoryChunkStore:
         self._chunks = {chunk.chunk_id: chunk for chunk in chunks}
 
     async def fetch(self, chunk_ids: Sequence[str], *, scope: SearchScope) -> Mapping[str, StoredChunk]:
-        found = (self._chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._chunks)
-        return {chunk.chunk_id: chunk for chunk in found if chunk.collection_id in scope.ids}
+        chunks = (self._chunks[chunk_id] for chunk_id in chunk_ids if chunk_id in self._chunks)
+        return {chunk.chunk_id: chunk for chunk in chunks if chunk.collection_id in scope.ids}
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
         chunks = [chunk for chunk in self._chunks.values() if chunk.collection_id in scope.ids]

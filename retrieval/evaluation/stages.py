@@ -72,7 +72,7 @@ class Stage:
         """Raises IndexUnavailableError, InvalidQueryError; EmbeddingUnavailableError for `dense` alone."""
         trace = Trace()
         run = Run.start(trace, self.tools.settings)
-        run.first_search.finish(good=False)  # no step gives way here: it is the step that is measured
+        run.first_search.finish(good=False)  # no step is cancelled here: the step itself is measured
         context = Context(tools=self.tools, run=run, language=answer_language(text))
         asked = Asked(Question(text=text, scope=self.scope), text)
         queries: tuple[Query, ...] = (Query(text),)
@@ -87,16 +87,16 @@ class Stage:
             depth=self.depth,
             stages=LEGS.get(self.name, LEGS["hybrid"]),
         )
-        found = (await search_documents(context, request)).candidates
+        candidates = (await search_documents(context, request)).candidates
         if "+rerank" in self.added:
-            assessment = await judge(context, Retrieved(question=text, passages=found))
+            assessment = await judge(context, Retrieved(question=text, passages=candidates))
             judged = {candidate.chunk_id for candidate in assessment.candidates}
-            rest = tuple(candidate for candidate in found if candidate.chunk_id not in judged)
-            found = (*assessment.candidates, *rest)
+            rest = tuple(candidate for candidate in candidates if candidate.chunk_id not in judged)
+            candidates = (*assessment.candidates, *rest)
         fallbacks = dict.fromkeys(f"{entry['step']}: {entry['reason']}" for entry in trace.degraded)
         if "+boosts" in self.added and self.tools.boosts is None:
             fallbacks[f"boost: {NO_RATINGS}"] = None
-        return StageResult(candidates=found, fallbacks=tuple(fallbacks))
+        return StageResult(candidates=candidates, fallbacks=tuple(fallbacks))
 
 
 def make_stages(

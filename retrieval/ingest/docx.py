@@ -19,12 +19,13 @@ from lxml import etree
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.headings import heading_level
+from retrieval.ingest.limits import ParseLimits, check_length
 
 _HEADING_STYLE = re.compile(r"(?:heading|标题|標題)\s*([1-9])", re.I)
 _TITLE_STYLES = ("title", "标题", "標題")
 
 
-def parse_docx(path: Path) -> ParsedDocument:
+def parse_docx(path: Path, limits: ParseLimits) -> ParsedDocument:
     """Raises DocumentUnreadableError. The archive's size was checked before."""
     try:
         document = docx.Document(str(path))
@@ -34,6 +35,7 @@ def parse_docx(path: Path) -> ParsedDocument:
         raise DocumentUnreadableError(
             "This DOCX file is damaged; open it in a word processor and save it anew."
         ) from error
+    check_length(sum(len(block.text) for block in blocks), limits)
     return ParsedDocument(blocks=blocks, title=title.strip() or first_title(blocks))
 
 

@@ -18,7 +18,7 @@ import chardet
 SAMPLE_BYTES = 65_536
 MAX_BROKEN_SHARE = 0.02  # of the non-ASCII characters; real files have a few broken bytes
 GOOD_SCORE = 0.6
-MIN_CONFIDENCE = 0.02  # of chardet; below it its guess is worth nothing
+MIN_CONFIDENCE = 0.02  # of chardet; a guess below it is not used
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

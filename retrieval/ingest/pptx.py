@@ -55,9 +55,9 @@ def _blocks(slides: Iterable[Any], limits: ParseLimits) -> Iterator[Block]:
 
 
 def _slide_blocks(slide: Any, page: int) -> Iterator[Block]:
-    shown = slide.shapes.title
-    title = _text(shown.text_frame) if shown is not None else ""
-    texts = [block for shape in _flat(slide.shapes, shown) for block in _shape_blocks(shape, page)]
+    title_shape = slide.shapes.title
+    title = _text(title_shape.text_frame) if title_shape is not None else ""
+    texts = [block for shape in _flat(slide.shapes, title_shape) for block in _shape_blocks(shape, page)]
     if title:
         label = " ".join(title.split())
         yield Block(text=label, kind="heading", level=1, label=label, page=page)

@@ -1,8 +1,8 @@
 """The worker's side of the reader process: nothing of a user's file is parsed anywhere else.
 
 A reader process is started with the first file and kept for the next ones (`retrieval.ingest.reader_process`). Each
-file is read in a child of it, which is ended for certain: by the clock, by its address space, by its processor time,
-and by how much it may answer.
+file is read in a child of it, which has hard limits: on time, address space, processor time, and the
+size of its answer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ READY, END, END_LOAD_CHINESE = b"ready", b"end", b"end, load Chinese"  # as ther
 START_TIMEOUT_S = 60.0  # loading the parsers on a busy machine
 END_TIMEOUT_S = 10.0
 PIECE_BYTES = 256 * 1024
-# Secrets of the site are not for a process that reads whatever comes.
+# The process reads files from strangers, so it gets none of the site's secrets.
 ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME")
 DAMAGED = "Reading the file failed: it is damaged, or needs more memory than is allowed."
 

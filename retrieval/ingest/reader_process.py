@@ -63,7 +63,7 @@ def _serve(worker: socket.socket) -> bool:
         worker.close()
         os._exit(_read(json.loads(data), answer, parent))
     os.close(answer)
-    with contextlib.suppress(OSError):  # the child does the same: whoever comes first
+    with contextlib.suppress(OSError):  # the child does the same; it does not matter which comes first
         os.setpgid(child, child)
     end = worker.recv(MESSAGE_BYTES)
     with contextlib.suppress(ProcessLookupError, PermissionError):  # PermissionError: macOS, for a zombie
@@ -82,7 +82,7 @@ def _read(request: Mapping[str, Any], answer: int, parent: int) -> int:
     try:
         die_with_parent(parent)
         os.setpgid(0, 0)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # what libraries say of a file is no log of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # no warnings of parsers in the log
         _limit(**request["bounds"])
         with os.fdopen(answer, "w", encoding="utf-8", errors="replace") as output:
             try:

@@ -19,7 +19,7 @@ from retrieval.ingest.limits import ParseLimits, check_archive, check_length
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.ingest.pdf import parse_pdf
 from retrieval.ingest.pptx import parse_pptx
-from retrieval.ingest.sniff import FileKind, check_content
+from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
 from retrieval.ingest.summary import summarize
 from retrieval.ingest.text import parse_csv, parse_text
 from retrieval.ingest.xlsx import parse_xlsx
@@ -30,6 +30,12 @@ TEXT_PARSERS: dict[FileKind, Callable[[bytes], ParsedDocument]] = {
     "markdown": parse_markdown,
     "html": parse_html,
     "csv": parse_csv,
+}
+FILE_PARSERS: dict[FileKind, Callable[[Path, ParseLimits], ParsedDocument]] = {
+    "pdf": parse_pdf,
+    "docx": parse_docx,
+    "pptx": parse_pptx,
+    "xlsx": parse_xlsx,
 }
 
 
@@ -71,7 +77,7 @@ def read_document(
 
 def parse_file(path: Path, *, kind: FileKind, limits: ParseLimits) -> ParsedDocument:
     """The document's blocks, after a look at what the file really is. Raises DocumentUnreadableError."""
-    check_content(path, kind)
+    check_content(path, kind, is_text=kind in TEXT_PARSERS)
     document = _parse(path, kind, limits)
     if not any(block.text.strip() for block in document.blocks):
         raise DocumentUnreadableError("The file holds no text.")
@@ -79,17 +85,11 @@ def parse_file(path: Path, *, kind: FileKind, limits: ParseLimits) -> ParsedDocu
 
 
 def _parse(path: Path, kind: FileKind, limits: ParseLimits) -> ParsedDocument:
-    if kind in TEXT_PARSERS:
-        check_length(path.stat().st_size // 4, limits)
-        document = TEXT_PARSERS[kind](path.read_bytes())
-    elif kind == "pdf":
-        return parse_pdf(path, limits)
-    else:
-        check_archive(path, limits)
-        if kind == "pptx":
-            return parse_pptx(path, limits)
-        if kind == "xlsx":
-            return parse_xlsx(path, limits)
-        document = parse_docx(path)
+    if kind in FILE_PARSERS:
+        if kind in OFFICE_PARTS.values():
+            check_archive(path, limits)
+        return FILE_PARSERS[kind](path, limits)
+    check_length(path.stat().st_size // 4, limits)
+    document = TEXT_PARSERS[kind](path.read_bytes())
     check_length(sum(len(block.text) for block in document.blocks), limits)
     return document

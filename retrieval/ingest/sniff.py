@@ -57,8 +57,9 @@ def refuse_foreign(head: bytes) -> None:
             raise UnsupportedFileError(f"This file holds {noun}, not a document.")
 
 
-def check_content(path: Path, kind: FileKind) -> None:
-    """Raises DocumentUnreadableError when the content is not what the name says."""
+def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
+    """Raises DocumentUnreadableError when the content is not what the name says. is_text: the kind is a kind of text,
+    which its first bytes need not show."""
     with path.open("rb") as file:
         head = file.read(SNIFF_BYTES)
     if not head:
@@ -68,7 +69,7 @@ def check_content(path: Path, kind: FileKind) -> None:
         return
     if content == "encrypted office":
         raise DocumentUnreadableError("The file is protected by a password or in an old Office format; save it anew.")
-    if kind in ("text", "markdown", "html", "csv"):
+    if is_text:
         if content in ("", "html"):
             return  # text of any kind reads as text
         raise DocumentUnreadableError(

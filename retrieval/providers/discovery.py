@@ -214,11 +214,11 @@ def _listed(entry: Mapping[str, Any]) -> InstalledModel:
     return InstalledModel(canonical(name), str(entry.get("digest", "")), frozenset(entry.get("capabilities") or ()))
 
 
-def parse_details(shown: Mapping[str, Any]) -> ModelDetails:
+def parse_details(payload: Mapping[str, Any]) -> ModelDetails:
     """The length stands in `model_info` under the architecture's name, e.g. `bert.context_length`."""
-    info: Mapping[str, Any] = shown.get("model_info") or {}
+    info: Mapping[str, Any] = payload.get("model_info") or {}
     lengths = (int(value) for key, value in info.items() if key.endswith(".context_length") and value)
-    return ModelDetails(frozenset(shown.get("capabilities") or ()), next(lengths, None))
+    return ModelDetails(frozenset(payload.get("capabilities") or ()), next(lengths, None))
 
 
 def guessed(name: str) -> frozenset[str]:

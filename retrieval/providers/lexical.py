@@ -21,7 +21,7 @@ from retrieval.text.analysis import analyze
 from retrieval.values import EmbeddingSpace
 
 DIM = 512
-SPACE = EmbeddingSpace(model="lexical-hash-v1", dim=DIM)  # another name for every change of what follows
+SPACE = EmbeddingSpace(model="lexical-hash-v1", dim=DIM)  # needs a new name whenever the code below gives other vectors
 GRAM_CHARS = 4
 GRAM_WEIGHT = 0.3  # of a whole term's
 
@@ -50,7 +50,7 @@ def embed_texts(texts: Sequence[str]) -> Vectors:
         for feature, weight in weights(text).items():
             position, sign = place(feature)
             vector[position] += sign * weight
-        if not vector.any():  # features may take each other away
+        if not vector.any():  # features of opposite sign may cancel each other
             vector[0] = 1.0
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
 

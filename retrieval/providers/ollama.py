@@ -143,7 +143,7 @@ class OllamaChatModel:
                     pieces.append(piece)
         except ModelCutError:
             return "".join(pieces), True
-        except ModelInterruptedError as error:  # half an object is of no use to anybody
+        except ModelInterruptedError as error:  # half a JSON object can't be used
             raise ModelUnavailableError(error.reason) from error
         return "".join(pieces), False
 

@@ -31,7 +31,7 @@ class AnswerRevision:
     def __init__(self) -> None:
         self._revision: RevisionBoosts | None = None
 
-    async def of(self, source: BoostSource) -> RevisionBoosts:
+    async def get(self, source: BoostSource) -> RevisionBoosts:
         """Raises UnavailableError; then the next search tries again."""
         if self._revision is None:
             current = await source.current()

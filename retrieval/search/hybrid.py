@@ -71,7 +71,7 @@ class _Looked:
     relaxed: list[str] = field(default_factory=list)
 
     @property
-    def found(self) -> int:
+    def hit_count(self) -> int:
         return sum(len(space.ranking) for space in self.spaces)
 
     @property
@@ -177,7 +177,7 @@ class HybridSearcher:
         timings.add("analyse", begun)
         looked = _Looked(variants, request.filters, timings)
         looked.spaces = await self._search_spaces(request, looked, level)
-        while looked.filters and looked.found < MIN_FILTERED_CANDIDATES:
+        while looked.filters and looked.hit_count < MIN_FILTERED_CANDIDATES:
             looked.filters, name = relaxed_filters(looked.filters)
             looked.relaxed.append(name)
             looked.spaces = await self._search_spaces(request, looked, level)
@@ -188,7 +188,7 @@ class HybridSearcher:
         notes: dict[str, object] = {"formula": self._settings.formula, "window": self._window(first, top_k)}
         for space in looked.spaces:
             notes.update(space.notes)
-        return notes | {"terms": list(first.terms), "found": looked.found, "spaces": len(looked.spaces)}
+        return notes | {"terms": list(first.terms), "found": looked.hit_count, "spaces": len(looked.spaces)}
 
     def _top_k(self, request: SearchRequest) -> int:
         return min(max(request.top_k, 1), self._settings.max_top_k)
@@ -229,7 +229,7 @@ class HybridSearcher:
         return result
 
     async def _dense(self, ask: _Ask, result: SpaceResult) -> list[list[LegHit]]:
-        """Nothing, and a reason in `degraded`, where the space's embedder can't be had but text search can."""
+        """Nothing, and a reason in `degraded`, where the space's embedder is away but text search works."""
         if "dense" not in ask.stages:
             return ask.nothing
         begun = time.perf_counter()
@@ -311,8 +311,8 @@ def _merge(results: Sequence[SpaceResult], k: int) -> tuple[list[str], Mapping[s
 
 
 def _scored(chunk: StoredChunk, fused: float, results: Sequence[SpaceResult]) -> ScoredChunk:
-    found = _tail_hit(chunk.chunk_id, fused, results)
-    return ScoredChunk(chunk=chunk, scores=found.scores, ranks=found.ranks)
+    hit = _tail_hit(chunk.chunk_id, fused, results)
+    return ScoredChunk(chunk=chunk, scores=hit.scores, ranks=hit.ranks)
 
 
 def _tail_hit(chunk_id: str, fused: float, results: Sequence[SpaceResult]) -> TailHit:

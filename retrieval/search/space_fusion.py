@@ -17,7 +17,7 @@ SHORT_QUERY_TERMS = 3  # a query of at most so many terms is short
 SEED_DENSE_WEIGHT = 0.2  # formula "seed": 0.2·dense + 1.0·BM25
 SEED_BM25_WEIGHT = 1.0  # formula "seed"
 ZSCORE_BM25_WEIGHT = 1.0  # formula "zscore"
-LEAST_DENSE_TRUST = 0.15  # formula "zscore": share of its weight that a dense leg at odds with BM25 keeps
+LEAST_DENSE_TRUST = 0.15  # formula "zscore": share of its weight that a dense leg keeps when it disagrees with BM25
 VARIANT_FUSION = "mean"  # formula "zscore": a question's wordings by score, or by rank
 
 MATCH_LEVELS = (1.0, 0.75, 0.5)  # share of a long query's terms that a candidate must hold; at last, any term
@@ -69,11 +69,11 @@ class SpaceFusion:
                 _remember(result, f"{variant.label}:dense", dense[-1], result.dense)
                 _place(result, hits)
             rankings += await self._group(result, group, dense, bm25, full=len(bm25) >= limit, scope=scope)
-        found = [scores for scores in rankings if scores]
-        if len(found) == 1:  # one list keeps the formula's scores
-            result.fused = found[0]
+        filled = [scores for scores in rankings if scores]
+        if len(filled) == 1:  # one list keeps the formula's scores
+            result.fused = filled[0]
         else:
-            result.fused = rrf_scores([best_first(scores) for scores in found], k=fusion.RRF_K)
+            result.fused = rrf_scores([best_first(scores) for scores in filled], k=fusion.RRF_K)
         result.ranking = best_first(result.fused)
 
     async def _group(

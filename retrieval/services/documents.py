@@ -79,7 +79,7 @@ def document_create(
         **{**asdict(metadata), "tags": list(metadata.tags)},
     )
     check_room(document.size_bytes)
-    if within_quota:  # before anything is stored, and once more when nobody else can count
+    if within_quota:  # before anything is stored, and once more under the lock
         quota_check(collection=collection, size_bytes=document.size_bytes)
     _file_store(document, upload)
     try:

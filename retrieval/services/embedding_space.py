@@ -40,7 +40,7 @@ async def size_of_chunks(collection: Collection, models: Models) -> ChunkSize:
 
     Raises EmbeddingMismatchError, Collection.DoesNotExist.
     """
-    with contextlib.suppress(EmbeddingUnavailableError):  # met again by whoever embeds, and waited for
+    with contextlib.suppress(EmbeddingUnavailableError):  # the ingest meets it again, and waits then
         space = await space_of(collection, models)
         if collection.embedding_context is None and (context := await models.context_length(space)):
             collection.embedding_context = context

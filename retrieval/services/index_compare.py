@@ -48,7 +48,7 @@ class Difference:
     known: int
 
 
-ReadPiece = Callable[[str], Awaitable[Piece]]  # the one that begins after this id
+ReadPiece = Callable[[str], Awaitable[Piece]]  # gives the piece that begins after this id
 Existing = Callable[[Set[str]], Awaitable[Set[str]]]  # those of the ids that the database has now
 
 

@@ -175,7 +175,7 @@ def _begin(take: Callable[[], Claim | None], report: Progress) -> _Run | None:
     former = IngestJob.objects.filter(document=OuterRef("pk")).exclude(pk=claim.job_id)
     documents = Document.objects.select_related("collection").annotate(read_before=Exists(former))
     document = documents.get(pk=claim.document_id)
-    # All chunks are written in one transaction: some mean all.
+    # All chunks are written in one transaction: where there are some, there are all.
     parsed = document.chunk_count > 0 and document.chunks.exists()
     document.status = Document.Status.EMBEDDING if parsed else Document.Status.PARSING
     document.progress, document.error = document.progress if parsed else 0.0, ""
@@ -236,7 +236,7 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chun
         document.chunks.all().delete()
     Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
     if read.title and document.title == PurePosixPath(document.file_name).stem:
-        document.title = read.title[:300]  # nobody chose a title: the document's own is better than its file's name
+        document.title = read.title[:300]  # the uploader gave no title: the document's own is better than its file name
     document.language, document.summary = read.language, read.summary
     document.page_count = read.page_count
     document.chunk_count, document.chunk_tokens = len(rows), read.chunk_tokens
@@ -296,7 +296,7 @@ async def _note(run: _Run, engine: Engine, space: EmbeddingSpace, chunks: Sequen
     try:
         return await sync_to_async(_chunks_flag)(run, chunks)
     except Document.DoesNotExist:
-        # Deleted while its rows were being written: nobody else would clear these away.
+        # Deleted while its rows were being written, so they have to be cleared here.
         await engine.index.delete_document(space, str(run.claim.document_id))
         raise
 

@@ -41,7 +41,7 @@ class CachedSearcher:
             total = round((time.perf_counter() - begun) * 1000, 2)
             return replace(known, timings_ms={"cache": total, "total": total}, notes={**known.notes, "cached": True})
         result = await self._searcher.search(request)
-        if result.candidates and not result.degraded:  # nothing found may be an index that is just being repaired
+        if result.candidates and not result.degraded:  # an empty result may come from an index that is being repaired
             await _set(key, result, self._settings.cache_ttl_s)
         return result
 

@@ -15,7 +15,7 @@ from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
 
 LEASE_S = 30.0
-WAIT_S = 180.0  # longer than the longest write, shorter than anybody's patience
+WAIT_S = 180.0  # longer than the longest write; afterwards the waiting writer gets an error
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ text → NFKC → Traditional folded to Simplified → tokens by script → term
 - Chinese: words by jieba; the index holds character bigrams as well, which survive wrong segmentation.
 - Other scripts without spaces (Japanese, Thai …): character bigrams.
 - Words with spaces: stop words dropped, Snowball stem of the detected language, accents folded. A text that is not
-  English gets the English stem as well, so that a short query whose language can't be told still meets it.
+  English gets the English stem as well, so that a short query whose language can't be detected still matches it.
 - Codes and numbers stay whole (`ImagePullBackOff`, `2025-03`, `§12.3`, `ERR_42`) and give their parts too.
 
 A term consists of word characters (`\\w`) in lower case: Milvus Lite's `standard` tokenizer (`\\w+`, lower case) and a

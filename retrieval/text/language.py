@@ -14,7 +14,7 @@ from typing import Any
 
 from ragsite.core.text import encodable
 
-SAMPLE_CHARS = 4000  # a language shows itself early
+SAMPLE_CHARS = 4000  # the beginning of a text is enough to detect its language
 UNKNOWN = "und"  # ISO 639: no letters to judge by
 
 HAN = r"\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -94,7 +94,7 @@ def to_simplified(text: str) -> str:
 
 
 def _changed(before: str, after: str) -> int:
-    if len(before) != len(after):  # a phrase was replaced by one of another length: positions no longer tell
+    if len(before) != len(after):  # a phrase was replaced by one of another length: positions no longer correspond
         return sum((Counter(before) - Counter(after)).values())
     return sum(1 for left, right in zip(before, after, strict=True) if left != right)
 

@@ -26,7 +26,7 @@ KINDS: dict[str, Kind] = {
     "blockquote_open": "text", "table": "table", "fence": "code", "code_block": "code", "html_block": "html",
 }  # fmt: skip
 CONTAINERS = frozenset(("bullet_list_open", "ordered_list_open", "blockquote_open"))
-MAX_LABEL_CHARS = 300  # of a heading that are read for inline markup: links in links take quadratic time
+MAX_LABEL_CHARS = 300  # characters of a heading that are read for inline markup: links in links take quadratic time
 
 _LINE_END = re.compile(r"\r\n?")
 _ANCHOR = re.compile(r"\{#[^{}\s]*\}\Z")

@@ -137,7 +137,8 @@ async def say(text: str, run: Run) -> str:
 
 
 async def search_own_words(state: Asking, context: Context, filters: SearchFilters) -> SearchResult:
-    """The first search, beside the calls that would improve on its words. When it is clearly good, they give way."""
+    """The first search, with the user's own words. It runs beside the calls that look for better words; when its
+    result is clearly good, those calls are cancelled."""
     question, draft, settings, good = state["question"], state["draft"], context.tools.settings, False
     try:
         request = SearchRequest(
@@ -188,10 +189,10 @@ async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], cont
 
 
 # ------------------------------------------------------------------------------------------------ decisions
-def is_worth_a_try(assessment: Assessment, numbers: CorrectiveSettings) -> bool:
+def is_worth_a_try(assessment: Assessment, settings: CorrectiveSettings) -> bool:
     """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
     say so when the passages don't answer, has the last word."""
-    if not assessment.refused and assessment.retrieval_score >= numbers.weak_score:
+    if not assessment.refused and assessment.retrieval_score >= settings.weak_score:
         return True
     return assessment.answerability >= CLEAR_SCORE
 

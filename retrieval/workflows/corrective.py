@@ -171,7 +171,7 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
     assessment = await judge_passages(runtime.context, retrieved)
     readings: tuple[ScoredChunk, ...] = ()
     if not takes_up(state["standalone"], question.open_clarification):
-        # What the documents distinguish by is known for certain, so it is looked at whoever judged.
+        # How the documents differ is known for certain, so readings are looked for whichever judge gave the verdict.
         readings = await asyncio.to_thread(open_readings, assessment, state["standalone"], state["filters"])
     gained = before is None or assessment.retrieval_score > before.retrieval_score + GAIN
     in_vain = 0 if gained else state["in_vain"] + 1
@@ -182,20 +182,20 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
 
 
 def after_judging(state: State, runtime: Runtime[Context]) -> Literal["generate", "clarify", "refine", "no_answer"]:
-    assessment, numbers = state["assessment"], runtime.context.tools.settings.corrective
+    assessment, settings = state["assessment"], runtime.context.tools.settings.corrective
     may_ask_back = not takes_up(state["standalone"], state["question"].open_clarification)
     if assessment.contradictory:
         return "no_answer"
     if may_ask_back and assessment.candidates:
-        several = state["readings"] and not assessment.refused and assessment.retrieval_score >= numbers.weak_score
+        several = state["readings"] and not assessment.refused and assessment.retrieval_score >= settings.weak_score
         if several or assessment.verdict == "CLARIFY":
             return "clarify"
-    good_enough = assessment.verdict == "CLARIFY" and assessment.retrieval_score >= numbers.weak_score
+    good_enough = assessment.verdict == "CLARIFY" and assessment.retrieval_score >= settings.weak_score
     if assessment.verdict == "ANSWER" or good_enough:
         return "generate"
     if next_stage(state, runtime.context.tools) and runtime.context.run.deadline.remaining() > 0:
         return "refine"
-    worth_a_try = is_worth_a_try(assessment, numbers) or was_offered(state["question"], assessment)
+    worth_a_try = is_worth_a_try(assessment, settings) or was_offered(state["question"], assessment)
     return "generate" if worth_a_try else "no_answer"
 
 

@@ -139,10 +139,10 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
         top_k=breadth(question, settings, default=TOP_K),
     )
     candidates = (await search_documents(runtime.context, request)).candidates
-    newly = await Dedupe(runtime.context)(Hits(candidates, known=before))
+    passages = await Dedupe(runtime.context)(Hits(candidates, known=before))
     return {
         "hits": newest_first(candidates, state),
-        "passages": (*before, *newly),
+        "passages": (*before, *passages),
         "tried": (*tried, state["query"]),
     }
 
@@ -200,8 +200,8 @@ def without_rewriting(state: State, runtime: Runtime[Context]) -> Literal["web_s
 
 
 def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
-    evaluation, numbers = state["evaluation"], runtime.context.tools.settings.corrective
-    return is_worth_a_try(evaluation, numbers) or was_offered(state["question"], evaluation)
+    evaluation, settings = state["evaluation"], runtime.context.tools.settings.corrective
+    return is_worth_a_try(evaluation, settings) or was_offered(state["question"], evaluation)
 
 
 # ------------------------------------------------------------------------------------------------ answers
@@ -256,7 +256,7 @@ def rewriting_is_on(question: Question, tools: Toolbox) -> bool:
     return tools.settings.rewrite.enabled if asked is None else asked
 
 
-def newest_first(newly: Sequence[ScoredChunk], state: State) -> tuple[ScoredChunk, ...]:
+def newest_first(candidates: Sequence[ScoredChunk], state: State) -> tuple[ScoredChunk, ...]:
     """What the last search found, then what only earlier ones did."""
-    ids = {candidate.chunk_id for candidate in newly}
-    return (*newly, *(candidate for candidate in state.get("hits", ()) if candidate.chunk_id not in ids))
+    ids = {candidate.chunk_id for candidate in candidates}
+    return (*candidates, *(candidate for candidate in state.get("hits", ()) if candidate.chunk_id not in ids))

@@ -96,12 +96,12 @@ class Limits:
 
     @classmethod
     def of(cls, question: Question, tools: Toolbox) -> Limits:
-        asked, numbers = question.options, tools.settings.self_corrective
+        asked, settings = question.options, tools.settings.self_corrective
         return cls(
             top_k=asked.top_k or TOP_K,
             min_similarity=MIN_SIMILARITY if asked.min_similarity is None else asked.min_similarity,
-            pass_rate=numbers.pass_rate if asked.pass_rate is None else asked.pass_rate,
-            max_rewrites=numbers.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
+            pass_rate=settings.pass_rate if asked.pass_rate is None else asked.pass_rate,
+            max_rewrites=settings.max_rewrites if asked.max_rewrites is None else asked.max_rewrites,
         )
 
 
@@ -219,7 +219,7 @@ def after_grading(state: State) -> Verdict:
 
 async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     asked, graded = Asked(state["question"], state["standalone"]), state["graded"]
-    grades = [(document, graded.of(document)) for document in graded.documents]
+    grades = [(document, graded.grade_of(document)) for document in graded.documents]
     failed = [(document, grade.reason) for document, grade in grades if not grade.relevant]
     if queries := await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed)):
         return {"tried": (*state["tried"], queries[0].text)}
@@ -291,12 +291,12 @@ class SelfCorrectiveWorkflow(GraphWorkflow):
 
 # ------------------------------------------------------------------------------------------------ small decisions
 def is_similar(hit: ScoredChunk, least: float) -> bool:
-    """Words found it, or it is near enough; without a dense score there is nothing to hold against it."""
+    """Words found it, or it is near enough; without a dense score there is no reason to leave it out."""
     return bool(hit.scores.bm25) or hit.scores.dense is None or hit.scores.dense >= least
 
 
 def joined(
-    before: tuple[ScoredChunk, ...], newly: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
+    before: tuple[ScoredChunk, ...], documents: tuple[ScoredChunk, ...], grades: Mapping[str, DocumentGrade]
 ) -> tuple[ScoredChunk, ...]:
     """Every document once, those that passed first, best first; of one that came with other neighbours, the relevant or
     else the longer text."""
@@ -305,7 +305,7 @@ def joined(
         return grades[grade_key(document)].relevant, len(document.chunk.text)
 
     kept = {document.chunk_id: document for document in before}
-    for document in newly:
+    for document in documents:
         if document.chunk_id not in kept or preference(document) > preference(kept[document.chunk_id]):
             kept[document.chunk_id] = document
 
@@ -337,8 +337,8 @@ def assessed(state: State) -> Assessment:
 
 def last_resort(state: State, tools: Toolbox) -> Literal["generate", "no_answer"]:
     """With no other search to come. What a model graded is answered from if anything has passed. Without one, the
-    estimate for all documents decides: a single one that looks well among poor ones is no answer, and one of several
-    that share the question's words seldom passes by itself."""
+    estimate for all documents decides: one document that looks good among poor ones is no answer, and
+    of several that share the question's words seldom any passes alone."""
     if state["graded"].by_model:
         return "generate" if passing(state["documents"], state["grades"]) else "no_answer"
     assessment = assessed(state)

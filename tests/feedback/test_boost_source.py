@@ -173,12 +173,12 @@ async def test_what_an_answer_was_given_stays_when_another_revision_goes_live(st
     await sync_to_async(liked)(QUESTION, chunk, by=2)
     await sync_to_async(feedback_round)()
     live, answer = source(), AnswerRevision()
-    before = await (await answer.of(live)).boosts(QUESTION, [hit(chunk)])
+    before = await (await answer.get(live)).boosts(QUESTION, [hit(chunk)])
     await sync_to_async(revision_roll_back)(by=staff, why="Wrong.")
     await _until(live, chunk, boosted=False)
-    assert await (await answer.of(live)).boosts(QUESTION, [hit(chunk)]) == before
+    assert await (await answer.get(live)).boosts(QUESTION, [hit(chunk)]) == before
     assert before.by_chunk
-    assert not (await (await AnswerRevision().of(live)).boosts(QUESTION, [hit(chunk)])).by_chunk
+    assert not (await (await AnswerRevision().get(live)).boosts(QUESTION, [hit(chunk)])).by_chunk
 
 
 @pytest.mark.django_db(transaction=True)

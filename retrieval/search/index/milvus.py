@@ -54,7 +54,7 @@ class Generation:
 
 class _OnlyWriter:
     async def aensure(self) -> None:
-        """Nobody can take this over."""
+        """Holds no lock: no other writer exists."""
 
 
 @contextlib.asynccontextmanager
@@ -187,9 +187,9 @@ class MilvusIndex:
         """One list per analysed query, best first; score is BM25, positive. A text without terms finds nothing."""
         asked = [text for text in texts if text.strip()]
         rows = _row_filter(collection_ids, filters, level, document_ids)
-        found = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, rows, limit)
+        legs = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, rows, limit)
         # Milvus Lite gives BM25 as a negative distance, a server as a positive score.
-        hits = iter([[LegHit(hit.chunk_id, hit.document_id, abs(hit.score)) for hit in leg] for leg in found])
+        hits = iter([[LegHit(hit.chunk_id, hit.document_id, abs(hit.score)) for hit in leg] for leg in legs])
         return [next(hits) if text.strip() else [] for text in texts]
 
     async def _search(

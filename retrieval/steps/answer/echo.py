@@ -8,13 +8,13 @@ the answer there.
 from __future__ import annotations
 
 HOLD = 24  # letters of one run from which text is held back
-CAUGHT = 60  # and from which it is no chance any more: about twelve words
-EAST_ASIAN_LETTER = 3  # letters that one of theirs counts for
+CAUGHT = 60  # and from which it can't be chance any more: about twelve words
+EAST_ASIAN_LETTER = 3  # letters that one Chinese or Japanese character counts for
 _EAST_ASIAN_FROM = "\u2e80"
 
 
 class EchoGuard:
-    """Takes pieces of an answer and gives back what may be sent. Runs are told by letters and digits alone."""
+    """Takes pieces of an answer and gives back what may be sent. Only letters and digits are compared."""
 
     def __init__(self, instructions: str) -> None:
         self.caught = False

@@ -63,9 +63,9 @@ async def write_answer(context: Context, asked: Asked, candidates: Sequence[Scor
 
     Steps: compress, order, generate, verify. Sources hold their whole text, whatever of it the model was given.
     """
-    numbers, step = context.tools.settings.corrective, Generate(context)
-    most = asked.question.options.top_k or numbers.context_passages
-    chosen = choose(candidates, most=most, weak_score=numbers.weak_score)
+    settings, step = context.tools.settings.corrective, Generate(context)
+    most = asked.question.options.top_k or settings.context_passages
+    chosen = choose(candidates, most=most, weak_score=settings.weak_score)
     author = await step.author(asked)
     passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
     passages = await Order(context)(Ranking(passages, len(candidates), author.room))

@@ -1,4 +1,4 @@
-"""How far passages bear out a statement: by its words, numbers, names and negation, without a model.
+"""How far passages support a statement: by its words, numbers, names and negation, without a model.
 
 Words are compared as the index does (stems, Traditional Chinese as Simplified), so an answer in the other script is
 checked like any other. A statement in another language than the passage can't be checked this way.
@@ -27,21 +27,21 @@ LOCAL = 0.5  # share of the score that the best two neighbouring sentences give,
 MIN_TERMS = 2  # without a name or a figure, fewer say nothing that could be looked up: "Yes.", "So it is."
 NUMBER_CAP = 0.2  # the most that a statement gets with a number that no passage has
 NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other way round
-NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone tells
+NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone is a contradiction
 
 _CLAUSE = re.compile(r"[,;:，；：、()（）—–]|\b(?:but|although|though|while|because|which|who|that)\b|但|虽然|因为|而")
 
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """score: 0..1; None: it can't be told. reason: for None and for a capped score."""
+    """score: 0..1; None: it can't be checked. reason: for None and for a capped score."""
 
     score: float | None
     reason: str = ""
 
 
 def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, language: str) -> Grounding:
-    """How far the passages together bear out the statement. `language`: the answer's, by `detect_language`."""
+    """How far the passages together support the statement. `language`: the answer's, by `detect_language`."""
     readable = [passage for passage in passages if same_language(language, _language_of(passage.text))]
     if not readable:
         return Grounding(None, "the passage is in another language")

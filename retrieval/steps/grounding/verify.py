@@ -1,7 +1,7 @@
-"""Verify: each sentence of an answer is held against the passages that it cites; weak ones are marked.
+"""Verify: each sentence of an answer is checked against the passages that it cites; weak ones are marked.
 
 The answer has been read by then, so nothing is taken back: weak sentences stand in the step's detail, and the page
-underlines them. Only an answer that cites nothing, and of which no passage bears out a single sentence, becomes
+underlines them. Only an answer that cites nothing, and of which no passage supports a single sentence, becomes
 NO_ANSWER. Words are compared (`ground`), or, where the setting says so, the fast model is asked, in one call for all
 sentences. See docs/decisions/0005-grounding.md.
 """
@@ -36,15 +36,15 @@ class Verify(Step[WrittenAnswer, Answer]):
     name = "verify"
 
     async def act(self, given: WrittenAnswer, entry: StepRecord) -> Answer:
-        numbers, answer = self.settings.verify, given.answer
-        if reason := _not_to_be_checked(answer, enabled=numbers.enabled):
+        settings, answer = self.settings.verify, given.answer
+        if reason := _not_to_be_checked(answer, enabled=settings.enabled):
             entry.skip(reason)
             return answer
         claims = claims_of(answer.text)[:MAX_SENTENCES]
         grounding = await asyncio.to_thread(
-            check_by_words, answer, claims, given.question, supported_score=numbers.supported_score
+            check_by_words, answer, claims, given.question, supported_score=settings.supported_score
         )
-        if numbers.by_model and claims:
+        if settings.by_model and claims:
             verdicts = await self.attempt(entry, self._ask(answer, claims, given.question), fallback=dict)
             grounding = with_verdicts(grounding, verdicts)
         grounding = without_the_broken(answer, grounding)
@@ -60,7 +60,7 @@ class Verify(Step[WrittenAnswer, Answer]):
         return replace(answer, grounding=grounding)
 
     async def _ask(self, answer: Answer, claims: Sequence[Claim], question: str) -> Mapping[int, bool]:
-        """Index of a claim → whether the passages that it cites bear it out."""
+        """Index of a claim → whether the passages that it cites support it."""
         sources, language = answer.sources, self.context.language
         cited = {marker for claim in claims for marker in claim.markers} or {source.marker for source in sources}
         model = await self.tools.models.chat("fast")

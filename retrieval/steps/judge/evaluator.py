@@ -69,7 +69,7 @@ class Assessment:
     scored_by_model: bool = False
     refused: bool = False  # the model said NO_ANSWER, and nothing that answers was found after it
     contradictory: bool = False  # the model said that the passages contradict each other on what is asked
-    answerability: float = 0.0  # the trained model's P(the documents hold the answer), whoever gave the verdict
+    answerability: float = 0.0  # the trained model's P(the documents hold the answer), always
     retrieval_score: float = 0.0  # what the verdict rests on, 0..1: a model's best score, else `answerability`
 
     @property
@@ -89,8 +89,8 @@ class WrittenAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerAssessment:
-    """How good an answer is. score: 0..1; None: it could not be told. missing: search words for what it lacks.
-    baseless: the passages do not bear it out, so it is better to say that there is no answer."""
+    """How good an answer is. score: 0..1; None: not known. missing: search words for what it lacks.
+    baseless: the passages do not support it, so it is better to say that there is no answer."""
 
     accepted: bool
     score: float | None = None

@@ -61,7 +61,7 @@ class Graded:
 
     @property
     def passed(self) -> tuple[ScoredChunk, ...]:
-        return tuple(document for document in self.documents if self.of(document).relevant)
+        return tuple(document for document in self.documents if self.grade_of(document).relevant)
 
     @property
     def by_model(self) -> bool:
@@ -73,7 +73,7 @@ class Graded:
         """Share of the documents that are relevant, 0..1; 0 where nothing was found."""
         return len(self.passed) / len(self.documents) if self.documents else 0.0
 
-    def of(self, document: ScoredChunk) -> DocumentGrade:
+    def grade_of(self, document: ScoredChunk) -> DocumentGrade:
         return self.grades[grade_key(document)]
 
 
@@ -175,7 +175,7 @@ class Grade(Evaluator[Documents, Graded]):
 
 
 def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:
-    chunk, grade = document.chunk, graded.of(document)
+    chunk, grade = document.chunk, graded.grade_of(document)
     return {
         "chunk_id": chunk.chunk_id,
         "document_id": chunk.document_id,

@@ -69,8 +69,8 @@ async def judge(context: Context, evidence: Retrieved) -> Assessment:
     """
     if evidence.before and not evidence.passages:
         return replace(evidence.before, verdict="REFINE")
-    newly = await Assess(context)(await Rerank(context)(evidence))
-    return combine(evidence.before, newly) if evidence.before else newly
+    assessment = await Assess(context)(await Rerank(context)(evidence))
+    return combine(evidence.before, assessment) if evidence.before else assessment
 
 
 class Rerank(Evaluator[Retrieved, Reranked]):
@@ -129,27 +129,27 @@ class Assess(Step[Reranked, Assessment]):
     name = "assess"
 
     async def act(self, given: Reranked, entry: StepRecord) -> Assessment:
-        made = self._from_model(given, given.judgement) if given.judgement else self._from_scores(given)
+        assessment = self._from_model(given, given.judgement) if given.judgement else self._from_scores(given)
         if given.failure:
             entry.degrade(given.failure)
-        entry.summary = f"{made.verdict}: {made.reason}"
+        entry.summary = f"{assessment.verdict}: {assessment.reason}"
         entry.detail |= {
-            "verdict": made.verdict,
-            "best": round(made.best, 3),
-            "holds_answer": round(made.answerability, 3),
-            "missing": made.missing,
-            "by_model": made.by_model,
+            "verdict": assessment.verdict,
+            "best": round(assessment.best, 3),
+            "holds_answer": round(assessment.answerability, 3),
+            "missing": assessment.missing,
+            "by_model": assessment.by_model,
         }
-        return made
+        return assessment
 
     def _from_model(self, given: Reranked, judgement: RetrievalJudgement) -> Assessment:
-        """The model's verdict, where its own scores bear it out."""
-        numbers, best = self.settings.corrective, best_score(given.candidates)
+        """The model's verdict, unless its own scores contradict it."""
+        thresholds, best = self.settings.corrective, best_score(given.candidates)
         verdict, reason = judgement.verdict, clipped(judgement.reason)
         contradictory = judgement.contradictory and verdict == "NO_ANSWER"
-        if verdict == "ANSWER" and best < numbers.weak_score:
+        if verdict == "ANSWER" and best < thresholds.weak_score:
             verdict, reason = "REFINE", f"said ANSWER, but the best passage scores only {best:.2f}"
-        elif verdict in ("NO_ANSWER", "REFINE") and best >= numbers.good_score and not contradictory:
+        elif verdict in ("NO_ANSWER", "REFINE") and best >= thresholds.good_score and not contradictory:
             verdict, reason = "ANSWER", f"said {verdict}, but a passage scores {best:.2f}"
         return Assessment(
             verdict=verdict,
@@ -184,19 +184,21 @@ class Assess(Step[Reranked, Assessment]):
         )
 
 
-def combine(before: Assessment, newly: Assessment) -> Assessment:
-    """The verdict on what was newly found, over all candidates: scores that were given stay."""
-    candidates = sorted((*newly.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0))
-    gained = newly.by_model or newly.retrieval_score >= before.retrieval_score
+def combine(before: Assessment, latest: Assessment) -> Assessment:
+    """The verdict on the latest candidates, with all candidates in one list; earlier scores stay as they were given."""
+    candidates = sorted(
+        (*latest.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0)
+    )
+    gained = latest.by_model or latest.retrieval_score >= before.retrieval_score
     return replace(
-        newly,
+        latest,
         candidates=tuple(candidates),
-        reason=newly.reason if gained else before.reason,
-        missing=newly.missing or before.missing,
-        refused=newly.refused if newly.by_model else before.refused and newly.verdict != "ANSWER",
-        scored_by_model=newly.scored_by_model and before.scored_by_model,
-        answerability=max(before.answerability, newly.answerability),
-        retrieval_score=max(before.retrieval_score, newly.retrieval_score),
+        reason=latest.reason if gained else before.reason,
+        missing=latest.missing or before.missing,
+        refused=latest.refused if latest.by_model else before.refused and latest.verdict != "ANSWER",
+        scored_by_model=latest.scored_by_model and before.scored_by_model,
+        answerability=max(before.answerability, latest.answerability),
+        retrieval_score=max(before.retrieval_score, latest.retrieval_score),
     )
 
 

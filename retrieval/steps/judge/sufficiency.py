@@ -32,9 +32,9 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         asked = await asyncio.to_thread(without_chat, given.question)
         estimate = await self.estimate(replace(given, question=asked), given.passages)
         ranked = self.rank(given.passages, estimate.passages)
-        shown = ranked[: self.most]
+        best_passages = ranked[: self.most]
         reply = await self.consult(
-            entry, given, estimate, lambda: self.ask_about(shown, given.question, PROMPT, SufficiencyVerdict)
+            entry, given, estimate, lambda: self.ask_about(best_passages, given.question, PROMPT, SufficiencyVerdict)
         )
         answerability = estimate.answerability
         if reply:
@@ -44,7 +44,7 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
             reason = f"without a model; P(the documents hold the answer) = {answerability:.2f}"
         else:
             sufficient, reason = False, "nothing was found"
-        made = Assessment(
+        assessment = Assessment(
             verdict="ANSWER" if sufficient else "REFINE",
             candidates=ranked,
             reason=reason,
@@ -57,10 +57,10 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         entry.summary = f"{verdict}: {reason}"
         entry.detail |= {
             "verdict": verdict,
-            "missing": made.missing,
-            "by_model": made.by_model,
+            "missing": assessment.missing,
+            "by_model": assessment.by_model,
             "holds_answer": round(answerability, 3),
             "scores": scores_by_chunk(ranked),
         }
         await self.run.trace.sink.tool_called("relevance_evaluator", entry.summary, entry)
-        return made
+        return assessment

@@ -86,7 +86,7 @@ def choose_transformation(question: str) -> Transformation | None:
 
 
 def is_comparison(question: str) -> bool:
-    """Whether things are held against each other."""
+    """Whether the question compares things with each other."""
     return bool(_COMPARES.search(question)) or any(map(_weighs, question.split("?")))
 
 

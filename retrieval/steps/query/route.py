@@ -53,7 +53,7 @@ async def filters_by_model(context: Context, asked: Asked, known: SearchFilters)
     """`known`, and what the fast model finds beside it; for the round of calls that improve on the question.
 
     No call, and no entry in the path, where a request wants no rewriting or the documents hold no other value to
-    choose: a department or kind that all of them share parts nothing. Without a model `known` stays as it is.
+    choose: a department or kind that all of them share excludes nothing. Without a model `known` stays as it is.
     """
     if asked.question.options.rewrite is False or not context.tools.settings.route.by_model:
         return known

@@ -1,7 +1,7 @@
 """Dedupe: what says the same is given once, and neighbouring chunks of one document become one passage.
 
 A passage that was made of several chunks keeps the id and the scores of the best one, which its citation names.
-Near-duplicates are told by the Jaccard similarity of their analysed terms (Broder, "On the resemblance and containment
+Near-duplicates are found by the Jaccard similarity of their analysed terms (Broder, "On the resemblance and containment
 of documents", 1997; over a few dozen candidates the exact value is cheaper than MinHash). Texts that differ in a number
 or in a negation are never duplicates: that is what two versions of a regulation differ in.
 """
@@ -71,12 +71,12 @@ def dedupe(candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = 
     dropped: dict[str, str] = {}
     prints = [_Print.of(passage.chunk) for passage in known]
     for candidate in candidates:
-        mine = _Print.of(candidate.chunk)
-        twin = next((other for other in prints if mine.is_like(other, NEAR_DUPLICATE)), None)
-        if twin:
-            dropped[candidate.chunk_id] = twin.chunk.chunk_id
+        candidate_print = _Print.of(candidate.chunk)
+        duplicate = next((other for other in prints if candidate_print.is_like(other, NEAR_DUPLICATE)), None)
+        if duplicate:
+            dropped[candidate.chunk_id] = duplicate.chunk.chunk_id
         else:
-            prints.append(mine)
+            prints.append(candidate_print)
             kept.append(candidate)
     passages, merged = _merge_neighbours(kept, MERGE_TOKENS)
     return Deduped(kept=passages, dropped=dropped, merged=merged)
@@ -169,11 +169,11 @@ def _seam(left: StoredChunk, right: StoredChunk) -> str | None:
     return right.text[overlap:] if left.text.endswith(right.text[:overlap]) else None
 
 
-def _common_heading(one: str, other: str) -> str:
+def _common_heading(left: str, right: str) -> str:
     """The headings above both."""
     shared = []
-    for left, right in zip(one.split(" › "), other.split(" › "), strict=False):
-        if left != right:
+    for above_left, above_right in zip(left.split(" › "), right.split(" › "), strict=False):
+        if above_left != above_right:
             break
-        shared.append(left)
+        shared.append(above_left)
     return " › ".join(shared)

@@ -105,7 +105,7 @@ class BoostByRatings(Step[Found, SearchResult]):
         begun = time.perf_counter()
         try:
             async with asyncio.timeout(self.run.deadline.limit(boosting.BOOST_TIMEOUT_S)):
-                revision = await self.run.revision.of(self.source)
+                revision = await self.run.revision.get(self.source)
                 hits: Sequence[ScoredChunk | TailHit] = (*result.candidates, *result.tail_hits)
                 boosts = await revision.boosts(request.queries[0].text, hits)
                 boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
@@ -113,14 +113,14 @@ class BoostByRatings(Step[Found, SearchResult]):
             reason = f"ratings could not be used: {str(error) or 'they took too long'}"
             entry.degrade(reason)
             return replace(result, degraded=(*result.degraded, reason))
-        shown = {candidate.chunk_id for candidate in boosted.candidates}
+        candidate_ids = {candidate.chunk_id for candidate in boosted.candidates}
         payload = {
             chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
             for chunk_id, boost in boosts.by_chunk.items()
-            if chunk_id in shown
+            if chunk_id in candidate_ids
         }
         entry.detail |= {"boosts": payload, "revision": boosts.revision, "lifted": list(boosted.lifted)}
-        entry.summary = f"{len(payload)} of {len(shown)} candidates lifted or lowered by ratings"
+        entry.summary = f"{len(payload)} of {len(candidate_ids)} candidates lifted or lowered by ratings"
         if boosted.lifted:
             entry.summary += f", {len(boosted.lifted)} of them from further down"
         if boosts.degraded:

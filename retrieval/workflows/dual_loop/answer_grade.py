@@ -37,16 +37,16 @@ class GradeAnswer(Evaluator[WrittenAnswer, AnswerAssessment]):
     async def act(self, given: WrittenAnswer, entry: StepRecord) -> AnswerAssessment:
         answer = given.answer
         if answer.decision == "NO_ANSWER" or (not answer.sources and reads_as_refusal(answer.text)):
-            made = AnswerAssessment(accepted=False, score=0.0, reason="the answer says that it does not know")
+            assessment = AnswerAssessment(accepted=False, score=0.0, reason="the answer says that it does not know")
         elif answer.model:
-            made = await self.attempt(entry, self._ask(given), fallback=lambda: without_model(answer))
+            assessment = await self.attempt(entry, self._ask(given), fallback=lambda: without_model(answer))
         else:
-            made = without_model(answer)
+            assessment = without_model(answer)
             entry.skip("no model wrote this answer, so none judges it")
-        score = made.score or 0.0
-        entry.summary = f"{'accepted' if made.accepted else 'rejected'} ({score:.2f}): {made.reason}"
-        entry.detail |= {"accepted": made.accepted, "score": round(score, 3), "missing": made.missing}
-        return made
+        score = assessment.score or 0.0
+        entry.summary = f"{'accepted' if assessment.accepted else 'rejected'} ({score:.2f}): {assessment.reason}"
+        entry.detail |= {"accepted": assessment.accepted, "score": round(score, 3), "missing": assessment.missing}
+        return assessment
 
     async def _ask(self, given: WrittenAnswer) -> AnswerAssessment:
         length, language = evaluator.SNIPPET_LENGTH, self.context.language

@@ -1,4 +1,4 @@
-"""The answer itself is checked (seed 002 §8.3.4): is it to the point, complete, and borne out by what it cites?"""
+"""The answer itself is checked (seed 002 §8.3.4): is it to the point, complete, and supported by what it cites?"""
 
 from __future__ import annotations
 

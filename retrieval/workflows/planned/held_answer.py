@@ -1,7 +1,7 @@
-"""An answer that is held back until a statement of it is borne out by the passage that it cites.
+"""An answer that is held back until the passage that a statement cites supports that statement.
 
 Source: seed 002 §8.3.4: the answer is checked before it is given out. Waiting for the whole of it would cost its
-reader the stream, so it is let go at the first statement that its passage bears out. One that never gets so far is
+reader the stream, so it is released at the first statement that its passage supports. One that never gets so far is
 kept, and judged as a whole.
 """
 
@@ -27,7 +27,7 @@ class HeldAnswer:
     """
 
     def __init__(self, trace: Trace, *, question: str, least: float) -> None:
-        """`least`: the grounding score, 0..1, from which a statement is borne out; 0: nothing is held back."""
+        """`least`: the grounding score, 0..1, from which a statement is supported; 0: nothing is held back."""
         self.released = least <= 0
         self._trace = trace
         self._inner: EventSink = trace.sink
@@ -81,7 +81,7 @@ class HeldAnswer:
 
 
 def grounding_scores(text: str, sources: Sequence[Source], question: str) -> list[float]:
-    """How far each statement with citations is borne out by what it cites, 0..1; what can't be checked is left out."""
+    """How far each statement with citations is supported by what it cites, 0..1; what can't be checked is left out."""
     passages = {source.marker: source.chunk for source in sources}
     language = detect_language(text)
     scores: list[float] = []

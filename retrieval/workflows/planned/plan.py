@@ -62,7 +62,7 @@ class Planner(Step[ToPlan, Plan]):
     async def act(self, given: ToPlan, entry: StepRecord) -> Plan:
         text, web = given.asked.text, given.web
         profile = await asyncio.to_thread(understand, text)
-        # Two halves of a comparison are not found by a search that one of them satisfies.
+        # The first search may look good although it found only one half of a comparison.
         drafted = await self.attempt(entry, self._ask(given), fallback=lambda: None, gives_way=not profile.parts)
         plan = Plan(profile=profile, tasks=tuple(tasks_without_model(profile, text, web=web)), entry=entry)
         if drafted:

@@ -44,8 +44,8 @@ ABSENT_SCORE = 0.3  # all passages below it: the documents do not hold it, so th
 MAX_AGE_YEARS = 3  # a question about today's state whose newest passage is older is outdated
 FIRST = 5  # passages that the table's "Top1" and "Top5" and the average look at
 
-# What each problem calls for; the first remedy that has not been tried serves. A middling result is tuned: other
-# numbers and more of the same cost no model round. A poor one is looked for in another way.
+# The remedies of each problem; the first that has not been tried is used. A medium result is tuned: other numbers,
+# and more of the same, cost no model round. For a poor result another way of searching is tried.
 REMEDIES: dict[Problem, tuple[Remedy, ...]] = {
     "absent": ("web", "switch", "reword", "widen"),
     "outdated": ("web", "widen"),
@@ -105,21 +105,21 @@ class Reflect(Evaluator[Findings, Reflection]):
         unaided = await asyncio.to_thread(_without_model, given, passages, estimate)
         scores = _from_judgement(given.judged, passages, unaided) or _from_before(given.before, passages)
         scores = scores or await self.consult(entry, given, estimate, lambda: self._ask(given, passages, estimate))
-        made = self._weigh(given.question, passages, scores or unaided, estimate, by_model=scores is not None)
+        reflection = self._weigh(given.question, passages, scores or unaided, estimate, by_model=scores is not None)
         entry.detail |= {
             "of": "retrieval",
-            "relevance": round(made.relevance, 3),
-            "completeness": round(made.completeness, 3),
-            "factuality": round(made.factuality, 3),
-            "score": round(made.score, 3),
-            "outcome": made.outcome,
-            "problems": list(made.problems),
-            "missing": made.missing,
-            "by_model": made.by_model,
-            "scores": scores_by_chunk(made.candidates),
+            "relevance": round(reflection.relevance, 3),
+            "completeness": round(reflection.completeness, 3),
+            "factuality": round(reflection.factuality, 3),
+            "score": round(reflection.score, 3),
+            "outcome": reflection.outcome,
+            "problems": list(reflection.problems),
+            "missing": reflection.missing,
+            "by_model": reflection.by_model,
+            "scores": scores_by_chunk(reflection.candidates),
         }
-        entry.summary = f"{made.outcome}: {made.score:.2f} ({made.reason})"
-        return made
+        entry.summary = f"{reflection.outcome}: {reflection.score:.2f} ({reflection.reason})"
+        return reflection
 
     async def _ask(self, given: Findings, passages: Sequence[ScoredChunk], estimate: Estimate) -> Scores:
         parts = "\n".join(f"- {one_line(part)}" for part in given.parts) or "-"

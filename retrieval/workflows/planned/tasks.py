@@ -103,7 +103,7 @@ class PlanTasks:
     async def _reword(self, task: Task) -> Finding:
         text = task.input or self.standalone
         asked = Asked(replace(self.question, text=text), text)
-        finished = FirstSearch(0.0)  # what is planned does not give way any more
+        finished = FirstSearch(0.0)  # planned tasks are not cancelled for a good first search
         finished.finish(good=False)
         context = replace(self.context, run=replace(self.context.run, first_search=finished))
         if task.type == "rewrite":

@@ -68,7 +68,7 @@ from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 TIMEOUT_S = 180.0  # a whole answer
 MAX_CONCURRENCY = 4  # tasks at once
 TASK_TIMEOUT_S = 45.0  # one task
-CHECK_ANSWER = True  # show the answer once a statement of it is borne out; else search again
+CHECK_ANSWER = True  # show the answer once one of its statements is supported; else search again
 GAIN = 0.02  # of a reflection's score; a retry that adds less was in vain
 TIME_FOR_ANSWERING = 0.4  # share of the time limit that no retry may begin in
 
@@ -84,7 +84,7 @@ class State(Asking, total=False):
     retries: int
     reflection: Reflection
     best: Reflection
-    in_vain: bool  # the last retry bettered nothing
+    in_vain: bool  # the last retry improved nothing
     readings: tuple[ScoredChunk, ...]  # one for each document that the question may be about, where that is open
     held: HeldAnswer
     checked: AnswerAssessment
@@ -198,16 +198,16 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
 
 
 def after_reflection(state: State, runtime: Runtime[Context]) -> Literal["generate", "mend", "clarify", "no_answer"]:
-    """The seed's table: pass, else mend while a retry and time are left, else the best result so far. A middling result
-    that tuning did not better is answered from."""
+    """The seed's table: pass, else mend while a retry and time are left, else the best result so far. A medium result
+    that tuning did not improve is used for the answer."""
     outcome = state["reflection"].outcome
     is_settled = outcome == "pass" or (outcome == "tune" and state["in_vain"])
     if not is_settled and may_retry(state, runtime.context) and _mending(state, runtime.context).remedies:
         return "mend"
     if state["readings"]:
         return "clarify"
-    best, numbers = state["best"], runtime.context.tools.settings.corrective
-    worth_a_try = is_worth_a_try(best, numbers) or was_offered(state["question"], best)
+    best, settings = state["best"], runtime.context.tools.settings.corrective
+    worth_a_try = is_worth_a_try(best, settings) or was_offered(state["question"], best)
     return "generate" if best.outcome == "pass" or worth_a_try else "no_answer"
 
 
@@ -231,7 +231,7 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def check(state: State, runtime: Runtime[Context]) -> State:
-    """An answer that is being read is only counted; one that was held back is judged, and let go unless it fails."""
+    """An answer that is being read is only counted; one that was held back is judged, and released unless it fails."""
     run, held, answer = runtime.context.run, state["held"], state["answer"]
     written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
     checked = await AnswerCheck(runtime.context)(written)
@@ -322,7 +322,7 @@ def _mending(state: State, context: Context) -> Mending:
     return Mending(
         standalone=state["standalone"],
         reflection=state["reflection"],
-        # A passed reflection whose answer failed: the passages promise more than they hold.
+        # The reflection passed but the answer failed: the passages look better than they are.
         extra=("unclear", "incomplete") if checked and not checked.accepted else (),
         known=tuple(name for name, finding in state["findings"].items() if finding.candidates),
         tried=state["tried"],

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.markdown import parse_markdown
 from retrieval.ingest.reader import parse_limits
-from retrieval.ingest.reading import parse_file
-from retrieval.ingest.sniff import kind_by_name
+from retrieval.ingest.reading import FILE_PARSERS, TEXT_PARSERS, parse_file
+from retrieval.ingest.sniff import EXTENSIONS, MEDIA_TYPES, FileKind, kind_by_name
 from retrieval.ingest.text import parse_csv, parse_text
 from tests.retrieval.ingest.files import docx_bytes, pdf_bytes
+
+
+def test_each_kind_of_file_has_an_ending_a_media_type_and_a_parser() -> None:
+    kinds = set(get_args(FileKind))
+    assert kinds == set(EXTENSIONS.values()) == set(MEDIA_TYPES) == TEXT_PARSERS.keys() | FILE_PARSERS.keys()
 
 
 def headings(document: ParsedDocument) -> list[tuple[int, str]]:

@@ -71,8 +71,9 @@ async def test_too_many_pages_are_refused(tmp_path: Path) -> None:
     assert "3 pages" in await reason(tmp_path, "long.pdf", pdf_bytes(["a", "b", "c"]), MAX_PAGES=2)
 
 
-async def test_too_much_text_is_refused(tmp_path: Path) -> None:
-    assert "characters of text" in await reason(tmp_path, "long.txt", b"word " * 100, MAX_TEXT_CHARS=200)
+@pytest.mark.parametrize(("name", "data"), [("long.txt", b"word " * 100), ("long.docx", docx_bytes())])
+async def test_too_much_text_is_refused(tmp_path: Path, name: str, data: bytes) -> None:
+    assert "characters of text" in await reason(tmp_path, name, data, MAX_TEXT_CHARS=50)
 
 
 async def test_pdf_with_junk_before_its_header_is_read(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ async def test_each_document_gets_a_call_and_a_verdict_of_its_own(online) -> Non
     assert len(online.chats) == 3
     assert [one.chunk_id for one in graded.passed] == ["k2"]
     assert graded.pass_rate == pytest.approx(1 / 3)
-    best = graded.of(graded.documents[0])
+    best = graded.grade_of(graded.documents[0])
     assert (best.relevant, best.confidence, best.reason, best.by_model) == (True, 0.8, "it states the fee", True)
     assert (step.status, step.detail["pass_count"], step.detail["total_count"]) == ("ok", 1, 3)
 
@@ -68,7 +68,7 @@ async def test_without_a_usable_verdict_the_trained_grader_serves(online, wrong)
     online.reply(**wrong)
     graded, step, _ = await grade()
     assert [one.chunk_id for one in graded.passed] == ["k2"]
-    assert not graded.of(graded.documents[0]).by_model
+    assert not graded.grade_of(graded.documents[0]).by_model
     assert step.status == "degraded"
     assert "3 of 3 documents were graded without a model" in step.detail["reason"]
 
@@ -77,7 +77,7 @@ async def test_one_failed_call_leaves_the_other_verdicts_alone(online) -> None:
     online.reply(match="library", text="no JSON")
     online.reply(json=verdict(True))
     graded, step, _ = await grade()
-    by_model = {one.chunk_id: graded.of(one).by_model for one in graded.documents}
+    by_model = {one.chunk_id: graded.grade_of(one).by_model for one in graded.documents}
     assert by_model == {"k1": True, "k2": True, "k3": False}
     assert "1 of 3" in step.detail["reason"]
 
@@ -112,7 +112,7 @@ async def test_grades_of_an_earlier_round_stand(online) -> None:
     known = {grade_key(DOCUMENTS[0]): DocumentGrade(relevant=True, confidence=1.0, reason="known")}
     graded, step, _ = await grade(known=known)
     assert len(online.chats) == 2
-    assert graded.of(DOCUMENTS[0]).reason == "known"
+    assert graded.grade_of(DOCUMENTS[0]).reason == "known"
     assert [entry["graded_before"] for entry in step.detail["documents"]].count(True) == 1
 
 

@@ -130,14 +130,14 @@ class Ratings:
 
 
 async def test_searches_of_one_answer_that_run_side_by_side_get_the_same_revision() -> None:
-    one, ratings = AnswerRevision(), Ratings()
-    met = await asyncio.gather(*(one.of(ratings) for _ in range(3)))
+    revision, ratings = AnswerRevision(), Ratings()
+    met = await asyncio.gather(*(revision.get(ratings) for _ in range(3)))
     assert len(set(met)) == 1
-    assert await one.of(ratings) in met
+    assert await revision.get(ratings) in met
 
 
 async def test_where_the_ratings_could_not_be_read_the_next_search_tries_again() -> None:
-    one, ratings = AnswerRevision(), Ratings(failing=1)
+    revision, ratings = AnswerRevision(), Ratings(failing=1)
     with pytest.raises(UnavailableError):
-        await one.of(ratings)
-    assert await one.of(ratings) == await one.of(ratings) == "revision 2"
+        await revision.get(ratings)
+    assert await revision.get(ratings) == await revision.get(ratings) == "revision 2"
