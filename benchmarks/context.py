@@ -23,8 +23,8 @@ from random import Random
 
 import numpy as np
 
-from benchmarks.grader_data import LabelledSet
-from benchmarks.tables import show
+from benchmarks.support.grader_data import LabelledSet
+from benchmarks.support.tables import show
 from ragsite.core.rag_settings import VerifySettings
 from retrieval.steps.grounding.score import ground
 from retrieval.steps.retrieve import order

@@ -27,9 +27,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.grader_data import LabelledSet, ranked
 from benchmarks.grader_report import left_out
-from benchmarks.tables import Row, show
+from benchmarks.support.grader_data import LabelledSet, ranked
+from benchmarks.support.tables import Row, show
 from benchmarks.train_grader import SETS, Examples, read_sets
 from ragsite.core.rag_settings import RagSettings
 from retrieval.evaluation.memory_store import MemoryChunkStore

@@ -25,7 +25,7 @@ from pathlib import Path
 import chardet
 from opencc import OpenCC
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 from retrieval.ingest.encodings import decode_text
 
 SAMPLES = Path("retrieval/samples")

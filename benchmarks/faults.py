@@ -29,7 +29,7 @@ from typing import Any
 
 import httpx
 
-from benchmarks.fault_site import (
+from benchmarks.support.fault_site import (
     ADMIN_PASSWORD,
     ModelServer,
     NotToBeHadError,
@@ -38,7 +38,7 @@ from benchmarks.fault_site import (
     Site,
     SmallDisk,
 )
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 
 USERS = 5
 OUTAGE_S, PAUSE_S, FULL_S = 10.0, 15.0, 10.0
@@ -460,7 +460,7 @@ async def run_one(database: str, options: argparse.Namespace, notes: list[str]) 
                 uploads, numbers = numbers[:share], numbers[share:]
                 await one_fault(name, bring, bed, users, ledger, uploads)
         seconds = await calm(bed, users, asking, ledger)
-        held = json.loads(await asyncio.to_thread(bed.site.manage, "-m", "benchmarks.fault_audit"))
+        held = json.loads(await asyncio.to_thread(bed.site.manage, "-m", "benchmarks.support.fault_audit"))
     finally:
         stopped_s = await asyncio.to_thread(bed.close)
         if not options.keep:

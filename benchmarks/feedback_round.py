@@ -3,7 +3,7 @@
     python -m benchmarks.feedback_round [--ratings 100000] [--documents 10000] [--users 4000] [--new 100]
                                         [--entries 10000] [--index] [--database postgresql://USER@HOST/NAME] [--json]
 
-Makes a site whose users have rated much (`benchmarks.feedback_site`) in a temporary folder, on SQLite or, with
+Makes a site whose users have rated much (`benchmarks.support.feedback_site`) in a temporary folder, on SQLite or, with
 --database, in a database of its own on that PostgreSQL server, and drops it afterwards. Then `manage.py
 reindex_feedback` runs three times, each time as a fresh process: over everything; after --new more ratings, as on the
 next night; and with nothing new. Processor time and peak memory are that process's with its start, which a worker of
@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import medians_ms, show
+from benchmarks.support.tables import medians_ms, show
 
 DIM = 384
 HITS, CANDIDATES = 100, 30
@@ -86,7 +86,7 @@ def boosts_of(outcome: Mapping[str, Any]) -> int:
 
 
 def measure_rounds(options: argparse.Namespace, now: datetime) -> list[dict[str, object]]:
-    from benchmarks.feedback_site import add_ratings, ratings
+    from benchmarks.support.feedback_site import add_ratings, ratings
 
     rows = [run_round("everything")]
     new = ratings(
@@ -256,7 +256,7 @@ def main() -> None:
     now = datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, a_database(options.database) as database:
         set_up(folder, database)
-        from benchmarks.feedback_site import make_site
+        from benchmarks.support.feedback_site import make_site
         from ragsite.runtime.milvus_lite import ensure_server
 
         make_site(ratings_count=options.ratings, documents=options.documents, users=options.users, now=now)

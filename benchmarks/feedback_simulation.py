@@ -36,7 +36,7 @@ from statistics import fmean
 import numpy as np
 from tqdm import tqdm
 
-from benchmarks.feedback_rankers import (
+from benchmarks.support.feedback_rankers import (
     SPACE,
     Asked,
     Ranker,
@@ -50,9 +50,9 @@ from benchmarks.feedback_rankers import (
     ragflow,
     search,
 )
-from benchmarks.feedback_users import SHOWN, User, paraphrase
-from benchmarks.grader_data import LabelledSet
-from benchmarks.tables import show
+from benchmarks.support.feedback_users import SHOWN, User, paraphrase
+from benchmarks.support.grader_data import LabelledSet
+from benchmarks.support.tables import show
 from feedback.ranking import boosts as formulas
 from feedback.ranking import guard as limits
 from feedback.ranking import question_similarity

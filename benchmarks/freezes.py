@@ -27,7 +27,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 from retrieval.workflows import WORKFLOWS
 
 ROOT = str(Path(__file__).resolve().parent.parent)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 from benchmarks.train_grader import MODES, Example, Examples, fit_grader, parse_arguments, read_sets
 from retrieval.answerability.model import AnswerabilityModel, load_model
 

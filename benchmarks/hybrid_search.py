@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import peers
-from benchmarks.tables import medians_ms, show
+from benchmarks.support import peers
+from benchmarks.support.tables import medians_ms, show
 from ragsite.core.rag_settings import RagSettings
 from ragsite.runtime.milvus_lite import ensure_server
 from retrieval.evaluation.embeddings import KnownQueries, ModelsOfRun

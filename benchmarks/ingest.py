@@ -22,7 +22,7 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 
 NEEDED = ("embed", "index")  # the work that no ingest can do without
 WORDS_PER_PARAGRAPH = 80

@@ -26,7 +26,7 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 
 QUESTION = "How many books may an undergraduate borrow at once under the 2025 library loan regulations?"
 TIMEOUT_S = 180.0

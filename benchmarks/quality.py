@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
 METRIC = "ndcg@10"

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 
 FIRST_TOKEN_S, TOKENS_PER_S, AT_ONCE = 0.25, 40.0, 4
 NOTHING_IS_GOOD = 1.01  # a "clearly good" that no first search reaches, so that every step runs
@@ -102,7 +102,7 @@ def _is_plain(entry: Mapping[str, Any]) -> bool:
 # ------------------------------------------------------------------------------------------------ measuring
 async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
     """The three of them in turns, question by question."""
-    from benchmarks.naive_order import NaiveOrder
+    from benchmarks.support.naive_order import NaiveOrder
     from retrieval.engine import get_engine
     from retrieval.workflows import base
     from retrieval.workflows.corrective import CorrectiveWorkflow
@@ -210,7 +210,7 @@ def main() -> None:
 
 @contextmanager
 def simulated() -> Iterator[str]:
-    from benchmarks.paced_ollama import PacedOllama
+    from benchmarks.support.paced_ollama import PacedOllama
 
     server = PacedOllama(first_token_s=FIRST_TOKEN_S, tokens_per_s=TOKENS_PER_S, at_once=AT_ONCE)
     server.reply(match='"query_type"', json=PLAN)  # shared words make no plan

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 
 DECISIONS = ("ANSWER", "CLARIFY", "NO_ANSWER")
 

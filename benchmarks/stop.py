@@ -30,8 +30,8 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from benchmarks.load import Site
-from benchmarks.paced_ollama import PacedOllama
-from benchmarks.tables import show
+from benchmarks.support.paced_ollama import PacedOllama
+from benchmarks.support.tables import show
 
 ROOT = Path(__file__).resolve().parent.parent
 START_S = 180.0

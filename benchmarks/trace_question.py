@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from benchmarks.tables import show
+from benchmarks.support.tables import show
 
 ROOT = str(Path(__file__).resolve().parent.parent) + os.sep
 OURS = ("retrieval", "chat", "feedback", "ragsite")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.grader_data import LabelledSet
+from benchmarks.support.grader_data import LabelledSet
 from retrieval.answerability.model import MAX_DEVIATIONS, SHIPPED, load_model, read_logistic
 from retrieval.answerability.signals import (
     LIST_SIGNALS,
@@ -40,7 +40,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`case`: present, absent or unanswerable, see `benchmarks.grader_data`."""
+    """`case`: present, absent or unanswerable, see `benchmarks.support.grader_data`."""
 
     case: str
     pool: Pool

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.fault_audit`, in a site's environment: what its database and its index hold, as JSON.
+"""`python -m benchmarks.support.fault_audit`, in a site's environment: what its database and its index hold, as JSON.
 
 For `benchmarks.faults`, which compares it with what the site acknowledged.
 """

@@ -3,7 +3,7 @@
 Each chat call waits for one of a few slots, then for its first token, then writes at a fixed speed. What it says is
 judged by shared words (`tests.ollama_answers`), so that the workflows decide as they would.
 
-    python -m benchmarks.paced_ollama --port 11434      as a server of its own, until it is ended
+    python -m benchmarks.support.paced_ollama --port 11434      as a server of its own, until it is ended
 """
 
 from __future__ import annotations

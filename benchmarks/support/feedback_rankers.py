@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.grader_data import LabelledSet
+from benchmarks.support.grader_data import LabelledSet
 from feedback.ranking.boosts import Votes
 from feedback.ranking.snapshot import Snapshot
 from retrieval.search import hybrid, space_fusion

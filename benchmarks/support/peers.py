@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from importlib.util import find_spec
 
-from benchmarks.tables import medians_ms
+from benchmarks.support.tables import medians_ms
 from retrieval.ports import Vectors
 
 PACKAGES = {

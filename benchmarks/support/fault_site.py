@@ -21,7 +21,7 @@ import redis
 
 from tests.processes import alive, descendants
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ADMIN_PASSWORD = "correct-horse-battery"  # of a site on loopback that lives for minutes
 START_S = 180.0
 OURS = ("RAGSITE_", "RAG_", "MILVUS_", "OLLAMA_", "REDIS_", "DATABASE_")
@@ -176,7 +176,7 @@ class ModelServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "benchmarks.paced_ollama", "--port", str(self.port)]
+        command = [sys.executable, "-m", "benchmarks.support.paced_ollama", "--port", str(self.port)]
         self._process = subprocess.Popen(command, cwd=ROOT)
         wait_for(self._answers, within_s=30, what="the model server")
 

@@ -1,0 +1,1 @@
+"""What the benchmarks share: data, sites, model servers, rivals, tables."""
