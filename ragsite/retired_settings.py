@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -102,7 +102,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_GRADE_PROMPT": ("retrieval.steps.judge.grade:PROMPT", str),
     "RAG_GRADE_SNIPPET_LENGTH": ("retrieval.steps.judge.grade:SNIPPET_LENGTH", Annotated[int, Field(ge=100, le=8000)]),
     "RAG_GRADE_RELEVANT_SCORE": ("retrieval.steps.judge.grade:RELEVANT_SCORE", Annotated[float, Field(gt=0, lt=1)]),
-    "RAG_GRADE_TIMEOUT_S": ("retrieval.steps.judge.grade:TIMEOUT_S", Number),
+    "RAG_GRADE_TIMEOUT_S": ("retrieval.steps.judge.grade:TIMEOUT_S", Seconds),
     "RAG_CORRECTIVE_HISTORY_MESSAGES": ("retrieval.text.quoting:HISTORY_MESSAGES", WholeNumber),
     "RAG_CORRECTIVE_HISTORY_TOKENS": ("retrieval.text.quoting:HISTORY_TOKENS", WholeNumber),
     "RAG_CORRECTIVE_POSITION": ("retrieval.steps.retrieve.order:POSITION", Literal["top_first", "sandwich"]),
@@ -121,7 +121,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     ),
     "RAG_SELF_CORRECTIVE_STAGNANT_REWRITES": ("retrieval.workflows.self_corrective:STAGNANT_REWRITES", Count),
     "RAG_SELF_CORRECTIVE_REWRITE_PROMPT": ("retrieval.steps.query.query_rewriter:RETRY_PROMPT", str),
-    "RAG_SELF_CORRECTIVE_TIMEOUT_S": ("retrieval.workflows.self_corrective:TIMEOUT_S", Number),
+    "RAG_SELF_CORRECTIVE_TIMEOUT_S": ("retrieval.workflows.self_corrective:TIMEOUT_S", Seconds),
     "RAG_DUAL_LOOP_GOOD_ANSWER": ("retrieval.workflows.dual_loop.answer_grade:GOOD_ANSWER", PositiveShare),
     "RAG_DUAL_LOOP_TIMEOUT_S": ("retrieval.workflows.dual_loop.workflow:TIMEOUT_S", Number),
     "RAG_DUAL_LOOP_ROUTE_PROMPT": ("retrieval.workflows.dual_loop.strategy:PROMPT", str),
@@ -136,7 +136,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_MEMORY_MAX_CHARS": ("retrieval.steps.memory:MAX_CHARS", Annotated[int, Field(ge=80, le=2000)]),
     "RAG_MEMORY_TIMEOUT_S": ("retrieval.steps.memory:TIMEOUT_S", Number),
     "RAG_MEMORY_PROMPT": ("retrieval.steps.memory:PROMPT", str),
-    "RAG_PLANNED_TIMEOUT_S": ("retrieval.workflows.planned.workflow:TIMEOUT_S", Number),
+    "RAG_PLANNED_TIMEOUT_S": ("retrieval.workflows.planned.workflow:TIMEOUT_S", Seconds),
     "RAG_PLANNED_MAX_TASKS": ("retrieval.workflows.planned.plan:MAX_TASKS", Annotated[int, Field(ge=1, le=20)]),
     "RAG_PLANNED_MAX_CONCURRENCY": ("retrieval.workflows.planned.workflow:MAX_CONCURRENCY", Count),
     "RAG_PLANNED_TASK_TIMEOUT_S": ("retrieval.workflows.planned.workflow:TASK_TIMEOUT_S", Number),
@@ -154,7 +154,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_REACT_TOP_K": ("retrieval.workflows.react:TOP_K", Annotated[int, Field(ge=1, le=50)]),
     "RAG_REACT_REWRITE_PROMPT": ("retrieval.steps.query.query_rewriter:KEY_CONCEPT_PROMPT", str),
     "RAG_REACT_EVALUATE_PROMPT": ("retrieval.steps.judge.sufficiency:PROMPT", str),
-    "RAG_REACT_TIMEOUT_S": ("retrieval.workflows.react:TIMEOUT_S", Number),
+    "RAG_REACT_TIMEOUT_S": ("retrieval.workflows.react:TIMEOUT_S", Seconds),
     "RAG_FEEDBACK_HALF_LIFE_DAYS": ("feedback.ranking.boosts:HALF_LIFE_DAYS", Seconds),
     "RAG_FEEDBACK_FULL_VOTES": ("feedback.ranking.boosts:FULL_VOTES", Annotated[float, Field(ge=1)]),
     "RAG_FEEDBACK_COSINE_FROM": (
@@ -212,10 +212,21 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
         Annotated[int, Field(ge=50, le=4000)],
     ),
     "RAG_WEB_SEARCH_MAX_ANSWER_KIB": ("retrieval.providers.web_search:MAX_ANSWER_KIB", Count),
-    "RAG_WEB_SEARCH_TIMEOUT_S": ("retrieval.providers.web_search:TIMEOUT_S", Number),
+    "RAG_WEB_SEARCH_TIMEOUT_S": ("retrieval.providers.web_search:TIMEOUT_S", Seconds),
     "RAG_WEB_SEARCH_SAFE_SEARCH": ("retrieval.providers.web_search:SAFE_SEARCH", bool),
     "RAG_WEB_SEARCH_PROMPT": ("retrieval.steps.retrieve.web_search:PROMPT", str),
 }
+
+RULES: list[tuple[tuple[str, ...], Callable[..., bool], str]] = [  # variables, what holds for their values, in words
+    (("RAG_FEEDBACK_COSINE_FROM", "RAG_FEEDBACK_COSINE_FULL"), lambda begin, full: begin < full, "must rise"),
+    (("RAG_FEEDBACK_OVERLAP_FROM", "RAG_FEEDBACK_OVERLAP_FULL"), lambda begin, full: begin < full, "must rise"),
+    (("RAG_PLANNED_RETRY_SCORE", "RAG_PLANNED_PASS_SCORE"), lambda retry, good: retry <= good, "must not fall"),
+    (
+        ("RAG_PLANNED_RELEVANCE_WEIGHT", "RAG_PLANNED_COMPLETENESS_WEIGHT", "RAG_PLANNED_FACTUALITY_WEIGHT"),
+        lambda *weights: abs(sum(weights) - 1.0) < 0.001,
+        "must add up to 1",
+    ),
+]
 
 
 def retired_values(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -224,7 +235,16 @@ def retired_values(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def apply_retired(values: Mapping[str, Any]) -> None:
-    """Set the constants, once, before the first request; their modules read them as globals when they need them."""
+    """Set the constants, once, before the first request; their modules read them as globals when they need them.
+
+    Raises SettingsError where several of them do not go together.
+    """
+    for variables, holds, words in RULES:
+        if any(variable in values for variable in variables):
+            numbers = [values.get(variable, _constant(variable)) for variable in variables]
+            if not holds(*numbers):
+                shown = ", ".join(f"{variable}={number:g}" for variable, number in zip(variables, numbers, strict=True))
+                raise SettingsError(f"{shown} {words}")
     for variable, value in values.items():
         module, _, constant = RETIRED[variable][0].partition(":")
         setattr(import_module(module), constant, value)
@@ -235,8 +255,15 @@ def apply_retired(values: Mapping[str, Any]) -> None:
         )  # fmt: skip
 
 
+def _constant(variable: str) -> Any:
+    module, _, constant = RETIRED[variable][0].partition(":")
+    return getattr(import_module(module), constant)
+
+
 def _read(variable: str, text: str) -> Any:
+    kind = RETIRED[variable][1]
+    value = "" if kind is Address else f"={text!r}"  # an address may hold a password
     try:
-        return TypeAdapter(RETIRED[variable][1], config=ConfigDict(allow_inf_nan=False)).validate_python(text)
+        return TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False)).validate_python(text)
     except ValidationError as error:
-        raise SettingsError(f"{variable}={text!r} {sentence(error.errors(include_url=False)[0])}") from None
+        raise SettingsError(f"{variable}{value} {sentence(error.errors(include_url=False)[0])}") from None

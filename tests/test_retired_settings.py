@@ -113,3 +113,29 @@ def test_a_site_starts_with_it_and_says_so(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["k 7"]
     assert done.stderr.count("RAG_SEARCH_RRF_K") == 1
     assert "WARNING" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"RAG_FEEDBACK_COSINE_FROM": 0.95}, "RAG_FEEDBACK_COSINE_FROM=0.95, RAG_FEEDBACK_COSINE_FULL=0.9 must rise"),
+        ({"RAG_FEEDBACK_OVERLAP_FROM": 0.8}, "must rise"),
+        ({"RAG_PLANNED_RETRY_SCORE": 0.9}, "must not fall"),
+        ({"RAG_PLANNED_FACTUALITY_WEIGHT": 0.9}, "must add up to 1"),
+    ],
+)
+def test_values_that_do_not_go_together_are_refused(values: dict[str, float], words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        apply_retired(values)
+
+
+@pytest.mark.parametrize("variable", ["RAG_WEB_SEARCH_TIMEOUT_S", "RAG_REACT_TIMEOUT_S", "RAG_PLANNED_TIMEOUT_S"])
+def test_no_time_at_all_is_refused(variable: str) -> None:
+    with pytest.raises(SettingsError, match=f"{variable}='0' must be above 0"):
+        retired_values({variable: "0"})
+
+
+def test_an_address_is_not_repeated_in_the_error() -> None:
+    with pytest.raises(SettingsError) as refused:
+        retired_values({"RAG_WEB_SEARCH_GOOGLE_URL": "ftp://u:secret@h"})
+    assert "secret" not in str(refused.value)

@@ -162,3 +162,13 @@ def test_a_quiet_socket_on_redis_outlives_the_wait_for_a_message() -> None:
     layer = LastingRedisChannelLayer(**config)
     (host,) = layer.hosts
     assert host["socket_timeout"] > layer.brpop_timeout
+
+
+def test_names_of_variables_count_as_they_are_written() -> None:
+    assert SiteSettings.from_env({"RAGSITE_PORT": "8001", "ragsite_port": "9"}).port == 8001
+    assert SiteSettings.from_env({"ragsite_port": "9"}).port == SiteSettings().port
+
+
+def test_white_space_is_a_part_of_a_secret_and_of_nothing_else() -> None:
+    site = SiteSettings.from_env({"RAGSITE_ADMIN_PASSWORD": " a b ", "RAGSITE_HOST": " 0.0.0.0 "})
+    assert (site.admin_password, site.host) == (" a b ", "0.0.0.0")

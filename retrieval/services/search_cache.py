@@ -12,6 +12,7 @@ import logging
 import time
 from dataclasses import replace
 
+from django.conf import settings as site
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
@@ -20,7 +21,7 @@ from retrieval.ports import Searcher, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 CACHE_FAILURES = (RedisError, OSError)
-KEY_PREFIX = "search:3:"
+KEY_PREFIX = "search:4:"  # another number with every change of how searches rank
 
 
 class CachedSearcher:
@@ -56,6 +57,7 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
         sorted(request.stages),
         (request.depth, request.strategy, sorted(request.document_ids)),
         repr(settings),
+        sorted(site.RETIRED.items()),  # constants of the search that the environment has set
     )
     return KEY_PREFIX + hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

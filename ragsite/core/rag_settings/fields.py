@@ -24,6 +24,9 @@ SENTENCES = {  # what pydantic found wrong, in words that follow `VARIABLE=value
 }
 
 
+VERBATIM: dict[str, Any] = {"verbatim": True}  # `json_schema_extra` of a field whose white space is a part of it
+
+
 class SettingsError(ValueError):
     """An environment variable holds a value that cannot be used; the message names the variable."""
 
@@ -85,14 +88,20 @@ class Group(BaseSettings):
 
 
 class _Environment(EnvSettingsSource):
-    """A mapping in place of os.environ: `.env` is in it, and white space around values does not count."""
+    """A mapping in place of os.environ: `.env` is in it. Names count as they are written; white space around values
+    does not, but in secrets."""
 
-    def __init__(self, kind: type[BaseSettings], environ: Mapping[str, str]) -> None:
-        self._environ = environ
+    def __init__(self, kind: type[Group], environ: Mapping[str, str]) -> None:
+        self._values: dict[str, str] = {}
+        for name, variable in kind.variables().items():
+            text = environ.get(variable, "")
+            if text.strip():
+                verbatim = kind.model_fields[name].json_schema_extra == VERBATIM
+                self._values[variable.lower()] = text if verbatim else text.strip()
         super().__init__(kind)
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
-        return {name.lower(): value.strip() for name, value in self._environ.items() if value.strip()}
+        return self._values
 
 
 def sentence(fault: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from ragsite.core.rag_settings.fields import Count, Group, Seconds, WholeNumber
+from ragsite.core.rag_settings.fields import VERBATIM, Count, Group, Seconds, WholeNumber
 
 
 def _split(names: Any) -> Any:
@@ -44,7 +44,7 @@ class SiteSettings(Group):
     """Where the web server listens."""
     port: int = Field(8000, gt=0, lt=65536)
     """Port of the web server."""
-    admin_password: str = Field("", repr=False)
+    admin_password: str = Field("", repr=False, json_schema_extra=VERBATIM)
     """Password of the user `admin` made at the first run; empty: generated and printed once."""
     sample_data: bool = True
     """0: the sample documents are not loaded."""
@@ -58,9 +58,9 @@ class SiteSettings(Group):
     """Origins such as https://rag.example.org from which forms are taken, with commas."""
     trusted_proxies: Annotated[Names, AfterValidator(_check_networks)] = []
     """Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed, with commas."""
-    metrics_token: str = Field("", repr=False)
+    metrics_token: str = Field("", repr=False, json_schema_extra=VERBATIM)
     """Bearer token that `/metrics` asks for; empty: it is open to staff and to this machine."""
-    secret_key: str = Field("", repr=False)
+    secret_key: str = Field("", repr=False, json_schema_extra=VERBATIM)
     """Signs cookies; several web machines need the same. Empty: made once and kept in the data folder."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper)] = "INFO"
     """The least level that is logged."""

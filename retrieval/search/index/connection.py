@@ -86,7 +86,11 @@ class MilvusConnection:
                     await _translated(lambda c: c.load_collection(collection, timeout=TIMEOUT_S), client)
                     load = False
                 result = await _translated(run, client)
+            except MissingCollectionError:
+                self._note_answer()
+                raise
             except _ReleasedCollectionError as error:
+                self._note_answer()
                 if not collection or loads == MAX_LOADS:
                     raise IndexUnavailableError from error
                 load, loads = True, loads + 1
@@ -99,10 +103,14 @@ class MilvusConnection:
                 self._away_since = self._away_since or lost_at
                 client = await self._reconnect(client)
             else:
-                self._has_answered, self._away_since = True, 0.0
+                self._note_answer()
                 if lost_at and (waited_s := now() - lost_at) >= RESTART_POLL_S:
                     note_index_wait(waited_s)
                 return result
+
+    def _note_answer(self) -> None:
+        """The server is there, whatever it said: the outage, if there was one, is over."""
+        self._has_answered, self._away_since = True, 0.0
 
     def _may_be_restarting(self) -> bool:
         """In the first seconds after a server that has answered was lost."""

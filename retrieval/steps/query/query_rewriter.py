@@ -61,9 +61,11 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         reply = await self.attempt(entry, self.ask(given), fallback=lambda: None, gives_way=self.gives_way)
-        texts = distinct(self.read(reply), tried=given.tried) if reply else []
+        written = self.read(reply) if reply else ()
+        texts = distinct(written, tried=given.tried)
         if reply and self.insists and not texts:
-            entry.degrade("the model gave a query that was tried before")
+            repeated = any(text.strip() for text in written)
+            entry.degrade("the model gave a query that was tried before" if repeated else "the model gave no query")
             reply = None
         if reply is None:
             texts = await asyncio.to_thread(lambda: distinct(self.without_model(given), tried=given.tried))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from retrieval.steps.answer.no_answer import reads_as_refusal
-from retrieval.steps.judge.evaluator import AnswerAssessment, Evaluator, WrittenAnswer, unit_score
+from retrieval.steps.judge.evaluator import AnswerAssessment, Evaluator, WrittenAnswer
 from retrieval.steps.schemas import AnswerReflection
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.trace import StepRecord
@@ -50,8 +50,10 @@ class AnswerCheck(Evaluator[WrittenAnswer, AnswerAssessment]):
             answer=one_line(given.answer.text),
             question=one_line(given.question),
         )
-        factuality = unit_score(reply.factuality)
-        score = reflect.weighted(unit_score(reply.relevance), unit_score(reply.completeness), factuality)
+        relevance, completeness, factuality = (
+            min(1.0, max(0.0, value)) for value in (reply.relevance, reply.completeness, reply.factuality)
+        )
+        score = reflect.weighted(relevance, completeness, factuality)
         baseless = factuality < reflect.RETRY_SCORE
         entry.detail |= {"score": round(score, 3), "factuality": reply.factuality, "by_model": True}
         return AnswerAssessment(

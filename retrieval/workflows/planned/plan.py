@@ -23,6 +23,7 @@ from retrieval.workflows.planned.task_graph import Task, TaskRecord, most_urgent
 _OTHER_NAMES = {"search": "web_search", "web": "web_search", "retrieval": "retrieve", "keyword_search": "text_search"}
 INPUT_CHARS = 400
 MAX_TASKS = 8  # of one plan
+MAX_DRAFTED = 24  # of a model; looking for circles costs the square of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class Planner(Step[ToPlan, Plan]):
         drafted = await self.attempt(entry, self._ask(given), fallback=lambda: None, gives_way=not profile.parts)
         plan = Plan(profile=profile, tasks=tuple(tasks_without_model(profile, text, web=web)), entry=entry)
         if drafted:
-            tasks, repairs = mended(drafted.tasks, question=text, web=web, most=MAX_TASKS)
+            tasks, repairs = await asyncio.to_thread(mended, drafted.tasks, question=text, web=web, most=MAX_TASKS)
             plan = replace(plan, repairs=tuple(repairs))
             if tasks:
                 plan = replace(plan, profile=_as_named(profile, drafted), tasks=tuple(tasks), by_model=True)
@@ -128,7 +129,9 @@ def mended(drafted: Sequence[DraftedTask], *, question: str, web: bool, most: in
     """Tasks that can run, in an order in which they could, and what had to be mended. No tasks at all when no search is
     among them: such a plan finds nothing."""
     repairs: list[str] = []
-    tasks = _linked(_known(drafted, question, repairs, web=web), repairs)
+    if len(drafted) > MAX_DRAFTED:
+        repairs.append(f"the plan had {len(drafted)} tasks, the first {MAX_DRAFTED} were read")
+    tasks = _linked(_known(drafted[:MAX_DRAFTED], question, repairs, web=web), repairs)
     ordered = [task for wave in _waves(tasks) for task in wave]
     if len(ordered) > most:
         repairs.append(f"{len(ordered)} tasks were planned, {most} are allowed")

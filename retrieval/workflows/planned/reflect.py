@@ -128,8 +128,8 @@ class Reflect(Evaluator[Findings, Reflection]):
         return Scores(
             grades=grades,
             relevance=max(grades),
-            completeness=unit_score(reply.completeness),
-            factuality=unit_score(reply.factuality),
+            completeness=_share(reply.completeness),
+            factuality=_share(reply.factuality),
             missing=clipped(reply.missing),
             problem=reply.problem,
         )
@@ -159,6 +159,11 @@ class Reflect(Evaluator[Findings, Reflection]):
             outcome=outcome,
             problems=() if outcome == "pass" else diagnose(question, passages, scores),
         )
+
+
+def _share(value: float) -> float:
+    """0..1; what is on no scale at all speaks for nothing, so it is 0."""
+    return unit_score(value) if 0.0 <= value <= 100.0 else 0.0
 
 
 def weighted(relevance: float, completeness: float, factuality: float) -> float:

@@ -175,3 +175,11 @@ def test_what_happens_now_is_looked_up_on_the_web_where_that_is_allowed() -> Non
     types = [task.type for task in tasks_without_model(understand(question), question, web=True)]
     assert "web_search" in types
     assert "web_search" not in [one.type for one in tasks_without_model(understand(question), question, web=False)]
+
+
+def test_of_a_plan_without_end_only_the_beginning_is_read() -> None:
+    names = [f"t{number}" for number in range(200)]
+    everything = ({"id": name, "type": "retrieve", "input": name, "depends_on": names} for name in names)
+    tasks, repairs = mend(*everything)
+    assert len(tasks) == 8
+    assert "the plan had 200 tasks, the first 24 were read" in repairs

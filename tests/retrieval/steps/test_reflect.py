@@ -78,6 +78,12 @@ async def test_scores_out_of_ten_and_out_of_range_are_understood(online) -> None
     assert (result.relevance, result.completeness, result.factuality) == (0.9, 0.8, 0.0)
 
 
+async def test_a_number_on_no_scale_speaks_for_nothing(online) -> None:
+    online.reply(json=told(9, 1, completeness=900, factuality=101))
+    result, _ = await reflect()
+    assert (result.completeness, result.factuality) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize(
     "fault", [{"status": 500}, {"text": "no json"}, {"json": {"scores": []}}, {"json": told()}, {"text": ""}]
 )

@@ -325,6 +325,14 @@ async def test_an_answer_that_stays_baseless_becomes_no_answer(online, rag_setti
     assert result.text == events.text
 
 
+async def test_a_judgement_just_above_one_is_no_objection(online, rag_settings) -> None:
+    rag_settings(planned={"max_retries": 0})
+    online.reply(structured=False, text="Plan with three hundred [1].")
+    online.reply(match=CHECKS, json={"relevance": 1.0, "completeness": 1.0, "factuality": 1.05, "reason": "fine"})
+    result, _, _ = await answer(CLEAR)
+    assert result.text == "Plan with three hundred [1]."
+
+
 async def test_the_first_token_is_the_one_that_the_reader_gets(online, rag_settings) -> None:
     rag_settings(planned={"max_retries": 0})
     online.reply(structured=False, text="Plan with three hundred [1].")
