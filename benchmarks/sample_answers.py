@@ -74,11 +74,11 @@ def sample_site(folder: str) -> Iterator[None]:
     call_command("migrate", verbosity=0)
     with ensure_server(folder):
         loaded = samples_load(queue=False)
-        asyncio.run(_then_close(read_all(loaded.document_ids)))
+        asyncio.run(then_close(read_all(loaded.document_ids)))
         yield
 
 
-async def _then_close(work: Any) -> Any:
+async def then_close(work: Any) -> Any:
     from retrieval.engine import close_engine
 
     try:
@@ -162,7 +162,7 @@ def main() -> None:
         from retrieval.workflows import available_workflows
 
         workflows = options.workflows or available_workflows()
-        rows = asyncio.run(_then_close(measure(workflows, misses=options.misses)))
+        rows = asyncio.run(then_close(measure(workflows, misses=options.misses)))
     show(rows, as_json=options.json)
 
 
