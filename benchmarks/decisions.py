@@ -18,9 +18,9 @@ import argparse
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from unittest.mock import patch
@@ -28,56 +28,21 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.grader_report import left_out
-from benchmarks.support.grader_data import LabelledSet, ranked
+from benchmarks.support.grader_data import LabelledSet
+from benchmarks.support.set_searcher import SetSearcher, cases, gold
 from benchmarks.support.tables import Row, show
 from benchmarks.train_grader import SETS, Examples, read_sets
 from ragsite.core.rag_settings import RagSettings
 from retrieval.evaluation.memory_store import MemoryChunkStore
-from retrieval.ports import SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
-from retrieval.search.fusion import best_first, rrf_scores
 from retrieval.steps.toolbox import Toolbox
-from retrieval.text.analysis import query_terms
 from retrieval.trace import Trace
-from retrieval.values import CollectionRef, EmbeddingSpace, Question, ScoredChunk, Scores, SearchScope
+from retrieval.values import CollectionRef, EmbeddingSpace, Question, SearchScope
 from retrieval.workflows import DEFAULT_WORKFLOW, WORKFLOWS
 
-CASES = ("present", "absent", "unanswerable")
 DECISIONS = ("ANSWER", "CLARIFY", "NO_ANSWER")
-SEED = 1
 TRAINED_ON = 300  # questions of each set
-
-
-@dataclass
-class SetSearcher:
-    """`retrieval.ports.Searcher` over one labelled set. `at`: the question that is asked, `without`: what is hidden."""
-
-    labelled: LabelledSet
-    dense: bool
-    at: int = 0
-    without: set[int] = field(default_factory=set)
-
-    async def search(self, request: SearchRequest) -> SearchResult:
-        """The variants' BM25 lists, each joined with the question's own vector, by reciprocal rank."""
-        found, cosine = self.labelled, None
-        if self.dense and "dense" in request.stages:
-            assert found.document_vectors is not None and found.query_vectors is not None
-            cosine = found.document_vectors @ found.query_vectors[self.at]
-        legs = [found.bm25.score(query_terms(query.text)) for query in request.queries if not query.vector_only]
-        rankings = [ranked(leg, cosine, self.without, pool=request.top_k) for leg in legs]
-        fused = rrf_scores([[found.chunks[place].chunk_id for place in ranking] for ranking in rankings])
-        places = [found.place[chunk_id] for chunk_id in best_first(fused)[: request.top_k]]
-        bm25 = np.max(legs, axis=0)
-        return SearchResult(
-            candidates=tuple(
-                ScoredChunk(
-                    chunk=found.chunks[place],
-                    scores=Scores(dense=None if cosine is None else float(cosine[place]), bm25=float(bm25[place])),
-                )
-                for place in places
-            )
-        )
 
 
 @dataclass(frozen=True)
@@ -113,20 +78,6 @@ async def decide(
         clear = any(step.name == "rewrite" and step.status == "skipped" for step in trace.steps)
         outcomes.setdefault(case, []).append(Outcome(answer.decision, best, clear))
     return outcomes
-
-
-def gold(labelled: LabelledSet, at: int) -> set[int]:
-    return labelled.answers.get(labelled.queries[at]["id"], set())
-
-
-def cases(labelled: LabelledSet, limit: int) -> Iterator[tuple[str, int]]:
-    choose = np.random.default_rng(SEED)
-    usable = [at for at, query in enumerate(labelled.queries) if not query.get("excluded")]
-    answerable = choose.permutation([at for at in usable if gold(labelled, at)])[:limit]
-    unanswerable = choose.permutation([at for at in usable if labelled.queries[at].get("unanswerable")])[:limit]
-    for case, chosen in zip(CASES, (answerable, answerable, unanswerable), strict=True):
-        for at in chosen:
-            yield case, int(at)
 
 
 def rows(workflow: str, name: str, mode: str, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Row]:

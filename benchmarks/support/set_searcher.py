@@ -1,0 +1,62 @@
+"""A labelled set as what a workflow searches in: exact, in memory, without an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchmarks.support.grader_data import LabelledSet, ranked
+from retrieval.ports import SearchRequest, SearchResult
+from retrieval.search.fusion import best_first, rrf_scores
+from retrieval.text.analysis import query_terms
+from retrieval.values import ScoredChunk, Scores
+
+CASES = ("present", "absent", "unanswerable")
+SEED = 1
+
+
+@dataclass
+class SetSearcher:
+    """`retrieval.ports.Searcher` over one labelled set. `at`: the question that is asked, `without`: what is hidden."""
+
+    labelled: LabelledSet
+    dense: bool
+    at: int = 0
+    without: set[int] = field(default_factory=set)
+
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """The variants' BM25 lists, each joined with the question's own vector, by reciprocal rank."""
+        found, cosine = self.labelled, None
+        if self.dense and "dense" in request.stages:
+            assert found.document_vectors is not None and found.query_vectors is not None
+            cosine = found.document_vectors @ found.query_vectors[self.at]
+        legs = [found.bm25.score(query_terms(query.text)) for query in request.queries if not query.vector_only]
+        rankings = [ranked(leg, cosine, self.without, pool=request.top_k) for leg in legs]
+        fused = rrf_scores([[found.chunks[place].chunk_id for place in ranking] for ranking in rankings])
+        places = [found.place[chunk_id] for chunk_id in best_first(fused)[: request.top_k]]
+        bm25 = np.max(legs, axis=0)
+        return SearchResult(
+            candidates=tuple(
+                ScoredChunk(
+                    chunk=found.chunks[place],
+                    scores=Scores(dense=None if cosine is None else float(cosine[place]), bm25=float(bm25[place])),
+                )
+                for place in places
+            )
+        )
+
+
+def gold(labelled: LabelledSet, at: int) -> set[int]:
+    return labelled.answers.get(labelled.queries[at]["id"], set())
+
+
+def cases(labelled: LabelledSet, limit: int) -> Iterator[tuple[str, int]]:
+    choose = np.random.default_rng(SEED)
+    usable = [at for at, query in enumerate(labelled.queries) if not query.get("excluded")]
+    answerable = choose.permutation([at for at in usable if gold(labelled, at)])[:limit]
+    unanswerable = choose.permutation([at for at in usable if labelled.queries[at].get("unanswerable")])[:limit]
+    for case, chosen in zip(CASES, (answerable, answerable, unanswerable), strict=True):
+        for at in chosen:
+            yield case, int(at)
