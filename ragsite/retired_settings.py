@@ -78,6 +78,8 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_REWRITE_VARIANTS": ("retrieval.steps.query.query_rewriter:VARIANTS", Annotated[int, Field(ge=1, le=8)]),
     "RAG_REWRITE_PROMPT": ("retrieval.steps.query.query_rewriter:REWRITE_PROMPT", str),
     "RAG_HYDE_PROMPT": ("retrieval.steps.query.hyde:PROMPT", str),
+    "RAG_STEP_BACK_ENABLED": ("retrieval.steps.query.transform:STEP_BACK_ENABLED", bool),
+    "RAG_DECOMPOSE_ENABLED": ("retrieval.steps.query.transform:DECOMPOSE_ENABLED", bool),
     "RAG_STEP_BACK_PROMPT": ("retrieval.steps.query.transform:STEP_BACK_PROMPT", str),
     "RAG_DECOMPOSE_SUB_QUERIES": ("retrieval.steps.query.transform:SUB_QUERIES", Annotated[int, Field(ge=2, le=4)]),
     "RAG_DECOMPOSE_PROMPT": ("retrieval.steps.query.transform:DECOMPOSE_PROMPT", str),

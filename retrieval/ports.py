@@ -15,6 +15,7 @@ from retrieval.values import (
     EmbeddingSpace,
     Exchange,
     IndexRow,
+    JudgeRecord,
     Level,
     Query,
     Recall,
@@ -297,6 +298,14 @@ class BoostSource(Protocol):
 
     async def current(self) -> RevisionBoosts:
         """Those of the revision that is live now. Raises UnavailableError."""
+        ...
+
+
+class JudgeRecords(Protocol):
+    """How the models' judgements have agreed with labels so far: golden questions, ratings. From memory, at once."""
+
+    async def record(self, model: str) -> JudgeRecord:
+        """Of the model of this name; an empty one where nothing is known. Never raises."""
         ...
 
 

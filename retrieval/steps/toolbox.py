@@ -9,6 +9,7 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
+    JudgeRecords,
     MemoryStore,
     Models,
     Prompt,
@@ -19,6 +20,7 @@ from retrieval.ports import (
 )
 from retrieval.search.boosting import AnswerRevision
 from retrieval.steps.deadline import Deadline, FirstSearch
+from retrieval.steps.judge.tally import JudgeTally
 from retrieval.text.answer_language import Language
 from retrieval.trace import Trace
 
@@ -44,6 +46,8 @@ class Toolbox:
     reranker: Reranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
+    judge_records: JudgeRecords | None = None  # None: every model is given the safe prior
+    judge_tally: JudgeTally = field(default_factory=JudgeTally)  # what the models have said since the start
 
     async def complete(
         self,

@@ -17,7 +17,6 @@ from ragsite.core.rag_settings.feedback import FeedbackSettings
 from ragsite.core.rag_settings.fields import Group, SettingsError
 from ragsite.core.rag_settings.retrieval import (
     CompressSettings,
-    DecomposeSettings,
     GradeSettings,
     HydeSettings,
     IngestSettings,
@@ -25,7 +24,6 @@ from ragsite.core.rag_settings.retrieval import (
     RewriteSettings,
     RouteSettings,
     SearchSettings,
-    StepBackSettings,
     VerifySettings,
 )
 from ragsite.core.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
@@ -43,7 +41,6 @@ __all__ = [
     "GROUPS",
     "CompressSettings",
     "CorrectiveSettings",
-    "DecomposeSettings",
     "DualLoopSettings",
     "FeedbackSettings",
     "GradeSettings",
@@ -64,7 +61,6 @@ __all__ = [
     "SelfCorrectiveSettings",
     "SettingsError",
     "SiteSettings",
-    "StepBackSettings",
     "StorageSettings",
     "VerifySettings",
     "WebSearchSettings",
@@ -83,8 +79,6 @@ class RagSettings(BaseModel):
     route: RouteSettings = RouteSettings()
     rewrite: RewriteSettings = RewriteSettings()
     hyde: HydeSettings = HydeSettings()
-    step_back: StepBackSettings = StepBackSettings()
-    decompose: DecomposeSettings = DecomposeSettings()
     rerank: RerankSettings = RerankSettings()
     compress: CompressSettings = CompressSettings()
     verify: VerifySettings = VerifySettings()

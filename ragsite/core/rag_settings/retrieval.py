@@ -80,20 +80,6 @@ class HydeSettings(Group):
     """Search with an imagined answer, too."""
 
 
-class StepBackSettings(Group):
-    model_config = SettingsConfigDict(env_prefix="RAG_STEP_BACK_")
-
-    enabled: bool = True
-    """Search for the broader question behind a very specific one, too."""
-
-
-class DecomposeSettings(Group):
-    model_config = SettingsConfigDict(env_prefix="RAG_DECOMPOSE_")
-
-    enabled: bool = True
-    """Search for the parts of a compound question, too."""
-
-
 class RerankSettings(Group):
     model_config = SettingsConfigDict(env_prefix="RAG_RERANK_")
 

@@ -19,6 +19,10 @@ class CorrectiveSettings(Group):
     """From here on it is answered: the probability that the documents hold the answer, or a model's best score."""
     weak_score: Share = 0.4
     """Below it, after refining, the answer is NO_ANSWER."""
+    sure_score: Share = 0.8
+    """Where the trained estimate is at least this sure, it is answered at once, and no model is asked to judge."""
+    hopeless_score: Share = 0.15
+    """Where it is below it, no model is asked either: it is searched again, and then the answer is NO_ANSWER."""
     max_refine_rounds: WholeNumber = 3
     """Times that it searches again before it gives up."""
     context_passages: Count = 6
@@ -30,6 +34,8 @@ class CorrectiveSettings(Group):
     def _weak_is_below_good(self) -> Self:
         if self.weak_score > self.good_score:
             raise ValueError("weak_score must not be above good_score")
+        if self.hopeless_score > self.sure_score:
+            raise ValueError("hopeless_score must not be above sure_score")
         return self
 
 

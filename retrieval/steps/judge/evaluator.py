@@ -18,24 +18,26 @@ import asyncio
 import math
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from retrieval.answerability import Estimate, estimate_answerability
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Schema
+from retrieval.steps.judge.blending import Judge, blend, why_not_to_ask
 from retrieval.steps.schemas import PassageScore, Verdict
 from retrieval.steps.step import Given, Result, Step
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import one_line, quote_passage
 from retrieval.text.snippet import best_window
 from retrieval.trace import StepRecord
-from retrieval.values import Answer, Clarification, ScoredChunk, StoredChunk
+from retrieval.values import Answer, Clarification, JudgeRecord, ScoredChunk, StoredChunk
 
 Reply = TypeVar("Reply")
 REASON_CHARS = 300
 SNIPPET_LENGTH = 500  # characters of each passage that the model reads
 BOOST_SHARE = 0.5  # exponent of what ratings gave a candidate: how far it counts on after reranking; 0: not at all
 BY_MODEL = "the model's judgement"  # the reason where the model gives none
+EAGER = Judge(model="", record=JudgeRecord(yes_held=1e9, no_absent=1e9))  # whose word could change anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,8 @@ class Evidence:
     """Passages to be judged, best first, for a self-contained `question`.
 
     listed, semantic: see `estimate_answerability`. use_model: whether a language model may be asked; not where that is
-    switched off, or where no model round is left before the first token.
+    switched off, or where no model round is left before the first token. insist: it is asked where the estimate is
+    sure, too, because the request says so.
     """
 
     question: str
@@ -51,6 +54,28 @@ class Evidence:
     listed: Sequence[ScoredChunk] = ()
     semantic: bool = True
     use_model: bool = True
+    insist: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion(Generic[Reply]):
+    """What came of asking a model. probability: the estimate, with the model's word where it gave one, 0..1.
+
+    reply: None where none was given; then why_not says why, for people, unless the entry says it as degraded.
+    """
+
+    probability: float
+    reply: Reply | None = None
+    judge: Judge | None = None
+    said: bool = False
+    why_not: str = ""
+
+    @property
+    def shift(self) -> float:
+        """What the word added to the log-odds; 0 where there is none."""
+        if self.reply is None or self.judge is None:
+            return 0.0
+        return self.judge.weight_yes if self.said else -self.judge.weight_no
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +139,66 @@ class Evaluator(Step[Given, Result]):
             beside=beside,
             semantic=evidence.semantic,
         )
+
+    async def judge(self) -> Judge:
+        """The fast model with its record, and the trust that its last words leave it. Raises ModelError."""
+        model = (await self.tools.models.chat("fast")).name
+        records = self.tools.judge_records
+        record = await records.record(model) if records else JudgeRecord()
+        return Judge(model=model, record=record, trust=self.tools.judge_tally.trust(model, self.name, record))
+
+    async def ask_judge(
+        self,
+        entry: StepRecord,
+        evidence: Evidence,
+        probability: float,
+        ask: Callable[[], Coroutine[Any, Any, Reply]],
+        *,
+        said: Callable[[Reply], bool],
+        line: float | None = None,
+    ) -> Opinion[Reply]:
+        """The model's reply where it is worth asking for, and the estimate blended with its word.
+
+        probability: the estimate. `ask` makes the call; it raises ModelError, a ModelOutputError for a reply that is no
+        judgement. `said` tells whether a reply means yes. line: the probability from which another thing is done, by
+        default `good_score`. The entry's detail gets `judge` and `blended`, or `not_asked`; a call that fails degrades
+        the entry, and the estimate stands. Never raises a ModelError.
+        """
+        unasked = Opinion[Reply](probability=probability)
+        band = self.settings.corrective
+        line = band.good_score if line is None else line
+
+        async def work() -> Opinion[Reply]:
+            # Without a model, an estimate that is sure misses none.
+            if not evidence.insist and (why := why_not_to_ask(probability, EAGER, line=line, band=band)):
+                return replace(unasked, why_not=why)
+            judge = await self.judge()
+            if not evidence.insist and (why := self.why_not_to_ask(probability, judge, line=line)):
+                return replace(unasked, judge=judge, why_not=why)
+            reply = await ask()
+            yes = said(reply)
+            blended = blend(probability, said=yes, judge=judge)
+            return Opinion(probability=blended, reply=reply, judge=judge, said=yes)
+
+        if not evidence.passages:
+            return replace(unasked, why_not="nothing was found")
+        if not evidence.use_model:
+            why_not = "no model call: switched off, or no round is left before the first token"
+            opinion = replace(unasked, why_not=why_not)
+        else:
+            opinion = await self.attempt(entry, work(), fallback=lambda: unasked)
+        if opinion.reply is not None and opinion.judge is not None:
+            judge, yes = opinion.judge, opinion.said
+            self.tools.judge_tally.note(judge.model, self.name, probability=probability, said=yes)
+            word = {"model": judge.model, "said": "yes" if yes else "no", "weight": round(judge.weight(yes), 3)}
+            entry.detail |= {"judge": word, "blended": round(opinion.probability, 3)}
+        elif opinion.why_not:
+            entry.detail["not_asked"] = opinion.why_not
+        return opinion
+
+    def why_not_to_ask(self, probability: float, judge: Judge, *, line: float) -> str:
+        """Why a model's word is not worth its time; empty where it is. See `blending.why_not_to_ask`."""
+        return why_not_to_ask(probability, judge, line=line, band=self.settings.corrective)
 
     async def consult(
         self,

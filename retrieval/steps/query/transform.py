@@ -15,6 +15,8 @@ from retrieval.steps.step import Asked, Context, Step
 from retrieval.trace import StepRecord
 from retrieval.values import Query
 
+STEP_BACK_ENABLED = True
+DECOMPOSE_ENABLED = True
 STEP_BACK_PROMPT = "step_back"  # its file in retrieval/prompts
 SUB_QUERIES = 4  # parts at most
 DECOMPOSE_PROMPT = "decompose"  # its file in retrieval/prompts
@@ -28,10 +30,9 @@ async def transform_question(context: Context, asked: Asked) -> tuple[Query, ...
     chosen = await asyncio.to_thread(choose_transformation, asked.text)
     if chosen is None or asked.question.options.rewrite is False:
         return ()
-    settings = context.tools.settings
     if chosen == "decompose":
-        return await Decompose(context)(asked) if settings.decompose.enabled else ()
-    return await StepBack(context)(asked) if settings.step_back.enabled else ()
+        return await Decompose(context)(asked) if DECOMPOSE_ENABLED else ()
+    return await StepBack(context)(asked) if STEP_BACK_ENABLED else ()
 
 
 class Decompose(Step[Asked, tuple[Query, ...]]):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from retrieval.ports import SearchRequest, SearchResult
+from retrieval.steps.query import transform
 from retrieval.steps.query.transform import broader_queries
 from retrieval.steps.query.wording import without_filler
 from retrieval.steps.retrieve.retrieve import search_documents
@@ -83,7 +84,7 @@ class Refine(Step[Refinement, tuple[Query, ...]]):
 
     def _broader(self, question: Question, queries: Sequence[Query]) -> tuple[Query, ...]:
         """What a step back or a decomposition adds, unless one of them has served already."""
-        allowed = {"sub_query": self.settings.decompose.enabled, "step_back": self.settings.step_back.enabled}
+        allowed = {"sub_query": transform.DECOMPOSE_ENABLED, "step_back": transform.STEP_BACK_ENABLED}
         if question.options.rewrite is False or any(query.kind in allowed for query in queries):
             return ()
         return tuple(query for query in broader_queries(queries[0].text) if allowed[query.kind])

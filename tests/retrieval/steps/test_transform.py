@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
+from retrieval.steps.query import transform as transform_module
 from retrieval.steps.query.transform import transform_question
 from retrieval.steps.retrieve.refine import Refinement, search_again
 from retrieval.steps.step import Asked
@@ -55,9 +56,10 @@ async def test_nothing_is_spent_on_a_clearly_good_search_or_a_simple_question(on
     assert not online.chats + empty.steps
 
 
-async def test_settings_and_requests_switch_it_off(online, rag_settings) -> None:
+async def test_constants_and_requests_switch_it_off(online, monkeypatch) -> None:
     assert (await transform(COMPOUND, options=AnswerOptions(rewrite=False)))[0] == ()
-    rag_settings(decompose={"enabled": False}, step_back={"enabled": False})
+    monkeypatch.setattr(transform_module, "DECOMPOSE_ENABLED", False)
+    monkeypatch.setattr(transform_module, "STEP_BACK_ENABLED", False)
     assert (await transform(COMPOUND))[0] == (await transform(SPECIFIC))[0] == ()
     assert not online.chats
 
