@@ -228,11 +228,22 @@ describe("the composer", () => {
     ["the first workflow", {}, {}, { workflow: "corrective" }],
     ["the one that was chosen", { workflow: "react" }, {}, { workflow: "react" }],
     ["not one that the site no longer has", { workflow: "gone" }, {}, { workflow: "corrective" }],
-    ["the web, as the site has it", {}, { web: { by_default: true } }, { workflow: "corrective", options: { web_search: true } }],
+    ["nothing of the web where nobody chose: the workflow has its own rule", {}, { web: { by_default: false } }, { workflow: "corrective" }],
+    ["nor where the site has it on", {}, { web: { by_default: true } }, { workflow: "corrective" }],
     ["the web, as it was chosen", { web_search: "0" }, { web: { by_default: true } }, { workflow: "corrective", options: { web_search: false } }],
+    ["the web, where it was chosen", { web_search: "1" }, { web: { by_default: false } }, { workflow: "corrective", options: { web_search: true } }],
   ]) test(`what goes with a question: ${name}`, () => {
     for (const [key, value] of Object.entries(kept)) localStorage.setItem(`ragsite.${key}`, value);
     assert.deepEqual(made(options).composer.settings(), settings);
+  });
+  for (const [workflow, by_default, kept, says] of [
+    ["corrective", false, null, false], ["corrective", true, null, true], ["dual_loop", false, null, true], ["dual_loop", false, "0", false],
+    ["corrective", false, "1", true],
+  ]) test(`${workflow}, by default ${by_default}, chosen ${kept}: says that the web is searched: ${says}`, () => {
+    if (kept) localStorage.setItem("ragsite.web_search", kept);
+    localStorage.setItem("ragsite.workflow", workflow);
+    const { form } = made({ workflows: ["corrective", "dual_loop"], web: { by_default } });
+    assert.equal(form.querySelector("[data-collections]").textContent.includes("+ web"), says);
   });
   test("kept collections are those that are still there, by id", async () => {
     localStorage.setItem("ragsite.collections", '["policies", "gone"]');

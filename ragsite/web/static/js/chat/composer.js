@@ -12,6 +12,8 @@ const WORKFLOWS = {
   planned: ["Planned", "Splits a question into steps"],
   react: ["ReAct", "Rewrites the query until what it finds is enough"],
 };
+// Looks on the web by itself where the documents hold nothing, unless the user has switched that off.
+const WEB_BY_ITSELF = "dual_loop";
 const TALLEST_PX = 220;
 
 export class Composer {
@@ -39,16 +41,22 @@ export class Composer {
     /** @type {Set<string>} */
     this.collections = new Set(JSON.parse(store.get("collections") || "[]"));
     this.workflow = workflows.find((name) => name === store.get("workflow")) ?? workflows[0];
-    this.searchWeb = store.get("web_search") ? store.get("web_search") === "1" : Boolean(web?.by_default);
+    /** Whether the user wants the web; null: never said, so that each workflow goes by its own rule. @type {boolean | null} */
+    this.webChosen = store.get("web_search") ? store.get("web_search") === "1" : null;
     this.busy = false;
     this.listen();
     this.offerChoices(workflows);
   }
 
+  /** Whether the web will be searched where the documents are not enough. */
+  get searchesWeb() {
+    return this.web !== null && (this.webChosen ?? (this.web.by_default || this.workflow === WEB_BY_ITSELF));
+  }
+
   /** @param {string[]} workflows */
   offerChoices(workflows) {
-    this.pickWorkflow(query(this.form, "[data-workflow]"), workflows);
-    this.pickCollections(query(this.form, "[data-collections]"));
+    const showPlaces = this.pickCollections(query(this.form, "[data-collections]"));
+    this.pickWorkflow(query(this.form, "[data-workflow]"), workflows, showPlaces);
   }
 
   listen() {
@@ -112,12 +120,12 @@ export class Composer {
     return {
       workflow: this.workflow,
       ...(this.collections.size ? { collections: [...this.collections] } : {}),
-      ...(this.web ? { options: { web_search: this.searchWeb } } : {}),
+      ...(this.web && this.webChosen !== null ? { options: { web_search: this.webChosen } } : {}),
     };
   }
 
-  /** @param {HTMLElement} button @param {string[]} workflows */
-  pickWorkflow(button, workflows) {
+  /** @param {HTMLElement} button @param {string[]} workflows @param {() => void} onChange */
+  pickWorkflow(button, workflows, onChange) {
     const show = () => replace(button, icon("flow"), WORKFLOWS[this.workflow]?.[0] || this.workflow, icon("chevron"));
     show();
     menuButton(button, () => workflows.map((name) => ({
@@ -126,12 +134,13 @@ export class Composer {
         this.workflow = name;
         store.set("workflow", name);
         show();
+        onChange();
       },
     })), { align: "start", title: "How to look for the answer" });
   }
 
-  /** @param {HTMLElement} button */
-  async pickCollections(button) {
+  /** @param {HTMLElement} button @returns {() => void} shows anew where will be looked */
+  pickCollections(button) {
     /** @type {Api.Collection[]} */
     let known = [];
     const labelOf = (/** @type {Api.Collection} */ row) => collectionLabel(row, known, this.username);
@@ -139,11 +148,11 @@ export class Composer {
       const chosen = [...this.collections];
       const only = chosen.length === 1 ? known.find(({ id }) => id === chosen[0]) : undefined;
       const label = chosen.length === 0 ? "All collections" : only ? labelOf(only) : plural(chosen.length, "collection");
-      replace(button, icon("folder"), this.web && this.searchWeb ? `${label} + web` : label, icon("chevron"));
+      replace(button, icon("folder"), this.searchesWeb ? `${label} + web` : label, icon("chevron"));
     };
     const toggleWeb = () => {
-      this.searchWeb = !this.searchWeb;
-      store.set("web_search", this.searchWeb ? "1" : "0");
+      this.webChosen = !this.searchesWeb;
+      store.set("web_search", this.webChosen ? "1" : "0");
       show();
     };
     const choose = (/** @type {Api.Id | null} */ id) => {
@@ -164,17 +173,21 @@ export class Composer {
       })),
       ...(this.web ? [{
         label: "The web, too", hint: "Where the documents are not enough; words of your question go to the search engine",
-        checked: this.searchWeb, run: toggleWeb,
+        checked: this.searchesWeb, run: toggleWeb,
       }] : []),
     ], { align: "start", title: "Where to look", keepOpen: true });
-    try {
-      known = await fetchAll("/api/collections");
-      // Kept choices of older pages are names.
-      const kept = [...this.collections].flatMap((value) => findCollection(known, value, this.username)?.id ?? []);
-      this.collections = new Set(kept);
-      show();
-    } catch {
-      // The choice that was kept holds; the menu offers to search all again.
-    }
+    const read = async () => {
+      try {
+        known = await fetchAll("/api/collections");
+        // Kept choices of older pages are names.
+        const kept = [...this.collections].flatMap((value) => findCollection(known, value, this.username)?.id ?? []);
+        this.collections = new Set(kept);
+        show();
+      } catch {
+        // The choice that was kept holds; the menu offers to search all again.
+      }
+    };
+    void read();
+    return show;
   }
 }
