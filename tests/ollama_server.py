@@ -58,7 +58,7 @@ class Reply:
     error_after: int | None = None  # an {"error": …} line in the stream
     malformed_after: int | None = None  # a line that is not JSON
     missing_end: bool = False  # the stream ends properly, but without its `done` line
-    endless: bool = False  # goes on until the client leaves, num_predict or not
+    endless: bool = False  # goes on until the client leaves, num_predict or not; in one piece: up to num_predict
     done_reason: str = "stop"
     thinking: str = ""
     body: Any = None  # embed, tags, show, version: the whole response
@@ -241,7 +241,7 @@ class OllamaServer:
             await self._chat(request, reply, connection)
 
     def _plain(self, request: RecordedRequest) -> tuple[Any, int] | None:
-        """The response of every endpoint that does not stream, and of a wrong model; None: a chat can go on."""
+        """The response of every endpoint but chat, and of a wrong model; None: a chat can go on."""
         if request.endpoint == "version":
             return {"version": "0.12.0"}, 200
         if request.endpoint == "tags":
@@ -293,6 +293,9 @@ class OllamaServer:
         pieces, done_reason = answers.tokens(text), reply.done_reason
         if limit and limit > 0 and len(pieces) > limit:
             pieces, done_reason = pieces[:limit], "length"
+        if request.body.get("stream") is False:
+            await self._whole(request, reply, connection, pieces, done_reason)
+            return
         await connection.start_stream()
         if thinks:
             await connection.line(self._line(request, "", thinking=reply.thinking or "Let me see."))
@@ -308,6 +311,29 @@ class OllamaServer:
             end = {"done": True, "done_reason": done_reason, "prompt_eval_count": len(answers.tokens(request.prompt))}
             await connection.line({**self._line(request, ""), **end, "eval_count": len(pieces)})
         await connection.end_stream()
+
+    async def _whole(
+        self, request: RecordedRequest, reply: Reply, connection: Connection, pieces: list[str], done_reason: str
+    ) -> None:
+        """The same in one piece: nothing goes out before the last token is written."""
+        if reply.endless:  # a runaway reply, as long as it may be
+            limit = int(request.body.get("options", {}).get("num_predict", 1000))
+            pieces, done_reason = (pieces + [" more"] * limit)[:limit], "length"
+        for _ in pieces:
+            if request.pieces_sent == reply.stall_after:
+                await connection.wait(None)
+            if request.pieces_sent == reply.disconnect_after:
+                connection.cut()
+            await connection.wait(reply.token_delay_s)
+            request.pieces_sent += 1
+        end = {"done": True, "done_reason": done_reason, "prompt_eval_count": len(answers.tokens(request.prompt))}
+        body = self._line(request, "".join(pieces))
+        if reply.error_after is not None:
+            await connection.send_json({"error": reply.error or "model runner has unexpectedly stopped"}, 500)
+        elif reply.malformed_after is not None:
+            await connection.send_raw_json(b'{"message": {"content": "half')
+        else:
+            await connection.send_json(body if reply.missing_end else {**body, **end, "eval_count": len(pieces)})
 
     async def _breaks(self, sent: int, reply: Reply, connection: Connection) -> bool:
         """Do what the reply says about this place in the stream; True: the stream has ended."""
@@ -363,7 +389,9 @@ class Connection:
             raise ClientGoneError
 
     async def send_json(self, body: Any, status: int = 200) -> None:
-        data = jsonlib.dumps(body).encode()
+        await self.send_raw_json(jsonlib.dumps(body).encode(), status)
+
+    async def send_raw_json(self, data: bytes, status: int = 200) -> None:
         await self._write(self._head(status, "application/json", f"Content-Length: {len(data)}") + data)
 
     async def start_stream(self) -> None:

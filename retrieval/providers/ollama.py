@@ -81,7 +81,9 @@ class OllamaChatModel:
             base_url=settings.base_url,
             reasoning=False if thinking else None,
             keep_alive=keep_alive(settings.keep_alive),
-            client_kwargs=server.client_kwargs(settings.first_token_timeout_s + BETWEEN_TOKENS_TIMEOUT_S),
+            client_kwargs=server.client_kwargs(
+                max(settings.first_token_timeout_s, settings.structured_timeout_s) + BETWEEN_TOKENS_TIMEOUT_S
+            ),
             async_client_kwargs={"transport": server.transport},
         )
 
@@ -213,37 +215,43 @@ class OllamaChatModel:
             async with aclosing(self._open(messages, schema)) as chunks:
                 try:
                     while True:
-                        async with asyncio.timeout(self._limit_s(progress)):
+                        async with asyncio.timeout(self._limit_s(progress, schema)):
                             chunk = await anext(chunks, None)
                         if chunk is None:
                             return
                         yield chunk
                 except FAILURES as error:
                     if retried or progress.chunks or not is_busy(error):
-                        raise self._explained(error, progress) from error
+                        raise self._explained(error, progress, schema) from error
             retried = True
             await asyncio.sleep(BUSY_RETRY_S)
 
     def _open(self, messages: list[BaseMessage], schema: dict[str, Any] | None) -> AsyncGenerator[AIMessageChunk, None]:
+        """A structured reply comes in one piece: nobody reads it before it is whole, and reading it token by token
+        costs more processor time than all else about the call."""
         settings = self._settings
         options = {
             "num_ctx": settings.num_ctx,
             "num_predict": settings.max_answer_tokens,
             "temperature": TEMPERATURE if schema is None else 0.0,
         }
-        chunks: Any = self._llm.astream(messages, options=options, format=schema)
+        chunks: Any = self._llm.astream(messages, options=options, format=schema, stream=schema is None)
         return chunks
 
-    def _limit_s(self, progress: _Progress) -> float:
+    def _limit_s(self, progress: _Progress, schema: dict[str, Any] | None) -> float:
         """Seconds that the next chunk may take: model load, queue and prefill come before the first."""
         settings = self._settings
+        if schema is not None:
+            return settings.structured_timeout_s
         limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else settings.first_token_timeout_s
         return max(0.0, min(limit_s, progress.began + STREAM_TIMEOUT_S - time.monotonic()))
 
-    def _explained(self, error: Exception, progress: _Progress) -> ModelError:
+    def _explained(self, error: Exception, progress: _Progress, schema: dict[str, Any] | None) -> ModelError:
         settings = self._settings
         limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else settings.first_token_timeout_s
-        if time.monotonic() - progress.began >= STREAM_TIMEOUT_S:
+        if schema is not None:
+            limit_s = settings.structured_timeout_s
+        elif time.monotonic() - progress.began >= STREAM_TIMEOUT_S:
             limit_s = STREAM_TIMEOUT_S
         return explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
 

@@ -8,7 +8,8 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.trace import Trace
 from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
 
@@ -73,10 +74,50 @@ async def test_repair_that_would_not_fit_is_not_tried(ollama: OllamaServer, regi
     assert len(ollama.chats) == 1
 
 
-async def test_broken_stream_is_no_partial_answer(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(json=GOOD, disconnect_after=2)
-    with pytest.raises(ModelUnavailableError, match="broke off: Ollama closed the connection"):
+@pytest.mark.parametrize(
+    ("reply", "kind", "reason"),
+    [
+        ({"disconnect_after": 2}, ModelUnavailableError, "Ollama closed the connection"),
+        ({"error_after": 2}, ModelUnavailableError, "model runner has unexpectedly stopped"),
+        ({"malformed_after": 2}, ModelOutputError, "could not be read"),
+        ({"missing_end": True}, ModelUnavailableError, "without its end mark"),
+    ],
+)
+async def test_broken_reply_is_no_partial_answer(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object], kind: type[ModelError], reason: str
+) -> None:
+    ollama.reply(json=GOOD, **reply)
+    with pytest.raises(kind, match=reason):
         await judge(registry)
+
+
+async def test_reply_is_asked_for_in_one_piece(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json=GOOD)
+    await judge(registry)
+    assert ollama.chats[0].body["stream"] is False
+
+
+@pytest.mark.parametrize("reply", [{"delay_s": 30}, {"stall_after": 3}])
+async def test_cancelled_call_closes_the_connection_to_the_model(
+    ollama: OllamaServer, registry: RegistryMaker, reply: dict[str, object]
+) -> None:
+    ollama.reply(json=GOOD, **reply)
+    task = asyncio.create_task(judge(registry, structured_timeout_s=60))
+    while not ollama.chats:
+        await asyncio.sleep(0.005)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(ollama.chats[0].wait_client_closed)
+
+
+async def test_tokens_of_a_whole_reply_are_counted(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json=GOOD)
+    trace = Trace()
+    async with trace.step("rerank") as step:
+        await judge(registry)
+    assert step.calls[0].completion_tokens > 2
+    assert step.calls[0].prompt_tokens > 0
 
 
 @pytest.mark.parametrize("reply", [{"delay_s": 30}, {"text": "{ " * 900, "token_delay_s": 0.02}])
