@@ -168,12 +168,12 @@ class Trace:
 
     @property
     def degraded(self) -> list[dict[str, str]]:
-        """One entry per step that fell back: `{"step", "reason"}`."""
-        return [
-            {"step": step.name, "reason": str(step.detail.get("reason", ""))}
-            for step in self.steps
-            if step.status == "degraded"
-        ]
+        """One entry per step that fell back: `{"step", "reason"}`; what ran more than once gives each reason once."""
+        reasons: dict[str, dict[str, None]] = {}
+        for step in self.steps:
+            if step.status == "degraded":
+                reasons.setdefault(step.name, {})[str(step.detail.get("reason", ""))] = None
+        return [{"step": name, "reason": "; ".join(filter(None, told))} for name, told in reasons.items()]
 
     def usage(self) -> Usage:
         chats = [call for call in self.calls if call.kind == "chat"]
