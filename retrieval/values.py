@@ -362,10 +362,10 @@ class JudgeRecord:
     """How a model's judgements have agreed with labels: counts, which may be fractions, of what it said against whether
     the documents held the answer. `yes_held`: it said yes, and they did; `no_held`: it said no, and they did.
 
-    A safe prior counts as PRIOR_COUNT more of either kind, so an empty record stands for a fair judge. A word's worth is
-    its log-likelihood ratio, in nats (Good, "Probability and the Weighing of Evidence", 1950; the table is one
-    annotator's in Dawid and Skene, "Maximum Likelihood Estimation of Observer Error-Rates", 1979). A judge that says yes
-    to everything comes to weigh nothing.
+    A safe prior counts as PRIOR_COUNT more of either kind, so an empty record stands for a fair judge. A word's worth
+    is its log-likelihood ratio, in nats (Good, "Probability and the Weighing of Evidence", 1950; the table is one
+    annotator's in Dawid and Skene, "Maximum Likelihood Estimation of Observer Error-Rates", 1979). A judge that says
+    yes to everything comes to weigh nothing.
     """
 
     PRIOR_COUNT: ClassVar[float] = 10.0

@@ -4,12 +4,14 @@ its reply is only held to it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from statistics import fmean
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue, create_model
 
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
+JudgedAs = Literal["ANSWER", "REFINE", "NO_ANSWER", "CLARIFY", "CONTRADICTORY"]
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
 QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]
 Complexity = Literal["simple", "medium", "complex"]
@@ -23,8 +25,16 @@ CRITERIA = (
     "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
     "specificity_to_query", "temporal_fit", "language_terminology_alignment",
 )  # fmt: skip
-# Of the grammar that the model writes by; what is read may be shorter or longer.
-_ALL_CRITERIA: dict[str, JsonValue] = {"minItems": len(CRITERIA), "maxItems": len(CRITERIA)}
+TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
+
+
+def _exactly(count: int) -> dict[str, JsonValue]:
+    """Of the grammar that the model writes by; what is read may be shorter or longer."""
+    return {"minItems": count, "maxItems": count}
+
+
+_ZERO_TO_TOP: dict[str, JsonValue] = {"minimum": 0, "maximum": TOP_SCORE}
+_WholeScore = Annotated[int, Field(json_schema_extra=_ZERO_TO_TOP)]
 
 
 # ------------------------------------------------------------------------------------------------ questions, queries
@@ -121,66 +131,70 @@ class PassageScore(BaseModel):
 
 
 class RetrievalJudgement(BaseModel):
-    """Rerank and assessment in one call."""
+    """Rerank and assessment in one call; about 30 tokens for ten passages. See `judgement_of`."""
 
-    scores: list[PassageScore] = Field(description="One entry for every passage")
-    missing: str = Field(default="", description="What is still missing for a full answer, in a few words")
-    reason: str = Field(default="", description="Why this verdict, in one short sentence")
-    verdict: Verdict
-    contradictory: bool = Field(default=False, description="Only for NO_ANSWER: the passages contradict each other")
-    clarifying_question: str = Field(default="", description="Only for CLARIFY: the question to ask back")
-    clarifying_options: list[str] = Field(default_factory=list, description="Only for CLARIFY: two to five answers")
+    scores: list[_WholeScore] = Field(description="The relevance score of each passage, 0 to 10, in their order")
+    verdict: JudgedAs = Field(description="The verdict on the passages together")
 
 
 class PassageCriteria(BaseModel):
     passage: int = Field(description="The number of the passage")
-    criteria: list[float] = Field(
+    criteria: list[_WholeScore] = Field(
         min_length=1,
-        description="The scores of the eight criteria in their order, 0 to 1",
-        json_schema_extra=_ALL_CRITERIA,
+        description="The scores of the eight criteria in their order, 0 to 10",
+        json_schema_extra=_exactly(len(CRITERIA)),
     )
 
 
 class CriteriaJudgement(BaseModel):
-    """Eight scores for each passage, and the assessment, in one call. Fields as in `RetrievalJudgement`."""
+    """Eight scores for each passage, and the assessment, in one call; about 250 tokens for ten passages."""
 
     passages: list[PassageCriteria] = Field(description="One entry for every passage")
-    missing: str = Field(default="", description="What is still missing for a full answer, in a few words")
-    reason: str = Field(default="", description="Why this verdict, in one short sentence")
-    verdict: Verdict
-    contradictory: bool = Field(default=False, description="Only for NO_ANSWER: the passages contradict each other")
-    clarifying_question: str = Field(default="", description="Only for CLARIFY: the question to ask back")
-    clarifying_options: list[str] = Field(default_factory=list, description="Only for CLARIFY: two to five answers")
+    verdict: JudgedAs = Field(description="The verdict on the passages together")
 
-    def as_judgement(self) -> RetrievalJudgement:
-        """A passage's score is the mean of its criteria; those that the model left out are not counted.
+    def scores(self, count: int) -> list[float | None]:
+        """Of each of `count` passages the mean of its criteria, 0..10; those that the model left out are not counted.
+        None for a passage that it left out.
 
         The mean is not rounded: passages that the model tells apart stay apart.
         """
-        scores = [
-            PassageScore(passage=entry.passage, score=fmean(entry.criteria[: len(CRITERIA)])) for entry in self.passages
-        ]
-        return RetrievalJudgement(scores=scores, **self.model_dump(exclude={"passages"}))
+        given = {entry.passage: fmean(entry.criteria[: len(CRITERIA)]) for entry in self.passages}
+        return [given.get(number) for number in range(1, count + 1)]
 
-    def by_passage(self) -> Mapping[str, dict[str, float]]:
+    def by_passage(self) -> Mapping[str, dict[str, int]]:
         """Passage number → criterion → score, for the decision path."""
         return {str(entry.passage): dict(zip(CRITERIA, entry.criteria, strict=False)) for entry in self.passages}
 
 
-class DocumentVerdict(BaseModel):
-    """The grade of one document; the reason comes first, so that the verdict follows from it."""
+@lru_cache(maxsize=64)
+def judgement_of(count: int) -> type[RetrievalJudgement]:
+    """The schema of a judgement of `count` passages: exactly so many scores."""
+    field = Field(
+        description=f"The relevance score of each of the {count} passages, 0 to 10, in their order",
+        json_schema_extra=_exactly(count),
+    )
+    return create_model("RetrievalJudgement", __base__=RetrievalJudgement, scores=(list[_WholeScore], field))
 
-    reasoning: str = Field(default="", description="Why, in one short sentence")
+
+@lru_cache(maxsize=64)
+def criteria_of(count: int) -> type[CriteriaJudgement]:
+    """The same by eight criteria."""
+    field = Field(description=f"One entry for each of the {count} passages", json_schema_extra=_exactly(count))
+    return create_model("CriteriaJudgement", __base__=CriteriaJudgement, passages=(list[PassageCriteria], field))
+
+
+class DocumentVerdict(BaseModel):
+    """The grade of one document."""
+
     is_relevant: bool = Field(description="Whether the document holds information that the answer needs")
-    confidence: float = Field(default=0.5, description="How sure this judgement is, from 0 to 1")
+    confidence: _WholeScore = Field(description="How sure this judgement is, from 0 to 10")
 
 
 class SufficiencyVerdict(BaseModel):
-    """What the model gives back."""
-
-    reason: str = Field(default="", description="Why this verdict, in one short sentence")
-    missing: str = Field(default="", description="What is still missing, in a few search words")
     verdict: Literal["SUFFICIENT", "INSUFFICIENT"]
+    missing: str = Field(
+        default="", description="What is still missing, in a few search words", json_schema_extra={"maxLength": 60}
+    )
 
 
 class EvidenceReflection(BaseModel):

@@ -190,11 +190,8 @@ async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], cont
 
 # ------------------------------------------------------------------------------------------------ decisions
 def is_worth_a_try(assessment: Assessment, settings: CorrectiveSettings) -> bool:
-    """Neither good nor weak, or the model and the model-free grader contradict each other: the writing model, told to
-    say so when the passages don't answer, has the last word."""
-    if not assessment.refused and assessment.retrieval_score >= settings.weak_score:
-        return True
-    return assessment.answerability >= CLEAR_SCORE
+    """Neither good nor weak: the writing model, told to say so when the passages don't answer, has the last word."""
+    return assessment.retrieval_score >= settings.weak_score
 
 
 def was_offered(question: Question, assessment: Assessment) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.errors import ModelOutputError
+from retrieval.steps.schemas import TOP_SCORE
 from retrieval.values import JudgeRecord
 
 EDGE = 1e-4  # a probability counts as no nearer than this to 0 or 1
-TOP_SCORE = 10  # of the whole numbers that a model gives passages, from 0
 YES_SCORE = 6  # the best passage's score from which the model has said that the answer is there
 MIDDLE = TOP_SCORE / 2  # speaks neither for a passage nor against it
 
@@ -38,8 +38,10 @@ class Judge:
         """What its no takes from the log-odds, at least 0."""
         return self.trust * self.record.llr_no
 
-    def weight(self, said: bool) -> float:
-        return self.weight_yes if said else self.weight_no
+    def word(self, said: bool) -> dict[str, str | float]:
+        """What it said, for the decision path; judgements are counted from there (`JudgeRecord`)."""
+        weight = self.weight_yes if said else self.weight_no
+        return {"model": self.model, "said": "yes" if said else "no", "weight": round(weight, 3)}
 
 
 def log_odds(probability: float) -> float:
@@ -71,26 +73,34 @@ def why_not_to_ask(probability: float, judge: Judge, *, line: float, band: Corre
     return ""
 
 
-def check_scores(scores: Sequence[int], count: int) -> None:
-    """Raises ModelOutputError where they are no judgement: too few, outside 0..TOP_SCORE, or all the same."""
-    if len(scores) < (count + 1) // 2:
-        raise ModelOutputError(f"the model scored {len(scores)} of {count} passages")
-    if any(not 0 <= score <= TOP_SCORE for score in scores):
+def check_scores(scores: Sequence[float | None]) -> None:
+    """`scores`: one for each passage that the model was shown, None where it gave none.
+
+    Raises ModelOutputError where they are no judgement: fewer than half, outside 0..TOP_SCORE, or all the same.
+    """
+    given = [score for score in scores if score is not None]
+    if 2 * len(given) < len(scores) or not given:
+        raise ModelOutputError(f"the model scored {len(given)} of {len(scores)} passages")
+    if any(not 0 <= score <= TOP_SCORE for score in given):
         raise ModelOutputError(f"the model gave a score outside 0 to {TOP_SCORE}")
-    if len(scores) > 1 and len(set(scores)) == 1:
-        raise ModelOutputError(f"the model gave every passage the same score, {scores[0]}")
+    if len(given) > 1 and len(set(given)) == 1:
+        raise ModelOutputError(f"the model gave every passage the same score, {given[0]:g}")
 
 
-def passage_odds(estimates: Sequence[float], scores: Sequence[int], judge: Judge) -> list[float]:
+def says_yes(scores: Sequence[float | None]) -> bool:
+    """Whether scores that are a judgement say that some passage answers."""
+    return max((score for score in scores if score is not None), default=0.0) >= YES_SCORE
+
+
+def passage_odds(estimates: Sequence[float], scores: Sequence[float | None], judge: Judge) -> list[float]:
     """P(it answers) of each passage, 0..1, with the model's score as evidence: the highest adds what a yes is worth, 0
-    takes what a no is worth, and in between in proportion. A passage that the model left out keeps its estimate."""
-    given = [*scores, *[None] * (len(estimates) - len(scores))]
+    takes what a no is worth, and in between in proportion. A passage without a score keeps its estimate."""
     return [
         estimate if score is None else shifted(estimate, _evidence(score, judge))
-        for estimate, score in zip(estimates, given, strict=True)
+        for estimate, score in zip(estimates, scores, strict=True)
     ]
 
 
-def _evidence(score: int, judge: Judge) -> float:
+def _evidence(score: float, judge: Judge) -> float:
     share = (score - MIDDLE) / (TOP_SCORE - MIDDLE)
     return share * (judge.weight_yes if share > 0 else judge.weight_no)

@@ -23,6 +23,7 @@ from typing import Any, Generic, TypeVar
 from retrieval.answerability import Estimate, estimate_answerability
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Schema
+from retrieval.steps.judge import excerpts
 from retrieval.steps.judge.blending import Judge, blend, why_not_to_ask
 from retrieval.steps.schemas import PassageScore, Verdict
 from retrieval.steps.step import Given, Result, Step
@@ -82,7 +83,7 @@ class Opinion(Generic[Reply]):
 class Assessment:
     """How good the evidence is. `candidates`: reranked, best first.
 
-    `scored_by_model`: the scores are a model's or a cross-encoder's, `by_model`: so is the verdict.
+    `scored_by_model`: the scores are a cross-encoder's. `by_model`: a model's word is in the verdict.
     """
 
     verdict: Verdict
@@ -92,10 +93,12 @@ class Assessment:
     clarification: Clarification | None = None
     by_model: bool = False
     scored_by_model: bool = False
-    refused: bool = False  # the model said NO_ANSWER, and nothing that answers was found after it
-    contradictory: bool = False  # the model said that the passages contradict each other on what is asked
+    refused: bool = False  # the model said no, the estimate bears it out, and nothing that answers was found after it
+    contradictory: bool = False  # the model said so, and passages that are about as likely give different figures
     answerability: float = 0.0  # the trained model's P(the documents hold the answer), always
-    retrieval_score: float = 0.0  # what the verdict rests on, 0..1: a model's best score, else `answerability`
+    likeliest: float = 0.0  # the trained model's for the likeliest passage
+    shift: float = 0.0  # what a model's word added to the log-odds of `answerability`
+    retrieval_score: float = 0.0  # what the verdict rests on, 0..1: both together, or a cross-encoder's best score
 
     @property
     def best(self) -> float:
@@ -164,7 +167,7 @@ class Evaluator(Step[Given, Result]):
         default `good_score`. The entry's detail gets `judge` and `blended`, or `not_asked`; a call that fails degrades
         the entry, and the estimate stands. Never raises a ModelError.
         """
-        unasked = Opinion[Reply](probability=probability)
+        unasked: Opinion[Reply] = Opinion(probability=probability)
         band = self.settings.corrective
         line = band.good_score if line is None else line
 
@@ -190,8 +193,7 @@ class Evaluator(Step[Given, Result]):
         if opinion.reply is not None and opinion.judge is not None:
             judge, yes = opinion.judge, opinion.said
             self.tools.judge_tally.note(judge.model, self.name, probability=probability, said=yes)
-            word = {"model": judge.model, "said": "yes" if yes else "no", "weight": round(judge.weight(yes), 3)}
-            entry.detail |= {"judge": word, "blended": round(opinion.probability, 3)}
+            entry.detail |= {"judge": judge.word(yes), "blended": round(opinion.probability, 3)}
         elif opinion.why_not:
             entry.detail["not_asked"] = opinion.why_not
         return opinion
@@ -221,17 +223,24 @@ class Evaluator(Step[Given, Result]):
         prompt: str,
         schema: type[Schema],
         *,
-        length: int | None = None,
+        probabilities: Sequence[float] | None = None,
+        tokens: int | None = None,
         **variables: object,
     ) -> Schema:
-        """One structured call about the quoted passages. `length`: characters of each, by default SNIPPET_LENGTH.
+        """One structured call about the quoted passages.
 
-        Raises ModelError.
+        probabilities: P(it answers) of each, of the trained estimate; then likely ones are quoted at greater length.
+        tokens: of all that is quoted, by default `excerpts.TOKENS`. Raises ModelError.
         """
-        length = length or SNIPPET_LENGTH
-        numbered = enumerate((passage.chunk for passage in passages), start=1)
-        language = self.context.language
-        quoted = await asyncio.to_thread(quote_windows, question, numbered, length=length, language=language)
+        chunks = [passage.chunk for passage in passages]
+        quoted = await asyncio.to_thread(
+            quote_excerpts,
+            question,
+            chunks,
+            probabilities=probabilities or [1.0] * len(chunks),
+            tokens=tokens or excerpts.TOKENS,
+            language=self.context.language,
+        )
         return await self.complete(prompt, schema, passages=quoted, question=one_line(question), **variables)
 
     def rank(self, passages: Sequence[ScoredChunk], scores: Sequence[float]) -> tuple[ScoredChunk, ...]:
@@ -245,6 +254,20 @@ class Evaluator(Step[Given, Result]):
             final = score * (passage.scores.boost or 1.0) ** BOOST_SHARE
             ranked.append(replace(passage, scores=replace(passage.scores, rerank=score, final=final)))
         return tuple(sorted(ranked, key=lambda passage: -round(passage.scores.final or 0.0, 2)))
+
+
+def quote_excerpts(
+    question: str, chunks: Sequence[StoredChunk], *, probabilities: Sequence[float], tokens: int, language: Language
+) -> str:
+    """Of each passage, under its number, what says most about the question. See `excerpts.choose_excerpts`.
+
+    Some ms of CPU: keep it off the event loop.
+    """
+    chosen = excerpts.choose_excerpts(question, chunks, probabilities, tokens=tokens)
+    return "\n\n".join(
+        quote_passage(number, chunk, text, language)
+        for number, (chunk, text) in enumerate(zip(chunks, chosen, strict=True), start=1)
+    )
 
 
 def quote_windows(

@@ -1,26 +1,28 @@
 """Grade: one independent verdict for every document, all of them side by side; the grader never answers.
 
-Source: seed 000, node 2 (is_relevant, confidence, reasoning). Without a model, and for each document whose call failed,
-the trained estimate serves.
+Source: seed 000, node 2 (is_relevant, confidence). The trained estimate grades; a model is asked about those documents
+alone of which the estimate is unsure and the model's word can change the grade, and its word is blended with it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from retrieval.errors import ModelError
 from retrieval.steps.deadline import Deadline
-from retrieval.steps.judge.evaluator import Evaluator, Evidence, clipped, unit_score
-from retrieval.steps.schemas import DocumentVerdict
+from retrieval.steps.judge.blending import Judge, blend
+from retrieval.steps.judge.evaluator import Evaluator, Evidence
+from retrieval.steps.schemas import TOP_SCORE, DocumentVerdict
 from retrieval.trace import StepRecord, queue_model_call
 from retrieval.values import ScoredChunk
 
 PROMPT = "grade"  # its file in retrieval/prompts
-SNIPPET_LENGTH = 2000  # characters of a document that the model reads
-RELEVANT_SCORE = 0.4  # without a model: probability from which a document is relevant
+SNIPPET_LENGTH = 2000  # English characters of a document that the model reads
+CHARS_PER_TOKEN = 4
+RELEVANT_SCORE = 0.4  # probability from which a document is relevant
 TIMEOUT_S = 60.0  # all documents of one search together
 EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
@@ -53,11 +55,12 @@ class Documents(Evidence):
 class Graded:
     """`documents`: those that passed, best first, then the others as found; their score is `scores.rerank`. `grades`:
     by `grade_key`, those of earlier rounds included. `answerability`: the trained model's P(the documents hold the
-    answer), 0..1; 0 where it was not asked."""
+    answer), 0..1; 0 where all were graded before. `blended`: the same with the model's word, where it was asked."""
 
     documents: tuple[ScoredChunk, ...] = ()
     grades: Mapping[str, DocumentGrade] = field(default_factory=dict)
     answerability: float = 0.0
+    blended: float = 0.0
 
     @property
     def passed(self) -> tuple[ScoredChunk, ...]:
@@ -97,31 +100,33 @@ class Grade(Evaluator[Documents, Graded]):
             entry.skip("nothing was found")
             return Graded(grades=given.known)
         fresh = [document for document in documents if grade_key(document) not in given.known]
-        replies: list[DocumentGrade | str] = ["switched off"] * len(fresh)
-        if given.use_model and self.settings.grade.enabled and fresh:
-            await self.run.trace.sink.tool_called("grade", f"grading {len(fresh)} documents, each by itself", entry)
-            replies = await self._ask_each(given.question, fresh)
-            if failures := [reply for reply in replies if isinstance(reply, str)]:
-                entry.degrade(f"{len(failures)} of {len(fresh)} documents were graded without a model: {failures[0]}")
         grades = {**given.known}
-        for document, reply in zip(fresh, replies, strict=True):
-            if isinstance(reply, DocumentGrade):
-                grades[grade_key(document)] = reply
-        answerability = 0.0
-        if any(isinstance(reply, str) for reply in replies):
+        answerability = blended = 0.0
+        if fresh:
             looked_at = (*documents, *given.beyond)
             estimate = await self.estimate(given, looked_at)
-            answerability = estimate.answerability
-            wanted = {grade_key(document) for document in fresh}
-            for document, probability in zip(looked_at, estimate.passages, strict=True):
-                if (key := grade_key(document)) in wanted:
-                    grades.setdefault(key, self._from_probability(probability))
+            answerability = blended = estimate.answerability
+            probabilities = {
+                grade_key(document): probability
+                for document, probability in zip(looked_at, estimate.passages, strict=True)
+            }
+            for document in fresh:
+                grades[grade_key(document)] = _without_model(probabilities[grade_key(document)])
+            judge = await self._judge(given, entry)
+            if judge and (unsure := [one for one in fresh if self._worth_asking(judge, probabilities[grade_key(one)])]):
+                await self.run.trace.sink.tool_called(
+                    "grade", f"grading {len(unsure)} documents, each by itself", entry
+                )
+                words = await self._ask_each(given.question, unsure, probabilities, entry)
+                for key, word in words.items():
+                    grades[key] = _blended(probabilities[key], word, judge)
+                blended = self._blended_list(answerability, probabilities, words, judge, entry)
         ranked = self.rank(documents, [grades[grade_key(document)].score for document in documents])
         scored = {document.chunk_id: document for document in ranked}
         passed = [document for document in ranked if grades[grade_key(document)].relevant]
         # Those that failed stay as found: the confidence of a rejection does not tell how near a document comes.
         failed = [scored[document.chunk_id] for document in documents if not grades[grade_key(document)].relevant]
-        graded = Graded(documents=(*passed, *failed), grades=grades, answerability=answerability)
+        graded = Graded(documents=(*passed, *failed), grades=grades, answerability=answerability, blended=blended)
         entry.summary = f"{len(passed)} of {len(documents)} documents are relevant"
         if known := len(documents) - len(fresh):
             entry.summary += f"; {known} were graded before"
@@ -131,47 +136,100 @@ class Grade(Evaluator[Documents, Graded]):
             "total_count": len(documents),
             "documents": [_row(document, graded, given.known) for document in graded.documents],
             "holds_answer": round(answerability, 3),
+            "blended": round(blended, 3),
         }
         return graded
 
-    async def _ask_each(self, question: str, documents: Sequence[ScoredChunk]) -> list[DocumentGrade | str]:
-        """For each document its grade, or why there is none."""
+    async def _judge(self, given: Documents, entry: StepRecord) -> Judge | None:
+        """The model to ask, if any document is in the band; None, with the reason in the entry, where none is there."""
+        if not (given.use_model and self.settings.grade.enabled):
+            entry.detail["not_asked"] = "switched off"
+            return None
+        return await self.attempt(entry, self.judge(), fallback=lambda: None)
+
+    def _worth_asking(self, judge: Judge, probability: float) -> bool:
+        return not self.why_not_to_ask(probability, judge, line=RELEVANT_SCORE)
+
+    async def _ask_each(
+        self,
+        question: str,
+        documents: Sequence[ScoredChunk],
+        probabilities: Mapping[str, float],
+        entry: StepRecord,
+    ) -> dict[str, DocumentVerdict]:
+        """Grade key → what the model says, of those that it said something about; the entry says why not of others."""
         settings = self.settings
         slots = asyncio.Semaphore(settings.ollama.max_concurrency)
         deadline = Deadline(self.run.deadline.limit(TIMEOUT_S))
+        failures: list[str] = []
 
-        async def ask(document: ScoredChunk) -> DocumentGrade | str:
+        async def ask(document: ScoredChunk) -> DocumentVerdict | None:
             queue_model_call()  # to wait for a slot is not to wait for another call's answer
             async with slots:
                 limit_s = deadline.limit(settings.ollama.structured_timeout_s)
                 try:
                     async with asyncio.timeout(limit_s):
                         verdict = await self.ask_about(
-                            [document], question, PROMPT, DocumentVerdict, length=SNIPPET_LENGTH,
-                        )  # fmt: skip
+                            [document], question, PROMPT, DocumentVerdict, tokens=SNIPPET_LENGTH // CHARS_PER_TOKEN
+                        )
                 except ModelError as error:
-                    return error.reason
+                    failures.append(error.reason)
+                    return None
                 except TimeoutError:
-                    return f"no result within {limit_s:.1f} s"
-            return DocumentGrade(
-                relevant=verdict.is_relevant,
-                confidence=unit_score(verdict.confidence, unreadable=0.5),
-                reason=clipped(verdict.reasoning),
-                by_model=True,
-            )
+                    failures.append(f"no result within {limit_s:.1f} s")
+                    return None
+            if not 0 <= verdict.confidence <= TOP_SCORE:
+                failures.append(f"the model gave a confidence outside 0 to {TOP_SCORE}")
+                return None
+            return verdict
 
-        return list(await asyncio.gather(*map(ask, documents)))
+        verdicts = await asyncio.gather(*map(ask, documents))
+        if failures:
+            entry.degrade(f"{len(failures)} of {len(documents)} documents were graded without a model: {failures[0]}")
+        return {
+            grade_key(document): verdict
+            for document, verdict in zip(documents, verdicts, strict=True)
+            if verdict is not None
+        }
 
-    def _from_probability(self, probability: float) -> DocumentGrade:
-        """`confidence` grows with the distance from the score from which a document is relevant."""
-        least = RELEVANT_SCORE
-        relevant = probability >= least
-        room = 1.0 - least if relevant else least
-        return DocumentGrade(
-            relevant=relevant,
-            confidence=abs(probability - least) / room if room else 1.0,
-            reason=f"without a model: answers the question with a probability of {probability:.2f}",
-        )
+    def _blended_list(
+        self,
+        answerability: float,
+        probabilities: Mapping[str, float],
+        words: Mapping[str, DocumentVerdict],
+        judge: Judge,
+        entry: StepRecord,
+    ) -> float:
+        """P(the documents hold the answer) with the model's word. It is heeded where it was asked about the likeliest
+        document: what it says of others leaves that one as it is."""
+        for key, word in words.items():
+            self.tools.judge_tally.note(judge.model, self.name, probability=probabilities[key], said=word.is_relevant)
+        if max(probabilities, key=lambda key: probabilities[key]) not in words:
+            return answerability
+        yes = any(word.is_relevant for word in words.values())
+        entry.detail["judge"] = judge.word(yes)
+        return blend(answerability, said=yes, judge=judge)
+
+
+def _without_model(probability: float) -> DocumentGrade:
+    return _from_probability(
+        probability, f"without a model: answers the question with a probability of {probability:.2f}"
+    )
+
+
+def _blended(probability: float, word: DocumentVerdict, judge: Judge) -> DocumentGrade:
+    together = blend(probability, said=word.is_relevant, judge=judge)
+    said = "relevant" if word.is_relevant else "not relevant"
+    reason = f"the model says: {said}; probability {probability:.2f}, with that {together:.2f}"
+    return replace(_from_probability(together, reason), by_model=True)
+
+
+def _from_probability(probability: float, reason: str) -> DocumentGrade:
+    """`confidence` grows with the distance from the score from which a document is relevant."""
+    least = RELEVANT_SCORE
+    relevant = probability >= least
+    room = 1.0 - least if relevant else least
+    return DocumentGrade(relevant=relevant, confidence=abs(probability - least) / room if room else 1.0, reason=reason)
 
 
 def _row(document: ScoredChunk, graded: Graded, known: Mapping[str, DocumentGrade]) -> dict[str, Any]:

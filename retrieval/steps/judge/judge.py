@@ -1,9 +1,10 @@
-"""Rerank and assess in one structured call over numbered passages; without a model, by the trained estimate.
+"""Rerank and assess in one structured call over numbered passages, where the trained estimate is not sure by itself.
 
-Source: seed 003 §2.5 (scores 0–1 for the first N candidates) and §2.6 (CRAG: ANSWER, CLARIFY, REFINE, NO_ANSWER).
-With the setting `rerank.evaluator` = eight_criteria (seed 002, LLMEvaluatorPrompt) a passage's score is the mean of
-eight. The seed asks about one document a call and lets the model take the mean; here all are in one call, and the mean
-is taken in code: small models add badly.
+Source: seed 003 §2.5 (scores for the first N candidates) and §2.6 (CRAG: ANSWER, CLARIFY, REFINE, NO_ANSWER). The model
+writes numbers alone, whole ones from 0 to 10, since every token is waited for before the answer's first word. With the
+setting `rerank.evaluator` = eight_criteria (seed 002, LLMEvaluatorPrompt) a passage's score is the mean of eight, for
+some 250 tokens in place of 30. The seed asks about one document a call and lets the model take the mean; here all are
+in one call, and the mean is taken in code: small models add badly.
 """
 
 from __future__ import annotations
@@ -11,58 +12,71 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from retrieval.answerability import Estimate
 from retrieval.providers import rerank_http
 from retrieval.steps.judge import evaluator
-from retrieval.steps.judge.evaluator import (
-    BY_MODEL,
-    Assessment,
-    Evaluator,
-    Evidence,
-    best_score,
-    clipped,
-    passage_scores,
-    scores_by_chunk,
-)
-from retrieval.steps.schemas import CriteriaJudgement, RetrievalJudgement
+from retrieval.steps.judge.blending import check_scores, passage_odds, says_yes, shifted
+from retrieval.steps.judge.evaluator import Assessment, Evaluator, Evidence, Opinion, best_score, scores_by_chunk
+from retrieval.steps.schemas import JudgedAs, Verdict, criteria_of, judgement_of
 from retrieval.steps.step import Context, Step
-from retrieval.text.quoting import label, one_line
+from retrieval.text.numbers import numbers_in
+from retrieval.text.quoting import label
 from retrieval.text.snippet import best_window
 from retrieval.trace import StepRecord
-from retrieval.values import Clarification, ScoredChunk
+from retrieval.values import ScoredChunk
 
 PROMPT = "rerank_assess"  # its file in retrieval/prompts
 CRITERIA_PROMPT = "rerank_criteria"  # its file in retrieval/prompts, with eight_criteria
 MIN_SCORE = 0.0  # candidates below it are dropped
 BESIDE = 3  # best passages so far that those newly found are compared with
-MAX_OPTIONS = 5
-OPTION_CHARS = 120
+SHOWN_SHARE = 0.02  # of the best passage's probability: those below it are not shown to a model, whatever their number
+LEAST_SHOWN = 5  # passages that it is shown all the same
+RIVAL_SHARE = 0.5  # of the best candidate's probability, from which another document's competes with it
+FIGURES_CHARS = 240  # of each, around the sentence nearest to the question, whose figures are compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved(Evidence):
-    """`before`: what earlier searches came to; the passages are new then. `use_reranker`: where there is one."""
+    """`before`: what earlier searches came to; the passages are new then.
+
+    may_raise: whether these passages can make the answer likelier than they were before. Not where the same words were
+    searched for once more: the best of several estimates is higher than each, whatever is in the documents.
+    use_reranker: where there is one. line: see `Evaluator.ask_judge`.
+    """
 
     before: Assessment | None = None
+    may_raise: bool = True
     use_reranker: bool = True
+    line: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A model's scores, 0..10, one for each passage that it was shown; None where it gave none."""
+
+    scores: Sequence[float | None]
+    verdict: JudgedAs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reranked:
-    """`candidates`: best first. `judgement`: the model's, where it gave the scores; `reranker`: the cross-encoder's
-    name, where that did. `failure`: why a fallback served."""
+    """`candidates`: best first. `opinion`: the estimate for all of them, blended with the model's word where there is
+    one; `reranker`: the cross-encoder's name, where its scores serve. `failure`: why a fallback served."""
 
+    question: str
     candidates: tuple[ScoredChunk, ...]
     estimate: Estimate
-    judgement: RetrievalJudgement | None = None
+    opinion: Opinion[Judgement]
     reranker: str = ""
     failure: str = ""
 
 
 async def judge(context: Context, evidence: Retrieved) -> Assessment:
-    """Scores and a verdict. Where there is a cross-encoder its scores serve; else, or where it fails, the model's.
+    """Scores and a verdict. Where there is a cross-encoder its scores serve; else, or where it fails, the trained
+    estimate, blended with the model's word where that can change the outcome.
 
     After an earlier search the verdict is on all candidates; REFINE where nothing new was found. Never raises a
     ModelError.
@@ -70,25 +84,47 @@ async def judge(context: Context, evidence: Retrieved) -> Assessment:
     if evidence.before and not evidence.passages:
         return replace(evidence.before, verdict="REFINE")
     assessment = await Assess(context)(await Rerank(context)(evidence))
-    return combine(evidence.before, assessment) if evidence.before else assessment
+    if evidence.before is None:
+        return assessment
+    good = context.tools.settings.corrective.good_score
+    return combine(evidence.before, assessment, may_raise=evidence.may_raise, good=good)
 
 
 class Rerank(Evaluator[Retrieved, Reranked]):
+    """Every candidate's `scores.rerank` is a probability: the estimate's, moved by what the model's score is worth, or
+    the cross-encoder's."""
+
     name = "rerank"
 
     async def act(self, given: Retrieved, entry: StepRecord) -> Reranked:
         pool = tuple(given.passages[: self.settings.rerank.max_candidates])
         estimate = await self.estimate(given, pool, beside=given.before.candidates[:BESIDE] if given.before else ())
+        probability = estimate.answerability
+        if given.before and not given.may_raise:
+            probability = min(probability, given.before.answerability)
         scores: Sequence[float] = estimate.passages
-        judgement, reranker = None, ""
+        opinion: Opinion[Judgement] = Opinion(probability=probability)
+        reranker = ""
         if not pool:
             entry.skip("nothing was found")
         elif given.use_reranker and (crossed := await self._cross_encoded(given.question, pool, entry)):
             scores, reranker = crossed, self.tools.reranker.name if self.tools.reranker else ""
-        elif reply := await self.consult(entry, given, estimate, lambda: self._ask(given, pool, estimate, entry)):
-            judgement, scores = reply
-        elif not given.use_model and entry.status != "degraded":  # unless the cross-encoder was asked, and failed
-            entry.skip("no model call: switched off, or no round is left before the first token")
+        else:
+            shown = worth_showing(estimate.passages)
+            opinion = await self.ask_judge(
+                entry,
+                given,
+                probability,
+                lambda: self._ask(given, pool, estimate, shown, entry),
+                said=lambda judgement: says_yes(judgement.scores),
+                line=given.line,
+            )
+            if opinion.reply and opinion.judge:
+                given_scores = dict(zip(shown, opinion.reply.scores, strict=True))
+                scores = passage_odds(estimate.passages, list(map(given_scores.get, range(len(pool)))), opinion.judge)
+                entry.detail["given"] = {pool[at].chunk_id: score for at, score in given_scores.items()}
+            elif opinion.why_not and entry.status != "degraded":  # unless the cross-encoder was asked, and failed
+                entry.skip(opinion.why_not)
         ranked = self.rank(pool, scores)
         kept = tuple(candidate for candidate in ranked if (candidate.scores.rerank or 0.0) >= MIN_SCORE)
         kept = kept or ranked[:1]  # so that there is something to judge
@@ -97,7 +133,14 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         if kept and entry.status != "skipped":
             entry.summary = f"{len(kept)} passages; best {kept[0].scores.rerank or 0:.2f}: {kept[0].chunk.title}"
         failure = str(entry.detail["reason"]) if entry.status == "degraded" else ""
-        return Reranked(candidates=kept, estimate=estimate, judgement=judgement, reranker=reranker, failure=failure)
+        return Reranked(
+            question=given.question,
+            candidates=kept,
+            estimate=estimate,
+            opinion=opinion,
+            reranker=reranker,
+            failure=failure,
+        )
 
     async def _cross_encoded(self, question: str, pool: Sequence[ScoredChunk], entry: StepRecord) -> list[float] | None:
         reranker = self.tools.reranker
@@ -114,22 +157,44 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         return scores
 
     async def _ask(
-        self, given: Retrieved, pool: Sequence[ScoredChunk], estimate: Estimate, entry: StepRecord
-    ) -> tuple[RetrievalJudgement, list[float]]:
+        self,
+        given: Retrieved,
+        pool: Sequence[ScoredChunk],
+        estimate: Estimate,
+        shown: Sequence[int],
+        entry: StepRecord,
+    ) -> Judgement:
+        """Raises ModelError, also for what is no judgement."""
+        passages, probabilities = [pool[at] for at in shown], [estimate.passages[at] for at in shown]
+        count = len(shown)
         if self.settings.rerank.evaluator == "eight_criteria":
-            by_criteria = await self.ask_about(pool, given.question, CRITERIA_PROMPT, CriteriaJudgement)
+            by_criteria = await self.ask_about(
+                passages, given.question, CRITERIA_PROMPT, criteria_of(count), probabilities=probabilities, count=count
+            )
             entry.detail["criteria"] = by_criteria.by_passage()
-            judgement = by_criteria.as_judgement()
+            judgement = Judgement(scores=by_criteria.scores(count), verdict=by_criteria.verdict)
         else:
-            judgement = await self.ask_about(pool, given.question, PROMPT, RetrievalJudgement)
-        return judgement, passage_scores(judgement.scores, estimate.passages)
+            reply = await self.ask_about(
+                passages, given.question, PROMPT, judgement_of(count), probabilities=probabilities, count=count
+            )
+            scores = [*reply.scores[:count], *[None] * (count - len(reply.scores))]
+            judgement = Judgement(scores=scores, verdict=reply.verdict)
+        check_scores(judgement.scores)
+        return judgement
+
+
+def worth_showing(probabilities: Sequence[float]) -> list[int]:
+    """Places of the passages that a model is shown, in their order: the likeliest, and all that are not far below."""
+    least = SHOWN_SHARE * max(probabilities, default=0.0)
+    likeliest = sorted(range(len(probabilities)), key=lambda at: -probabilities[at])
+    return sorted(at for rank, at in enumerate(likeliest) if rank < LEAST_SHOWN or probabilities[at] >= least)
 
 
 class Assess(Step[Reranked, Assessment]):
     name = "assess"
 
     async def act(self, given: Reranked, entry: StepRecord) -> Assessment:
-        assessment = self._from_model(given, given.judgement) if given.judgement else self._from_scores(given)
+        assessment = await asyncio.to_thread(self._assessed, given)
         if given.failure:
             entry.degrade(given.failure)
         entry.summary = f"{assessment.verdict}: {assessment.reason}"
@@ -137,74 +202,94 @@ class Assess(Step[Reranked, Assessment]):
             "verdict": assessment.verdict,
             "best": round(assessment.best, 3),
             "holds_answer": round(assessment.answerability, 3),
-            "missing": assessment.missing,
             "by_model": assessment.by_model,
         }
+        if assessment.by_model:
+            entry.detail["blended"] = round(assessment.retrieval_score, 3)
         return assessment
 
-    def _from_model(self, given: Reranked, judgement: RetrievalJudgement) -> Assessment:
-        """The model's verdict, unless its own scores contradict it."""
-        thresholds, best = self.settings.corrective, best_score(given.candidates)
-        verdict, reason = judgement.verdict, clipped(judgement.reason)
-        contradictory = judgement.contradictory and verdict == "NO_ANSWER"
-        if verdict == "ANSWER" and best < thresholds.weak_score:
-            verdict, reason = "REFINE", f"said ANSWER, but the best passage scores only {best:.2f}"
-        elif verdict in ("NO_ANSWER", "REFINE") and best >= thresholds.good_score and not contradictory:
-            verdict, reason = "ANSWER", f"said {verdict}, but a passage scores {best:.2f}"
-        return Assessment(
-            verdict=verdict,
-            candidates=given.candidates,
-            reason=reason or BY_MODEL,
-            missing=clipped(judgement.missing),
-            clarification=_clarification(judgement) if verdict == "CLARIFY" else None,
-            by_model=True,
-            scored_by_model=True,
-            refused=verdict == "NO_ANSWER",
-            contradictory=contradictory,
-            answerability=given.estimate.answerability,
-            retrieval_score=best,
-        )
-
-    def _from_scores(self, given: Reranked) -> Assessment:
-        """A cross-encoder's verdict is its best score; the trained model's is its estimate for the whole list."""
+    def _assessed(self, given: Reranked) -> Assessment:
+        """A cross-encoder's verdict is its best score; else it is the estimate's for the whole list, blended."""
         if not given.candidates:
             return Assessment(verdict="REFINE", reason="nothing was found")
+        thresholds, opinion = self.settings.corrective, given.opinion
         best, answerability = best_score(given.candidates), given.estimate.answerability
-        score = best if given.reranker else answerability
-        reason = f"{given.reranker or 'without a model'}, the best passage scores {best:.2f}"
-        if not given.reranker:
-            reason += f"; P(the documents hold the answer) = {answerability:.2f}"
+        score = best if given.reranker else opinion.probability
+        judgement = opinion.reply
+        if judgement:
+            highest = max(score for score in judgement.scores if score is not None)
+            reason = (
+                f"the model scores the best passage {highest:g} of 10; P(the documents hold the answer) = "
+                f"{answerability:.2f}, with that {score:.2f}"
+            )
+        else:
+            reason = f"{given.reranker or 'without a model'}, the best passage scores {best:.2f}"
+            if not given.reranker:
+                reason += f"; P(the documents hold the answer) = {answerability:.2f}"
+        named = judgement.verdict if judgement else ""
+        rivals = competing(given.candidates) if named in ("CLARIFY", "CONTRADICTORY") else ()
+        verdict: Verdict = "ANSWER" if score >= thresholds.good_score else "REFINE"
         return Assessment(
-            verdict="ANSWER" if score >= self.settings.corrective.good_score else "REFINE",
+            verdict="CLARIFY" if named == "CLARIFY" and rivals else verdict,
             candidates=given.candidates,
             reason=reason,
+            contradictory=named == "CONTRADICTORY" and figures_differ(given.question, rivals),
+            by_model=judgement is not None,
             scored_by_model=bool(given.reranker),
+            refused=judgement is not None and not opinion.said and score < thresholds.weak_score,
             answerability=answerability,
+            likeliest=max(given.estimate.passages, default=0.0),
+            shift=opinion.shift,
             retrieval_score=score,
         )
 
 
-def combine(before: Assessment, latest: Assessment) -> Assessment:
-    """The verdict on the latest candidates, with all candidates in one list; earlier scores stay as they were given."""
-    candidates = sorted(
-        (*latest.candidates, *before.candidates), key=lambda candidate: -(candidate.scores.final or 0.0)
-    )
-    gained = latest.by_model or latest.retrieval_score >= before.retrieval_score
+def competing(candidates: Sequence[ScoredChunk]) -> tuple[ScoredChunk, ...]:
+    """The best candidate of each document, where several are about as likely to answer: what a model's CLARIFY or
+    CONTRADICTORY has to be borne out by. None where one document is ahead of all others."""
+    least = RIVAL_SHARE * best_score(candidates)
+    best: dict[str, ScoredChunk] = {}
+    for candidate in candidates:
+        if (candidate.scores.rerank or 0.0) >= least:
+            best.setdefault(candidate.document_id, candidate)
+    return tuple(best.values()) if len(best) > 1 else ()
+
+
+def figures_differ(question: str, rivals: Sequence[ScoredChunk]) -> bool:
+    """Whether two of the passages give different figures where they speak about the question."""
+    said = [numbers_in(best_window(rival.chunk.text, question, FIGURES_CHARS)) for rival in rivals]
+    return any(set(left) - set(right) and set(right) - set(left) for left, right in combinations(said, 2))
+
+
+def combine(before: Assessment, latest: Assessment, *, may_raise: bool = True, good: float) -> Assessment:
+    """The verdict on all candidates, each once; earlier scores stay as they were given.
+
+    A model's word holds for what it has seen: it goes along with the estimate until something likelier is found.
+    may_raise: see `Retrieved`. good: the probability from which it is answered.
+    """
+    seen = {candidate.chunk_id for candidate in before.candidates}
+    found = {candidate.chunk_id for candidate in latest.candidates}
+    told, rest = (before, latest) if before.by_model and not latest.by_model else (latest, before)
+    known = {candidate.chunk_id for candidate in told.candidates}
+    others = (candidate for candidate in rest.candidates if candidate.chunk_id not in known)
+    candidates = sorted((*told.candidates, *others), key=lambda candidate: -(candidate.scores.final or 0.0))
+    score, shift = latest.retrieval_score, latest.shift
+    if not latest.by_model and (found <= seen or latest.likeliest <= before.likeliest):
+        score, shift = shifted(score, before.shift), before.shift
+    if not (latest.by_model or may_raise):
+        score = min(score, before.retrieval_score)
+    gained = score > before.retrieval_score
+    score = max(score, before.retrieval_score)
     return replace(
         latest,
+        verdict="CLARIFY" if latest.verdict == "CLARIFY" else "ANSWER" if score >= good else "REFINE",
         candidates=tuple(candidates),
-        reason=latest.reason if gained else before.reason,
-        missing=latest.missing or before.missing,
-        refused=latest.refused if latest.by_model else before.refused and latest.verdict != "ANSWER",
+        reason=latest.reason if latest.by_model or gained else before.reason,
+        by_model=latest.by_model or before.by_model,
+        refused=(latest.refused if latest.by_model else before.refused) and score < good,
         scored_by_model=latest.scored_by_model and before.scored_by_model,
-        answerability=max(before.answerability, latest.answerability),
-        retrieval_score=max(before.retrieval_score, latest.retrieval_score),
+        answerability=max(before.answerability, latest.answerability) if may_raise else before.answerability,
+        likeliest=max(before.likeliest, latest.likeliest),
+        shift=shift,
+        retrieval_score=score,
     )
-
-
-def _clarification(judgement: RetrievalJudgement) -> Clarification | None:
-    question = one_line(judgement.clarifying_question)
-    options = dict.fromkeys(one_line(text)[:OPTION_CHARS] for text in judgement.clarifying_options)
-    if not question:
-        return None
-    return Clarification(question=question, options=tuple(option for option in options if option)[:MAX_OPTIONS])

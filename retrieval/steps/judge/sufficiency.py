@@ -1,6 +1,7 @@
 """Relevance evaluator of the react workflow: is what was found enough to answer? SUFFICIENT or INSUFFICIENT.
 
-Without a model, by the trained estimate of answerability. Source: seed 004, tool 3 and node 4.
+By the trained estimate of answerability, blended with the word of a model where that can change the outcome. Source:
+seed 004, tool 3 and node 4.
 """
 
 from __future__ import annotations
@@ -8,18 +9,19 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
-from retrieval.steps.judge.evaluator import BY_MODEL, Assessment, Evaluator, Evidence, clipped, scores_by_chunk
+from retrieval.steps.judge.evaluator import Assessment, Evaluator, Evidence, clipped, scores_by_chunk
 from retrieval.steps.query.wording import without_chat
 from retrieval.steps.schemas import SufficiencyVerdict
 from retrieval.trace import StepRecord
 
 PROMPT = "sufficiency"  # its file in retrieval/prompts
+NOTHING = frozenset({"", "none", "nothing", "n/a", "无", "無", "没有", "沒有"})
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
-    """The candidates are ordered by the trained estimate: a model's verdict is no score, so the estimate is also what
-    the assessment's `retrieval_score` says. ANSWER stands for sufficient, REFINE for insufficient.
+    """The candidates are ordered by the trained estimate: a model's verdict is no score. ANSWER stands for sufficient,
+    REFINE for insufficient.
 
     `most`: passages that the model is shown. Never raises a ModelError.
     """
@@ -33,14 +35,22 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         estimate = await self.estimate(replace(given, question=asked), given.passages)
         ranked = self.rank(given.passages, estimate.passages)
         best_passages = ranked[: self.most]
-        reply = await self.consult(
-            entry, given, estimate, lambda: self.ask_about(best_passages, given.question, PROMPT, SufficiencyVerdict)
-        )
-        answerability = estimate.answerability
+        opinion = await self.ask_judge(
+            entry, given, estimate.answerability,
+            lambda: self.ask_about(
+                best_passages, given.question, PROMPT, SufficiencyVerdict,
+                probabilities=[passage.scores.rerank or 0.0 for passage in best_passages],
+            ),
+            said=lambda verdict: verdict.verdict == "SUFFICIENT",
+        )  # fmt: skip
+        answerability, reply = estimate.answerability, opinion.reply
+        sufficient = opinion.probability >= self.settings.corrective.good_score
         if reply:
-            sufficient, reason = reply.verdict == "SUFFICIENT", clipped(reply.reason) or BY_MODEL
+            reason = (
+                f"the model says {reply.verdict}; P(the documents hold the answer) = {answerability:.2f}, with that "
+                f"{opinion.probability:.2f}"
+            )
         elif ranked:
-            sufficient = answerability >= self.settings.corrective.good_score
             reason = f"without a model; P(the documents hold the answer) = {answerability:.2f}"
         else:
             sufficient, reason = False, "nothing was found"
@@ -48,10 +58,14 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
             verdict="ANSWER" if sufficient else "REFINE",
             candidates=ranked,
             reason=reason,
-            missing=clipped(reply.missing) if reply else "",
+            missing=_words(reply.missing) if reply and not sufficient else "",
             by_model=reply is not None,
+            refused=reply is not None
+            and not opinion.said
+            and opinion.probability < self.settings.corrective.weak_score,
             answerability=answerability,
-            retrieval_score=answerability,
+            shift=opinion.shift,
+            retrieval_score=opinion.probability,
         )
         verdict = "SUFFICIENT" if sufficient else "INSUFFICIENT"
         entry.summary = f"{verdict}: {reason}"
@@ -64,3 +78,9 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         }
         await self.run.trace.sink.tool_called("relevance_evaluator", entry.summary, entry)
         return assessment
+
+
+def _words(missing: str) -> str:
+    """Search words, without those that say that nothing is missing."""
+    text = clipped(missing)
+    return "" if text.strip(" .。-").casefold() in NOTHING else text
