@@ -134,14 +134,7 @@ class Evaluator(Step[Given, Result]):
         self, evidence: Evidence, passages: Sequence[ScoredChunk], *, beside: Sequence[ScoredChunk] = ()
     ) -> Estimate:
         """The trained model's, for these passages of the evidence; `beside`: see `estimate_answerability`."""
-        return await asyncio.to_thread(
-            estimate_answerability,
-            evidence.question,
-            passages,
-            listed=evidence.listed,
-            beside=beside,
-            semantic=evidence.semantic,
-        )
+        return await asyncio.to_thread(_estimate_by_kind, evidence, passages, beside)
 
     async def judge(self) -> Judge:
         """The fast model with its record, and the trust that its last words leave it. Raises ModelError."""
@@ -268,6 +261,31 @@ def quote_excerpts(
         quote_passage(number, chunk, text, language)
         for number, (chunk, text) in enumerate(zip(chunks, chosen, strict=True), start=1)
     )
+
+
+def is_of_the_web(passage: ScoredChunk) -> bool:
+    return passage.chunk.kind == "web"
+
+
+def _estimate_by_kind(
+    evidence: Evidence, passages: Sequence[ScoredChunk], beside: Sequence[ScoredChunk] = ()
+) -> Estimate:
+    """Web pages are a list of their own: no leg of the search has scored them, so among documents that have such scores
+    each of them would look far from the question. The list that looks better counts."""
+    web = [passage for passage in passages if is_of_the_web(passage)]
+    documents, listed, near = (
+        [passage for passage in some if not is_of_the_web(passage)] for some in (passages, evidence.listed, beside)
+    )
+    lists = [(documents, listed, near), (web, [], [])] if web else [(documents, listed, near)]
+    scores: dict[str, float] = {}
+    answerability = 0.0
+    for these, found, others in lists:
+        estimate = estimate_answerability(
+            evidence.question, these, listed=found, beside=others, semantic=evidence.semantic
+        )
+        scores.update(zip((passage.chunk_id for passage in these), estimate.passages, strict=True))
+        answerability = max(answerability, estimate.answerability)
+    return Estimate(passages=[scores[passage.chunk_id] for passage in passages], answerability=answerability)
 
 
 def quote_windows(
