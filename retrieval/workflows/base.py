@@ -12,10 +12,10 @@ from typing import Any, ClassVar, TypedDict
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from ragsite.core.errors import UnavailableError
+from ragsite.core.errors import AppError, UnavailableError
 from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.answerability import LIST_LENGTH, estimate_answerability
-from retrieval.errors import ModelError
+from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search import hybrid
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
@@ -74,7 +74,8 @@ class GraphWorkflow(ABC):
         """Every step ends at the deadline by falling back; the outer limit is for what no step foresaw.
 
         Raises UnavailableError when even that is passed, or when there is no model and the site may not answer without
-        one (RAG_OFFLINE=0); IndexUnavailableError when nothing can be searched.
+        one (RAG_OFFLINE=0); IndexUnavailableError when nothing can be searched. The path's last entry names the
+        decision and its reason (`close_path`), or why none was come to.
         """
         tools = self.tools
         await require_model(tools)
@@ -92,9 +93,31 @@ class GraphWorkflow(ABC):
                     context=Context(tools=tools, run=run, language=language),
                 )
         except TimeoutError as error:
-            raise UnavailableError("The answer took too long; try again, or ask a simpler question.") from error
+            too_late = UnavailableError("The answer took too long; try again, or ask a simpler question.")
+            await close_path(trace, too_late)
+            raise too_late from error
+        except IndexUnavailableError as error:
+            await close_path(trace, error)
+            raise
         answer: Answer = state["answer"]
+        await close_path(trace, answer)
         return answer
+
+
+async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
+    """The last entry of every decision path: an `assess` whose detail has `decision` (ANSWER, CLARIFY or NO_ANSWER) and
+    `reason`. Where there is an error instead of an answer, no decision, and the entry has failed. A workflow that has
+    written such an entry last has closed the path itself."""
+    if trace.steps and trace.steps[-1].name == "assess" and "decision" in trace.steps[-1].detail:
+        return
+    async with trace.step("assess") as entry:
+        if isinstance(outcome, AppError):
+            entry.status, entry.summary = "failed", f"no decision: {outcome}"
+            entry.detail["reason"] = str(outcome)
+            return
+        reason = outcome.reason or ("this is what was found" if outcome.sources else "it needed no documents")
+        entry.summary = f"{outcome.decision}: {reason}"
+        entry.detail |= {"decision": outcome.decision, "reason": reason}
 
 
 async def require_model(tools: Toolbox) -> None:

@@ -206,8 +206,9 @@ def worth_a_try(state: State, runtime: Runtime[Context]) -> bool:
 
 # ------------------------------------------------------------------------------------------------ answers
 async def generator(state: State, runtime: Runtime[Context]) -> State:
-    asked, candidates = Asked(state["question"], state["draft"]), state["evaluation"].candidates
-    return {"answer": await write_answer(runtime.context, asked, candidates)}
+    asked, evaluation = Asked(state["question"], state["draft"]), state["evaluation"]
+    answer = await write_answer(runtime.context, asked, evaluation.candidates)
+    return {"answer": replace(answer, reason=answer.reason or evaluation.reason)}
 
 
 async def clarify(state: State, runtime: Runtime[Context]) -> State:

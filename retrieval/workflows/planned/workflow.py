@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from langgraph.graph import END, START, StateGraph
@@ -227,7 +228,7 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
         answer = await write_answer(
             runtime.context, Asked(state["question"], state["standalone"]), state["best"].candidates
         )
-    return {"answer": answer, "held": held}
+    return {"answer": replace(answer, reason=answer.reason or state["best"].reason), "held": held}
 
 
 async def check(state: State, runtime: Runtime[Context]) -> State:

@@ -117,7 +117,9 @@ async def test_a_greeting_takes_one_round_and_no_search(online) -> None:
     assert (result.decision, result.text) == ("ANSWER", "Hello! How can I help?")
     assert trace.usage().llm_rounds == 1
     assert not searcher.requests
-    assert [(step.name, step.status) for step in trace.steps] == [("retrieve", "skipped"), ("generate", "ok")]
+    assert [(step.name, step.status) for step in trace.steps] == [
+        ("retrieve", "skipped"), ("generate", "ok"), ("assess", "ok"),
+    ]  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------ decisions
@@ -310,7 +312,7 @@ async def test_thanks_are_no_reply_to_a_question_asked_back(offline) -> None:
     )
     result, trace, _ = await answer(ask("謝謝您！", open_clarification=opened))
     assert "不客氣" in result.text
-    assert steps(trace) == ["retrieve", "generate"]
+    assert steps(trace) == ["retrieve", "generate", "assess"]
 
 
 async def test_it_never_asks_back_twice(offline) -> None:

@@ -109,7 +109,7 @@ async def test_an_answer_that_needs_no_correction_takes_four_rounds(online) -> N
     assert (result.decision, result.text) == ("ANSWER", "The deposit is EUR 300 [1].")
     assert events.text == result.text
     assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (4, 4)
-    order = ["memory", "rewrite", "retrieve", "rerank", "assess", "generate", "reflect", "consolidate"]
+    order = ["memory", "rewrite", "retrieve", "rerank", "assess", "generate", "reflect", "consolidate", "assess"]
     assert [name for name in names(trace) if name in order] == order
 
 
@@ -236,7 +236,7 @@ async def test_nothing_found_in_the_documents_goes_on_to_the_web_by_itself(onlin
     result, trace, _ = await answer(UNKNOWN, chunks=HANDBOOK[3:4], web=web)
     assert len(web.queries) == 1
     assert [source.chunk.url for source in result.sources] == ["https://example.org/cup"]
-    assert len(steps(trace, "assess")) == 1
+    assert len(steps(trace, "rerank")) == 1
 
 
 async def test_words_of_a_rejected_answer_do_not_go_out_to_the_web(online) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from retrieval.errors import IndexUnavailableError
 from retrieval.trace import Trace
 from retrieval.values import (
     Answer,
@@ -19,7 +20,7 @@ from retrieval.values import (
     SearchScope,
 )
 from retrieval.workflows import WORKFLOWS
-from tests.retrieval.steps.fakes import HANDBOOK, MemorySearcher, ask, chunk, make_tools
+from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, MemorySearcher, ask, chunk, make_tools
 
 VERSIONS = "How many books may an undergraduate borrow at once?"
 LEXICAL = SearchScope((CollectionRef(id="c1", name="handbook", space=EmbeddingSpace("lexical-hash-v1", 512)),))
@@ -112,6 +113,38 @@ async def test_the_lexical_embedders_nearness_is_no_evidence(offline, name: str)
     plain = await answer(name, ask(question, scope=LEXICAL))
     near = await answer(name, ask(question, scope=LEXICAL), searcher=Near(HANDBOOK))
     assert near.decision == plain.decision == "NO_ANSWER"
+
+
+@pytest.mark.parametrize(
+    ("question", "decision"),
+    [
+        ("What does a late resit cost?", "ANSWER"),
+        (VERSIONS, "CLARIFY"),
+        ("Who won the football cup last year?", "NO_ANSWER"),
+        ("Hello!", "ANSWER"),
+        (ask("How many books?", scope=EMPTY_SCOPE), "NO_ANSWER"),
+    ],
+    ids=["answered", "asked back", "not answered", "greeting", "nothing to search"],
+)
+@every_workflow
+async def test_the_path_closes_with_the_decision_and_its_reason(offline, name: str, question: Any, decision: str) -> None:
+    trace = Trace()
+    asked = ask(question) if isinstance(question, str) else question
+    result = await WORKFLOWS[name](make_tools(settings.RAG, HANDBOOK)).answer(asked, trace=trace)
+    last = trace.steps[-1]
+    assert (last.name, last.detail["decision"]) == ("assess", decision) == ("assess", result.decision)
+    assert last.detail["reason"] and last.summary == f"{decision}: {last.detail['reason']}"
+    assert [step.detail.get("decision") for step in trace.steps].count(decision) == 1
+
+
+@every_workflow
+async def test_the_path_says_why_no_decision_was_come_to(offline, name: str) -> None:
+    trace = Trace()
+    tools = make_tools(settings.RAG, searcher=MemorySearcher(HANDBOOK, error=IndexUnavailableError()))
+    with pytest.raises(IndexUnavailableError):
+        await WORKFLOWS[name](tools).answer(ask("What does a late resit cost?"), trace=trace)
+    assert (trace.steps[-1].name, trace.steps[-1].status) == ("assess", "failed")
+    assert trace.steps[-1].detail["reason"] == IndexUnavailableError.message
 
 
 @answers_for_each
