@@ -19,6 +19,7 @@ NODE_OF_STEP = {
     "grade": "grade",
     "assess": "grade",
     "rewrite": "rewrite",
+    "web_search": "web_search",
     "order": "generate",
     "compress": "generate",
     "generate": "generate",
@@ -31,7 +32,7 @@ Step = Mapping[str, Any]
 
 def response_data(message: Mapping[str, Any], *, query: str, scope: SearchScope) -> dict[str, Any]:
     """`message`: what `chat.messages.data` makes of the finished answer. `query`: as it was sent; `scope`: searched."""
-    steps: Sequence[Step] = message["decision_path"]
+    steps: Sequence[Step] = [step for step in message["decision_path"] if not closes_path(step)]
     history = rewrite_history(steps)
     documents = graded_documents(steps)
     passed = sum(document["gradeResult"]["isRelevant"] for document in documents)
@@ -71,6 +72,11 @@ def _collection(ref: CollectionRef) -> dict[str, Any]:
         "embeddingModel": space.model if space else None,
         "dimension": space.dim if space else None,
     }
+
+
+def closes_path(step: Step) -> bool:
+    """Whether it is the entry that names the decision in the end: it belongs to no node of the seed's."""
+    return bool(step["name"] == "assess" and "decision" in step["detail"])
 
 
 def rewrite_history(steps: Iterable[Step]) -> list[dict[str, Any]]:

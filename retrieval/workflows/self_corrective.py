@@ -3,7 +3,9 @@
     START → condense ─┬─ small talk ───────────► greet ─────► END
                       ├─ nothing to search in ─► no_answer ─► END
                       └─► retrieve ─► grade ─┬─ passRate ≥ threshold, or rewrites used up ─► generate ──► END
-                             ▲               ├─ the same, and nothing has passed ──────────► no_answer ► END
+                             ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
+                             │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
+                             │        └──────┼────────────────────────────────────────┘
                              │               ├─ several readings, and no model ────────────► clarify ──► END
                              │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
                              └───────────────────────────────────────────────────┘
@@ -12,7 +14,8 @@ The grader judges each document against the question as it was asked, whatever w
 the whole answer; what has passed in any round is what the answer is written from. Searching on stops early when the
 words run out, and when something has passed but searches in a row bring nothing new that passes.
 
-Filters that the question names hold until it is searched for the last time. Without a model, the trained grader grades,
+The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
+graded in their place. Filters that the question names hold until it is searched for the last time. Without a model, the trained grader grades,
 and its estimate for all documents says whether there is an answer, as in every other workflow; in the end the best ones
 give it although none has passed. A question with several readings is answered for each, and asked back where no model
 can write that.
@@ -22,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -38,6 +41,7 @@ from retrieval.steps.query.query_rewriter import RetryRewrite, Wanted
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.retrieve import search_documents
+from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, may_search_web
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.values import Query, Question, ScoredChunk, SearchFilters
@@ -66,7 +70,7 @@ TIMEOUT_S = 180.0  # a whole answer
 
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
-Verdict = Literal["generate", "rewrite", "clarify", "no_answer"]
+Verdict = Literal["generate", "rewrite", "web_search", "clarify", "no_answer"]
 
 
 class State(Asking, total=False):
@@ -82,6 +86,7 @@ class State(Asking, total=False):
     answerability: float  # the trained model's best estimate of a search's documents; 0 where it was not asked
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     stagnant: int  # searches in a row that brought nothing new that passes
+    web_searched: bool
     verdict: Verdict
 
 
@@ -109,16 +114,22 @@ class Limits:
 async def condense(state: State, runtime: Runtime[Context]) -> State:
     question = state["question"]
     if is_small_talk(question) or not has_documents(question):
-        return {"standalone": state["draft"]}
+        # With nothing but the web there is no metadata to filter by.
+        return {"standalone": state["draft"], "tried": (state["draft"],), "filters": question.filters}
     standalone = await Condense(runtime.context)(Asked(question, state["draft"]))
     filters = await Route(runtime.context)(Asked(question, standalone))
     return {"standalone": standalone, "tried": (standalone,), "filters": filters}
 
 
-def after_condensing(state: State) -> Literal["greet", "no_answer", "retrieve"]:
-    if is_small_talk(state["question"]):
+def after_condensing(
+    state: State, runtime: Runtime[Context]
+) -> Literal["greet", "no_answer", "web_search", "retrieve"]:
+    question = state["question"]
+    if is_small_talk(question):
         return "greet"
-    return "retrieve" if has_documents(state["question"]) else "no_answer"
+    if has_documents(question):
+        return "retrieve"
+    return "web_search" if may_search_web(question, runtime.context.tools) else "no_answer"
 
 
 async def retrieve(state: State, runtime: Runtime[Context]) -> State:
@@ -139,6 +150,12 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
     if question.scope.semantic:
         near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
     return {"listed": near, "candidates": await Dedupe(runtime.context)(Hits(near[: limits.top_k]))}
+
+
+async def web_search(state: State, runtime: Runtime[Context]) -> State:
+    """Its pages are graded as documents are, and by themselves: what was found before keeps its grades."""
+    results = await WebSearch(runtime.context)(WebQuestion(Asked(state["question"], state["standalone"])))
+    return {"listed": results.candidates, "candidates": results.candidates, "web_searched": True}
 
 
 async def grade(state: State, runtime: Runtime[Context]) -> State:
@@ -178,6 +195,8 @@ async def decide(state: State, context: Context) -> Verdict:
         enough = verdict == "generate" and graded.pass_rate >= limits.pass_rate
         stop = "" if enough else reason_to_stop(state, limits, context)
         verdict = verdict if enough or stop else "rewrite"
+        if verdict == "no_answer" and web_is_left(state, context):
+            verdict = "web_search"
         if state["readings"]:
             verdict, stop = "clarify", "it may be about several documents"
         share = f"pass rate {graded.pass_rate:.2f}, {limits.pass_rate:.2f} wanted"
@@ -200,6 +219,8 @@ async def decide(state: State, context: Context) -> Verdict:
 def reason_to_stop(state: State, limits: Limits, context: Context) -> str:
     """Why no other search follows although too few documents passed; empty: one follows."""
     rewrites = len(state["tried"]) - 1
+    if state.get("web_searched"):
+        return "the web was searched last"
     if state["question"].options.rewrite is False:
         return "rewriting is switched off"
     if rewrites >= limits.max_rewrites:
@@ -213,6 +234,11 @@ def reason_to_stop(state: State, limits: Limits, context: Context) -> str:
     return ""
 
 
+def web_is_left(state: State, context: Context) -> bool:
+    wanted = may_search_web(state["question"], context.tools) and not state.get("web_searched")
+    return wanted and context.run.deadline.remaining() > 0
+
+
 def after_grading(state: State) -> Verdict:
     return state["verdict"]
 
@@ -223,16 +249,17 @@ async def rewrite(state: State, runtime: Runtime[Context]) -> State:
     failed = [(document, grade.reason) for document, grade in grades if not grade.relevant]
     if queries := await RetryRewrite(runtime.context)(Wanted(asked=asked, tried=state["tried"], failed=failed)):
         return {"tried": (*state["tried"], queries[0].text)}
-    verdict, own = last_resort(state, runtime.context.tools), state["question"].filters
-    if verdict == "no_answer" and state["filters"] != own:
+    own = state["question"].filters
+    if last_resort(state, runtime.context.tools) == "no_answer" and state["filters"] != own:
         # Those that were read from the question may have been the mistake.
         return {"filters": own, "words_are_left": False}
-    return {"verdict": verdict}
+    # It was to be rewritten, and can not be: what follows from that is a decision of its own in the path.
+    return {"verdict": await decide({**state, "words_are_left": False}, runtime.context)}
 
 
-def after_rewriting(state: State) -> Literal["retrieve", "generate", "no_answer"]:
+def after_rewriting(state: State) -> Literal["retrieve", "web_search", "generate", "clarify", "no_answer"]:
     verdict = state["verdict"]
-    return verdict if verdict in ("generate", "no_answer") else "retrieve"
+    return "retrieve" if verdict == "rewrite" else verdict
 
 
 # ------------------------------------------------------------------------------------------------ answers
@@ -261,12 +288,13 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
 # ------------------------------------------------------------------------------------------------ the graph
 def build_graph() -> CompiledStateGraph[State, Context, State, State]:
     graph = StateGraph(State, context_schema=Context)
-    for node in (condense, retrieve, grade, rewrite, generate, greet, clarify, no_answer):
+    for node in (condense, retrieve, web_search, grade, rewrite, generate, greet, clarify, no_answer):
         graph.add_node(node.__name__, node)
     graph.add_edge(START, "condense")
     graph.add_conditional_edges("condense", after_condensing)
     graph.add_edge("retrieve", "grade")
-    graph.add_conditional_edges("grade", after_grading, ["generate", "rewrite", "clarify", "no_answer"])
+    graph.add_edge("web_search", "grade")
+    graph.add_conditional_edges("grade", after_grading, list(get_args(Verdict)))
     graph.add_conditional_edges("rewrite", after_rewriting)
     for last in ("generate", "greet", "clarify", "no_answer"):
         graph.add_edge(last, END)
@@ -279,9 +307,10 @@ class SelfCorrectiveWorkflow(GraphWorkflow):
     graph = build_graph()
     rounds = Rounds(
         best=2,
-        worst=9,
-        notes="grade and generate when enough documents pass at once; a follow-up is condensed first (+1), and each of "
-        "at most 3 rewrites adds two: rewrite and grade. All documents are graded side by side: one round.",
+        worst=11,
+        notes="grade and generate when enough documents pass at once; a follow-up is condensed first (+1), each of at "
+        "most 3 rewrites adds two: rewrite and grade, and so does a web search: its words and grade. All documents are "
+        "graded side by side: one round.",
     )
 
     @property

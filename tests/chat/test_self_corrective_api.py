@@ -110,6 +110,17 @@ async def test_while_that_model_is_away_words_are_searched_for_and_it_says_so(
     assert collection.embedding_model in searched["error"]
 
 
+async def test_it_should_be_rewritten_no_more_where_no_other_words_were_left(
+    api: Api, handbook: Handbook, online: Any
+) -> None:
+    await handbook()
+    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 0.8, "reasoning": "another topic"})
+    online.reply(match="rewritten_query", json={"rewritten_query": QUESTION, "rewrite_reason": "-", "keywords": []})
+    grader = (await post(api)).json()["graderResult"]
+    assert grader["shouldRewrite"] is False
+    assert "no other words are left" in grader["reasoning"]
+
+
 async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handbook: Handbook, online: Any) -> None:
     await handbook()
     online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 0.8, "reasoning": "another topic"})

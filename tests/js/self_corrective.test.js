@@ -19,7 +19,7 @@ const WORKFLOW = graphOf(
   "__start__>condense", "condense>retrieve", "condense>greet", "retrieve>grade", "grade>assess", "assess>rewrite", "assess>generate",
   "assess>no_answer", "rewrite>retrieve", "generate>__end__", "greet>__end__", "no_answer>__end__",
 );
-const NODE_OF_STEP = { condense: "condense", route: "condense", retrieve: "retrieve", dedupe: "retrieve", grade: "grade", assess: "assess", rewrite: "rewrite", generate: "generate" };
+const NODE_OF_STEP = { condense: "condense", route: "condense", retrieve: "retrieve", dedupe: "retrieve", grade: "grade", assess: "assess", rewrite: "rewrite", web_search: "web_search", generate: "generate" };
 
 beforeEach(() => freshPage());
 
@@ -161,6 +161,7 @@ describe("which node runs", () => {
   for (const [name, detail, nodes] of [
     ["route", {}, ["condense", "retrieve"]], ["dedupe", {}, ["retrieve", "grade"]], ["assess", { verdict: "rewrite" }, ["assess", "rewrite"]],
     ["rewrite", { rewritten: true }, ["rewrite", "retrieve"]], ["rewrite", { rewritten: false }, ["rewrite"]], ["grade", {}, ["grade"]],
+    ["web_search", {}, ["web_search", "grade"]], ["assess", { decision: "ANSWER" }, []],
   ]) test(`after ${name} ${JSON.stringify(detail)} runs ${nodes.at(-1)}`, () => {
     const { told, progress: made } = progress();
     for (const event of steps(step(name, { detail }))) made.apply(event);
@@ -234,6 +235,7 @@ describe("grades", () => {
     [{ verdict: "rewrite" }, "Pass rate 50 % 70 % wanted. The query is rewritten."],
     [{ verdict: "generate", pass_rate: 0.8 }, "Pass rate 80 % 70 % wanted. The answer is written from 1 document."],
     [{ verdict: "no_answer", stop: "no rewrites left" }, "Pass rate 50 % 70 % wanted. No rewrites left. No document passed."],
+    [{ verdict: "web_search", stop: "no rewrites left" }, "Pass rate 50 % 70 % wanted. No rewrites left. The web is searched."],
     [{ verdict: "other" }, "Pass rate 50 % 70 % wanted. Assessed."],
   ]) test(`the verdict: ${verdict}`, () => assert.equal(drawn(round([grade]), assess(detail)).querySelector(".round-verdict").textContent, verdict));
 });

@@ -11,7 +11,7 @@ from django.conf import settings
 from ragsite.core.errors import UnavailableError
 from retrieval.answerability import LIST_LENGTH
 from retrieval.errors import IndexUnavailableError
-from retrieval.ports import SearchRequest, SearchResult
+from retrieval.ports import SearchRequest, SearchResult, WebResult
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import (
     Answer,
@@ -34,6 +34,7 @@ from tests.retrieval.steps.fakes import (
     make_tools,
     scored,
 )
+from tests.retrieval.steps.test_web_search import MemoryWeb
 
 DIAGRAM = Path(__file__).with_name("self_corrective.mmd")
 DEPOSIT = "What is the deposit for a room in Lakeside hall?"
@@ -75,7 +76,7 @@ async def test_enough_relevant_documents_are_answered_from_in_two_rounds(online)
     result, trace, events = await answer(DEPOSIT)
     assert (result.decision, result.text, events.text) == ("ANSWER", "EUR 300 [1].", "EUR 300 [1].")
     assert trace.usage().llm_rounds == SelfCorrectiveWorkflow.rounds.best
-    wanted = ["condense", "retrieve", "fuse", "dedupe", "grade", "assess", "order", "generate"]
+    wanted = ["condense", "retrieve", "fuse", "dedupe", "grade", "assess", "order", "generate", "assess"]
     assert [step.name for step in trace.steps if step.name in wanted] == wanted
 
 
@@ -112,7 +113,7 @@ async def test_at_most_three_rewrites_then_no_answer_when_nothing_has_passed(onl
     assert result.text == events.text
     assert len(steps(trace, "rewrite")) == 3
     assert not steps(trace, "generate")
-    assert "3 of 3 rewrites are used up" in steps(trace, "assess")[-1].summary
+    assert "3 of 3 rewrites are used up" in steps(trace, "assess")[-2].summary
 
 
 async def test_with_what_passed_it_answers_once_the_rewrites_are_used_up(online, rag_settings) -> None:
@@ -162,7 +163,7 @@ async def test_searches_that_bring_nothing_new_end_the_loop_once_something_has_p
     result, trace, _ = await answer(LOANS)
     assert result.decision == "ANSWER"
     assert len(steps(trace, "rewrite")) == 2
-    assert "nothing new" in steps(trace, "assess")[-1].summary
+    assert "nothing new" in steps(trace, "assess")[-2].summary
 
 
 @pytest.mark.parametrize(("pass_rate", "rewrites"), [(0.4, 0), (0.5, 0), (0.8, 1)])
@@ -183,15 +184,60 @@ async def test_rewriting_can_be_switched_off(online) -> None:
 
 async def test_the_worst_case_takes_the_rounds_that_are_stated(online) -> None:
     online.reply(match="standalone_question", json={"standalone_question": "deposit for a room in Lakeside hall"})
-    online.reply(match=rf"(?s){GRADE}.*EUR 55", json=verdict(True))
+    online.reply(match=rf"(?s){GRADE}.*EUR 99", json=verdict(True))
     online.reply(match=GRADE, json=verdict(False))
     for query in ("books borrow", "scholarship 奖学金", "late resit costs"):
         online.reply(match=REWRITE, json=rewritten(query), times=1)
-    online.reply(structured=False, text="EUR 55 [1].")
+    online.reply(match="search engine", json={"query": "Lakeside hall deposit"})
+    online.reply(structured=False, text="EUR 99 [1].")
     history = (HistoryMessage("user", "Tell me about Lakeside."), HistoryMessage("assistant", "It is a hall."))
-    result, trace, _ = await answer(ask("And what about the deposit?", history=history))
-    assert result.decision == "ANSWER"
+    web = MemoryWeb((WebResult(title="Halls", url="https://x.test/halls", snippet="The deposit at Lakeside: EUR 99."),))
+    asked = ask("And what about the deposit?", history=history, options=WEB)
+    result, trace, _ = await answer(asked, web=web)
+    assert (result.decision, len(web.asked)) == ("ANSWER", 1)
     assert trace.usage().llm_rounds == SelfCorrectiveWorkflow.rounds.worst
+
+
+async def test_the_last_decision_says_that_no_other_words_were_left(online) -> None:
+    online.reply(match=GRADE, json=verdict(False))
+    online.reply(match=REWRITE, json=rewritten(LOANS.upper()))  # the same words once more
+    _, trace, _ = await answer(LOANS)
+    last = [step for step in steps(trace, "assess") if "verdict" in step.detail][-1]
+    assert (last.detail["verdict"], last.detail["stop"]) == ("no_answer", "no other words are left to try")
+
+
+# ------------------------------------------------------------------------------------------------ the web
+WEB = AnswerOptions(web_search=True)
+CUP = WebResult(title="Cup final", url="https://x.test/cup", snippet="FC Nord won the football cup last year.")
+
+
+async def test_the_web_is_searched_when_nothing_of_the_documents_has_passed(offline) -> None:
+    result, trace, _ = await answer(ask(UNKNOWN, options=WEB), web=(web := MemoryWeb((CUP,))))
+    assert result.decision == "ANSWER" and "FC Nord" in result.text
+    assert [source.chunk.url for source in result.sources if source.cited] == [CUP.url]
+    verdicts = [step.detail.get("verdict") for step in steps(trace, "assess")]
+    assert (verdicts[-3:], len(web.asked)) == (["web_search", "generate", None], 1)
+
+
+async def test_the_web_is_not_searched_where_the_documents_answer_or_nobody_wanted_it(offline) -> None:
+    web = MemoryWeb((CUP,))
+    await answer(ask(DEPOSIT, options=WEB), web=web)
+    await answer(UNKNOWN, web=web)
+    assert not web.asked
+
+
+async def test_pages_that_do_not_answer_leave_it_at_no_answer(offline) -> None:
+    page = WebResult(title="Gardening", url="https://x.test/garden", snippet="Roses are cut in March.")
+    result, trace, _ = await answer(ask(UNKNOWN, options=WEB), web=MemoryWeb((page,)))
+    assert result.decision == "NO_ANSWER"
+    assert steps(trace, "assess")[-2].detail["stop"] == "the web was searched last"
+
+
+async def test_with_no_documents_the_web_alone_is_searched(offline) -> None:
+    searcher = MemorySearcher(())
+    question = ask(UNKNOWN, scope=EMPTY_SCOPE, options=WEB)
+    result, _, _ = await answer(question, web=MemoryWeb((CUP,)), searcher=searcher)
+    assert (result.decision, searcher.requests) == ("ANSWER", [])
 
 
 # ------------------------------------------------------------------------------------------------ what is not a search

@@ -26,7 +26,7 @@ export class Grades {
   apply(step) {
     if (step.name === "retrieve" && step.detail.queries) this.query = step.detail.queries.map((/** @type {{text: string}} */ { text }) => text).join(" | ");
     if (step.name === "grade") this.addRound(step);
-    if (step.name === "assess") this.addVerdict(step);
+    if (step.name === "assess" && !step.detail.decision) this.addVerdict(step);
   }
 
   /** @param {Api.Step} step */
@@ -58,6 +58,7 @@ function sayVerdict({ verdict, stop, passed_in_all: passed }, summary) {
   const why = stop ? `${capitalized(stop)}. ` : "";
   if (verdict === "rewrite") return "The query is rewritten.";
   if (verdict === "generate") return `${why}The answer is written from ${plural(passed, "document")}.`;
+  if (verdict === "web_search") return `${why}The web is searched.`;
   if (verdict === "no_answer") return `${why}No document passed.`;
   return summary;
 }

@@ -72,6 +72,7 @@ export class Progress {
 
   /** @param {Api.Step} step */
   finished(step) {
+    if (step.detail?.decision) return; // the path's last entry: no node of the graph
     if (step.name === "retrieve" && step.status === "skipped") {
       this.searched = false;
       return;
@@ -85,7 +86,7 @@ export class Progress {
   /** What follows a step for certain. @param {Api.Step} step @returns {string | null} */
   next(step) {
     if (step.name === "route") return "retrieve";
-    if (step.name === "dedupe") return "grade";
+    if (step.name === "dedupe" || step.name === "web_search") return "grade";
     if (step.name === "assess") return step.detail.verdict;
     if (step.name === "rewrite" && step.detail.rewritten) return "retrieve";
     return null;
