@@ -15,10 +15,11 @@ the whole answer; what has passed in any round is what the answer is written fro
 words run out, and when something has passed but searches in a row bring nothing new that passes.
 
 The web is the last resort, where it is configured and wanted: when nothing of the documents has passed, its pages are
-graded in their place. Filters that the question names hold until it is searched for the last time. Without a model, the trained grader grades,
-and its estimate for all documents says whether there is an answer, as in every other workflow; in the end the best ones
-give it although none has passed. A question with several readings is answered for each, and asked back where no model
-can write that.
+graded in their place. Filters that the question names hold until it is searched for the last time.
+
+Without a model, the trained grader grades, and its estimate for all documents says whether there is an answer, as in
+every other workflow; in the end the best ones give it although none has passed. A question with several readings is
+answered for each, and asked back where no model can write that.
 """
 
 from __future__ import annotations

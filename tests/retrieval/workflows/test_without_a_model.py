@@ -127,7 +127,9 @@ async def test_the_lexical_embedders_nearness_is_no_evidence(offline, name: str)
     ids=["answered", "asked back", "not answered", "greeting", "nothing to search"],
 )
 @every_workflow
-async def test_the_path_closes_with_the_decision_and_its_reason(offline, name: str, question: Any, decision: str) -> None:
+async def test_the_path_closes_with_the_decision_and_its_reason(
+    offline, name: str, question: Any, decision: str
+) -> None:
     trace = Trace()
     asked = ask(question) if isinstance(question, str) else question
     result = await WORKFLOWS[name](make_tools(settings.RAG, HANDBOOK)).answer(asked, trace=trace)
