@@ -71,7 +71,6 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_SEARCH_BM25_K1": ("retrieval.search.index.schema:BM25_K1", Number),
     "RAG_SEARCH_BM25_B": ("retrieval.search.index.schema:BM25_B", Number),
     "RAG_SEARCH_BOOST_WINDOW": ("retrieval.search.hybrid:BOOST_WINDOW", WholeNumber),
-    "RAG_SEARCH_MIN_FILTERED_CANDIDATES": ("retrieval.search.hybrid:MIN_FILTERED_CANDIDATES", WholeNumber),
     "RAG_SEARCH_HIERARCHICAL_DOCUMENTS": ("retrieval.search.hybrid:HIERARCHICAL_DOCUMENTS", Count),
     "RAG_SEARCH_TIMEOUT_S": ("retrieval.search.hybrid:SEARCH_TIMEOUT_S", Number),
     "RAG_ROUTE_PROMPT": ("retrieval.steps.query.route:PROMPT", str),

@@ -28,6 +28,7 @@ from retrieval.search.index import MilvusIndex, import_client, schema
 from retrieval.selectors import DatabaseChunkStore
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
+from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
@@ -75,11 +76,13 @@ def get_engine() -> Engine:
 async def search_as_answered(request: SearchRequest) -> SearchResult:
     """A search as an answer would see it, with what users' ratings make of it, for those who search without asking.
 
-    A search in one leg alone is left as it is. Raises as `Searcher.search`.
+    A search in one leg alone is left in its order. Raises as `Searcher.search`.
     """
     engine = get_engine()
     if len(request.stages) < 2:
-        return await engine.searcher.search(request)
+        answers = engine.settings.corrective.weak_score
+        result, _ = await search_relaxing(engine.searcher, request, answers=answers)
+        return result
     return await search_documents(Context(tools=engine, run=Run.start(Trace(), engine.settings)), request)
 
 

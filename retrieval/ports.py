@@ -266,7 +266,8 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """Candidates, best first. `relaxed`: names of filters that were dropped because they left too little.
+    """Candidates, best first. `relaxed`: names of preferred filters that were dropped, since what they left did not
+    answer (`retrieval.steps.retrieve.relax`; a `Searcher` drops none).
 
     `tail_hits`: what was found below them, best first, without texts.
     `degraded`: reasons, for people, e.g. "no vectors: Ollama is not reachable"."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
@@ -56,14 +56,22 @@ class SearchScope:
         return all(ref.space.semantic for ref in self.collections if ref.space is not None)
 
 
+FiltersMode = Literal["strict", "prefer"]
+FILTERS_MODES: tuple[FiltersMode, ...] = ("strict", "prefer")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilters:
-    """Metadata filters; an unset one is None or empty. Tags: any of them is enough."""
+    """Metadata filters; an unset one is None or empty. Tags: any of them is enough.
+
+    preferred: the names of those that may give way where what they leave does not answer; the others are strict.
+    """
 
     department: str | None = None
     doc_type: str | None = None
     policy_year: int | None = None
     tags: tuple[str, ...] = ()
+    preferred: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.department or self.doc_type or self.policy_year is not None or self.tags)
@@ -76,6 +84,10 @@ class SearchFilters:
             "tags": list(self.tags) or None,
         }
         return {key: value for key, value in values.items() if value is not None}
+
+    def in_mode(self, mode: FiltersMode) -> SearchFilters:
+        """The same filters; strict: none of them may give way, prefer: all may."""
+        return replace(self, preferred=frozenset(self.as_dict() if mode == "prefer" else ()))
 
 
 @dataclass(frozen=True, slots=True)

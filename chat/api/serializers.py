@@ -10,7 +10,14 @@ from rest_framework import serializers
 
 from chat.services.ask import Ask
 from ragsite.core.api.fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
-from retrieval.api.serializers import ADDRESS, MAX_NAMES, FiltersSerializer, QuestionField, search_filters
+from retrieval.api.serializers import (
+    ADDRESS,
+    MAX_NAMES,
+    FiltersModeField,
+    FiltersSerializer,
+    QuestionField,
+    search_filters,
+)
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
@@ -39,6 +46,7 @@ class RequestSerializer(StrictSerializer):
         help_text="None: your own, those shared with your groups, and those that the site has approved.",
     )
     filters = FiltersSerializer(required=False, allow_null=True)
+    filters_mode = FiltersModeField(allow_null=True)
     options = OptionsSerializer(required=False, allow_null=True)
     stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
 
@@ -52,6 +60,8 @@ class RequestSerializer(StrictSerializer):
             changes["collections"] = tuple(given["collections"])
         if "filters" in given:
             changes["filters"] = search_filters(given["filters"])
+        if "filters_mode" in given:
+            changes["filters_mode"] = given["filters_mode"]
         if "options" in given:
             changes["options"] = AnswerOptions(**given["options"])
         return changes

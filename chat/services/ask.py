@@ -34,7 +34,7 @@ from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from retrieval.selectors import collection_addresses, scope_as_asked, scope_for
 from retrieval.text import quoting
-from retrieval.values import AnswerOptions, Question, SearchFilters
+from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 logger = logging.getLogger(__name__)
@@ -52,6 +52,7 @@ class Ask:
     workflow: str = DEFAULT_WORKFLOW
     collections: tuple[str, ...] = ()
     filters: SearchFilters = field(default_factory=SearchFilters)
+    filters_mode: FiltersMode = "strict"
     options: AnswerOptions = field(default_factory=AnswerOptions)
 
 
@@ -98,6 +99,7 @@ async def message_regenerate(*, user: User, message_id: UUID, changes: Mapping[s
             workflow=message.workflow,
             collections=collections,
             filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
+            filters_mode=request.get("filters_mode", "strict"),
             options=AnswerOptions(**request.get("options", {})),
         )
         return replace(asked, **changes)
@@ -122,6 +124,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
         "collections": collections,
         "collection_ids": list(scope.ids) if collections else [],
         "filters": ask.filters.as_dict(),
+        "filters_mode": ask.filters_mode,
         "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
     }
     answers_mark_interrupted(session__user=user)
@@ -165,7 +168,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
             text=asked.text,
             scope=scope,
             history=selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
-            filters=ask.filters,
+            filters=ask.filters.in_mode(ask.filters_mode),
             options=ask.options,
             open_clarification=selectors.open_clarification_before(asked),
             user_id=str(user.pk),

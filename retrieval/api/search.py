@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from ragsite.core.api.fields import StrictSerializer, TextField, WholeNumberField, checked
 from ragsite.core.api.user import asking_user
-from retrieval.api.serializers import ADDRESS, FiltersSerializer, QuestionField, search_filters
+from retrieval.api.serializers import ADDRESS, FiltersModeField, FiltersSerializer, QuestionField, search_filters
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.engine import search_as_answered
 from retrieval.ports import SearchRequest, SearchResult
@@ -30,6 +30,7 @@ class SearchInputSerializer(StrictSerializer):
         child=TextField(max_length=MAX_ADDRESS_CHARS, help_text=ADDRESS), required=False, max_length=100
     )
     filters = FiltersSerializer(required=False)
+    filters_mode = FiltersModeField()
     top_k = WholeNumberField(required=False, min_value=1, max_value=settings.RAG.search.max_top_k)
     stages = serializers.ListField(
         child=serializers.ChoiceField(choices=STAGES), required=False, allow_empty=False, help_text="Default: both."
@@ -48,7 +49,8 @@ class CandidateSerializer(serializers.Serializer[Any]):
 
 
 class SearchResultSerializer(serializers.Serializer[Any]):
-    """relaxed: filters that were dropped since they left too little. degraded: what could not be used, and why."""
+    """relaxed: filters (of `filters_mode` prefer) that were dropped: what they left did not answer.
+    degraded: what could not be used, and why."""
 
     candidates = CandidateSerializer(many=True)
     timings_ms = serializers.DictField(child=serializers.FloatField())
@@ -67,7 +69,7 @@ class SearchApi(APIView):
         search = SearchRequest(
             queries=(Query(asked["query"]),),
             scope=scope,
-            filters=search_filters(asked.get("filters", {})),
+            filters=search_filters(asked.get("filters", {})).in_mode(asked.get("filters_mode", "strict")),
             top_k=asked.get("top_k", settings.RAG.search.top_k),
             stages=tuple(stage for stage in STAGES if stage in asked.get("stages", STAGES)),
         )

@@ -16,7 +16,7 @@ from retrieval.models import Chunk, Collection, Document
 from retrieval.search.queries import query_text
 from retrieval.selectors import is_approved
 from retrieval.services.embedding_space import recorded_size
-from retrieval.values import SearchFilters
+from retrieval.values import FILTERS_MODES, SearchFilters
 
 _SAYS_NOTHING = rf"\s{CONTROL}\ufeff"  # characters of a question
 MAX_NAMES = 50
@@ -64,6 +64,17 @@ class FiltersSerializer(StrictSerializer):
     doc_type = TextField(required=False, allow_null=True, allow_blank=True, max_length=100)
     policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
     tags = serializers.ListField(child=TextField(max_length=100), required=False, max_length=MAX_NAMES)
+
+
+class FiltersModeField(serializers.ChoiceField):
+    """Whether the request's filters hold whatever they leave, or may give way."""
+
+    def __init__(self, **options: Any) -> None:
+        help_text = (
+            "strict (default): the filters are never relaxed. prefer: they give way, one by one, where what they leave "
+            "does not answer. Filters that are read from the question itself are always preferred."
+        )
+        super().__init__(choices=FILTERS_MODES, required=False, help_text=help_text, **options)
 
 
 def search_filters(checked: Mapping[str, Any]) -> SearchFilters:

@@ -21,7 +21,7 @@ from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
 from retrieval.search import fusion, space_fusion
 from retrieval.search.fusion import best_first, rrf_scores
-from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants, relaxed_filters
+from retrieval.search.queries import Variant, VariantGroup, group_variants, make_variants
 from retrieval.search.space_fusion import SpaceFusion, SpaceResult, dense_limit
 from retrieval.values import (
     EmbeddingSpace,
@@ -39,7 +39,6 @@ HIERARCHICAL_DOCUMENTS = 10  # documents that hierarchical search looks into
 WINDOW_MULTIPLIER = 30  # candidates per leg: top_k times this
 SHORT_WINDOW_MULTIPLIER = 50  # the same for short queries
 BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowered by ratings
-MIN_FILTERED_CANDIDATES = 3  # a filter that leaves fewer is relaxed
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
 _SPACE = re.compile(r"\s+")
@@ -62,13 +61,11 @@ class _Rows(TypedDict):
 
 @dataclass(slots=True)
 class _Looked:
-    """What the legs gave, and under which filters at last."""
+    """What the legs gave."""
 
     variants: Sequence[Variant]
-    filters: SearchFilters
     timings: _Timings
     spaces: list[SpaceResult] = field(default_factory=list)
-    relaxed: list[str] = field(default_factory=list)
 
     @property
     def hit_count(self) -> int:
@@ -123,7 +120,8 @@ class HybridSearcher:
         self._fusion = SpaceFusion(settings, store)
 
     async def search(self, request: SearchRequest) -> SearchResult:
-        """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`.
+        """Candidates, best first, at most `top_k` (held to 1..max_top_k), or `depth`. Filters hold, however little
+        they leave: who may drop one is decided above (`retrieval.steps.retrieve.relax`).
 
         Raises InvalidQueryError, IndexUnavailableError; EmbeddingUnavailableError only if dense alone was asked for.
         """
@@ -138,7 +136,6 @@ class HybridSearcher:
             candidates=tuple(candidates),
             tail_hits=self._tail_hits(looked.spaces, candidates),
             timings_ms=dict(looked.timings),
-            relaxed=tuple(looked.relaxed),
             degraded=looked.degraded,
             notes=self._notes(looked, self._top_k(request)),
         )
@@ -159,28 +156,23 @@ class HybridSearcher:
         looked.timings.add("documents", begun)
         inside = replace(request, strategy="chunks")
         if documents:
-            inside = replace(inside, document_ids=tuple(documents), filters=looked.filters)
+            inside = replace(inside, document_ids=tuple(documents))
         result, spent = await self.search(inside), looked.timings["documents"]
         total = round(result.timings_ms["total"] + spent, 2)
         return replace(
             result,
             timings_ms={**result.timings_ms, "documents": spent, "total": total},
-            relaxed=(*looked.relaxed, *result.relaxed),
             degraded=result.degraded if documents else (*result.degraded, NO_DOCUMENT),
             notes={**result.notes, "strategy": "hierarchical", "documents": documents},
         )
 
     async def _look(self, request: SearchRequest, level: Level) -> _Looked:
-        """All legs in all spaces; a filter that leaves too little is dropped, one after the other."""
+        """All legs in all spaces."""
         begun, timings = time.perf_counter(), _Timings()
         variants = await asyncio.to_thread(make_variants, request.queries)
         timings.add("analyse", begun)
-        looked = _Looked(variants, request.filters, timings)
+        looked = _Looked(variants, timings)
         looked.spaces = await self._search_spaces(request, looked, level)
-        while looked.filters and looked.hit_count < MIN_FILTERED_CANDIDATES:
-            looked.filters, name = relaxed_filters(looked.filters)
-            looked.relaxed.append(name)
-            looked.spaces = await self._search_spaces(request, looked, level)
         return looked
 
     def _notes(self, looked: _Looked, top_k: int) -> dict[str, object]:
@@ -211,7 +203,7 @@ class HybridSearcher:
                 collection_ids=collection_ids,
                 groups=group_variants(looked.variants),
                 stages=request.stages,
-                filters=looked.filters,
+                filters=request.filters,
                 limit=self._window(looked.variants[0], self._top_k(request)),
                 scope=request.scope,
                 timings=looked.timings,

@@ -1,4 +1,4 @@
-"""What a search is asked for: query variants with their terms, and filters that give way one by one."""
+"""What a search is asked for: query variants with their terms."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from ragsite.core.text import CONTROL
 from retrieval.errors import InvalidQueryError
 from retrieval.text.analysis import analyze, query_terms
 from retrieval.text.language import HAN_CHARACTER
-from retrieval.values import Query, SearchFilters, StoredChunk
+from retrieval.values import Query, StoredChunk
 
 MAX_QUERY_CHARS = 4_000  # what is embedded and analysed of a query; embedding models read no more
 MAX_QUERY_TERMS = 96  # BM25's cost grows with every term
 CHINESE_NUMBER_WEIGHT = 3  # of a year or an amount in a Chinese query: docs/evaluation.md has the figures
-RELAX_ORDER = ("tags", "doc_type", "policy_year", "department")  # the filter that is most often too narrow goes first
 _NOT_SEARCHED = re.compile(rf"[{CONTROL}\ud800-\udfff\ufeff]")
 
 
@@ -117,10 +116,3 @@ def term_shares(terms: Sequence[str], chunks: Iterable[StoredChunk]) -> dict[str
         chunk.chunk_id: len(wanted & set(analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}"))) / len(wanted)
         for chunk in chunks
     }
-
-
-def relaxed_filters(filters: SearchFilters) -> tuple[SearchFilters, str]:
-    """The filters without the next one of RELAX_ORDER, and its name."""
-    name = next(name for name in RELAX_ORDER if getattr(filters, name) not in (None, "", ()))
-    empty: dict[str, tuple[()] | None] = {name: () if name == "tags" else None}
-    return replace(filters, **empty), name  # type: ignore[arg-type]

@@ -134,6 +134,18 @@ async def test_filters_and_options_reach_the_workflow(api: Api, workflow: Script
     assert (question.options.top_k, question.options.hyde, question.options.rewrite) == (7, False, None)
 
 
+@pytest.mark.parametrize(
+    ("mode", "preferred"),
+    [({}, set()), ({"filters_mode": None}, set()), ({"filters_mode": "strict"}, set()),
+     ({"filters_mode": "prefer"}, {"policy_year", "tags"})],
+)  # fmt: skip
+async def test_the_mode_of_filters_reaches_the_workflow(
+    api: Api, workflow: ScriptedWorkflow, mode: dict[str, Any], preferred: set[str]
+) -> None:
+    await api.ask(filters={"policy_year": 2025, "tags": ["exams"]}, **mode)
+    assert workflow.questions[0].filters.preferred == preferred
+
+
 BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({}, "message"),
     ({"message": ""}, "message"),
@@ -149,6 +161,8 @@ BAD_BODIES: list[tuple[dict[str, Any], str]] = [
     ({"message": "a", "collections": "policies"}, "collections"),
     ({"message": "a", "filters": {"colour": "red"}}, "filters"),
     ({"message": "a", "filters": {"policy_year": "2025"}}, "filters"),
+    ({"message": "a", "filters_mode": "loose"}, "filters_mode"),
+    ({"message": "a", "filters_mode": ["prefer"]}, "filters_mode"),
     ({"message": "a", "options": {"top_k": 0}}, "options"),
     ({"message": "a", "options": {"top_k": 51}}, "options"),
     ({"message": "a", "options": {"temperature": 2}}, "options"),

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from chat.models import Message
 from chat.runs.event_log import close_event_log
+from retrieval.values import SearchFilters
 from tests.chat.conftest import TEXT, Api, ScriptedWorkflow, events_of, types
 from tests.factories import MessageFactory, RatingFactory, SessionFactory, SourceFactory
 
@@ -88,6 +89,15 @@ async def test_regenerate_streams_and_takes_changes(api: Api, workflow: Scripted
     events = [event async for event in events_of(response)]
     assert events[-1]["answer"] == TEXT
     assert workflow.questions[1].options.top_k == 9
+
+
+async def test_regenerate_keeps_the_filters_and_how_strict_they_are(api: Api, workflow: ScriptedWorkflow) -> None:
+    asked = (await api.ask(filters={"policy_year": 2025}, filters_mode="prefer")).json()
+    await api.call("post", f"/api/messages/{asked['message_id']}/regenerate")
+    assert workflow.questions[1].filters == workflow.questions[0].filters
+    newest = await Message.objects.filter(superseded=False, role="assistant").aget()
+    await api.call("post", f"/api/messages/{newest.pk}/regenerate", {"filters_mode": "strict"})
+    assert workflow.questions[2].filters == SearchFilters(policy_year=2025)
 
 
 async def test_only_answers_can_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:

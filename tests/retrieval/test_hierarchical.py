@@ -126,15 +126,12 @@ async def test_documents_outside_the_scope_are_not_looked_into(shelf: Shelf) -> 
     assert "secret" not in titles(found)
 
 
-async def test_filters_hold_for_documents_and_are_relaxed_visibly(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("retrieval.search.hybrid.MIN_FILTERED_CANDIDATES", 1)
+async def test_filters_hold_for_documents_and_their_chunks(shelf: Shelf) -> None:
     await shelf.add("labs", ["Start.", "Keys need a deposit."], "Rules of the labs.", department="Chemistry")
     strict = await shelf.search("deposit in the library", filters=SearchFilters(department="Chemistry"))
     assert titles(strict) == {"labs"}
-    loose = await shelf.search("deposit in the library", filters=SearchFilters(department="Physics"))
-    assert (titles(loose), loose.relaxed) == ({"library"}, ("department",))
+    nothing = await shelf.search("deposit in the library", filters=SearchFilters(department="Physics"))
+    assert nothing.candidates == ()
 
 
 async def test_without_a_fitting_summary_all_chunks_are_searched_and_it_says_so(shelf: Shelf) -> None:

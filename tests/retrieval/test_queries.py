@@ -1,4 +1,4 @@
-"""What a search is asked for: variants, the weights of their words, and filters that give way."""
+"""What a search is asked for: variants, and the weights of their words."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from retrieval.search.queries import (
     group_variants,
     make_variants,
     query_text,
-    relaxed_filters,
     term_shares,
 )
-from retrieval.values import Query, SearchFilters
+from retrieval.values import Query
 from tests.retrieval.steps.fakes import chunk
 
 IMAGINED = Query("loans last weeks", kind="hyde", vector_only=True)
@@ -123,22 +122,7 @@ def test_a_number_of_a_chinese_question_is_asked_for_three_times(question: str, 
     assert len(set(words)) == len(words) - times + 1
 
 
-# ------------------------------------------------------------------------------------------------ terms and filters
+# ------------------------------------------------------------------------------------------------ terms
 def test_the_share_of_terms_counts_those_in_title_heading_and_text() -> None:
     found = chunk(1, "ten books", title="Library", heading="Loans")
     assert term_shares(("librari", "loan", "book", "zebra"), [found]) == {"k1": 0.75}
-
-
-def test_filters_give_way_one_by_one() -> None:
-    filters = SearchFilters(department="Library", doc_type="regulation", policy_year=0, tags=("exams",))
-    names = []
-    while filters:
-        filters, name = relaxed_filters(filters)
-        names.append(name)
-    assert names == ["tags", "doc_type", "policy_year", "department"]
-    assert filters == SearchFilters()
-
-
-def test_a_filter_that_gives_way_leaves_the_others() -> None:
-    filters = SearchFilters(department="Library", tags=("exams",))
-    assert relaxed_filters(filters) == (SearchFilters(department="Library"), "tags")

@@ -246,15 +246,11 @@ async def test_collections_outside_the_scope_are_never_found(library: Library) -
     assert "secret" in names(await library.search("library code 4711", refs=[library.ref, private]))
 
 
-async def test_filters_that_leave_too_little_are_dropped_in_order(library: Library) -> None:
+async def test_filters_are_never_relaxed_by_the_search(library: Library) -> None:
     await library.add(TEXTS, department="Library", policy_year=2025)
-    strict = await library.search("library books", filters=SearchFilters(department="Library"))
-    assert strict.relaxed == ()
-    loose = await library.search("library books", filters=SearchFilters(department="Library", policy_year=1999))
-    assert loose.relaxed == ("policy_year",)
-    assert loose.candidates
-    odd = await library.search("library books", filters=SearchFilters(department="None", tags=("x",)))
-    assert odd.relaxed == ("tags", "department")
+    assert (await library.search("library books", filters=SearchFilters(department="Library"))).candidates
+    filters = SearchFilters(department="Library", policy_year=1999).in_mode("prefer")
+    assert (await library.search("library books", filters=filters)).candidates == ()
 
 
 async def test_a_text_is_shown_once_and_deleted_chunks_never(library: Library) -> None:

@@ -52,7 +52,7 @@ class Command(EngineCommand):
         for number, candidate in enumerate(result.candidates, start=1):
             self._print_candidate(number, candidate)
         for name in result.relaxed:
-            self.stdout.write(f"Filter dropped, it left too little: {name}")
+            self.stdout.write(f"Filter dropped, what it left does not answer: {name}")
         for reason in result.degraded:
             self.stdout.write(f"Degraded: {reason}")
         self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))

@@ -2,7 +2,9 @@
 
 By rules over the values that the documents in scope hold, and by the fast model for values that the question names in
 other words ("HR", 人事); nothing without evidence in the question. Filters of the request always win, then those by
-rules. Two years or two departments in one question are a comparison: no filter then.
+rules. Two years or two departments in one question are a comparison: no filter then. A filter that was read from the
+question is preferred, not strict: the question may mean something else by the word, so it gives way where what it
+leaves does not answer (`retrieval.steps.retrieve.relax`).
 """
 
 from __future__ import annotations
@@ -116,16 +118,17 @@ def with_evidence(read: QuestionFilters, question: str, vocabulary: Vocabulary) 
         department=departments.get(fold(read.department)),
         doc_type=doc_types.get(fold(read.doc_type)),
         policy_year=year if years_in(question) == [year] else None,
-    )
+    ).in_mode("prefer")
 
 
 def merge(first: SearchFilters, second: SearchFilters) -> SearchFilters:
-    """The first ones, and of the second those that the first leave open."""
+    """The first ones, and of the second those that the first leave open; each as strict as it was."""
     return SearchFilters(
         department=first.department or second.department,
         doc_type=first.doc_type or second.doc_type,
         policy_year=second.policy_year if first.policy_year is None else first.policy_year,
         tags=first.tags or second.tags,
+        preferred=first.preferred | (second.preferred - first.as_dict().keys()),
     )
 
 
@@ -140,7 +143,7 @@ def filters_in(question: str, vocabulary: Vocabulary) -> SearchFilters:
         doc_type=_only(vocabulary.doc_types, _ASKED_FOR.sub(" ", rest)),
         policy_year=_year(text, vocabulary.policy_years),
         tags=tuple(tag for tag in vocabulary.tags if _tag_is_named(tag, text)),
-    )
+    ).in_mode("prefer")
 
 
 def fold(text: str) -> str:

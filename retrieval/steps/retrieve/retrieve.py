@@ -12,6 +12,7 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import BoostSource, SearchRequest, SearchResult
 from retrieval.search import boosting
 from retrieval.search.boosting import put_boosts
+from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord
 from retrieval.values import Question, ScoredChunk, TailHit
@@ -50,13 +51,14 @@ class Found:
 
 
 class Retrieve(Step[Search, SearchResult]):
-    """One search. Raises as `Searcher.search`."""
+    """One search; more than one only where a preferred filter gives way. Raises as `Searcher.search`."""
 
     name = "retrieve"
 
     async def act(self, given: Search, entry: StepRecord) -> SearchResult:
         request, purpose = given.request, given.purpose
-        result = await self.tools.searcher.search(request)
+        answers = self.settings.corrective.weak_score
+        result, looks = await search_relaxing(self.tools.searcher, request, answers=answers)
         entry.detail |= {
             "queries": [{"kind": query.kind, "text": query.text} for query in request.queries],
             "filters": request.filters.as_dict(),
@@ -66,9 +68,11 @@ class Retrieve(Step[Search, SearchResult]):
         if result.notes:
             entry.detail["notes"] = dict(result.notes)
         entry.summary = f"{purpose}{len(result.candidates)} candidates for {len(request.queries)} queries"
+        if len(looks) > 1:
+            entry.detail["looked"] = [look.as_dict() for look in looks]
         if result.relaxed:
             entry.detail["relaxed"] = list(result.relaxed)
-            entry.summary += f"; filter relaxed: {', '.join(result.relaxed)}"
+            entry.summary += f"; filter relaxed, since what it left does not answer: {', '.join(result.relaxed)}"
         if result.degraded:
             entry.degrade("; ".join(result.degraded))
         texts = " | ".join(query.text for query in request.queries)

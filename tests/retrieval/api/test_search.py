@@ -77,9 +77,23 @@ def test_a_strange_collection_and_none_answer_alike(library: None, client: APICl
 
 
 def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:
-    body = search(client, query="books", filters={"department": "Nowhere"}, stages=["bm25"]).json()
-    assert body["relaxed"] == ["department"]
+    body = search(client, query="books", filters={"department": "Library"}, stages=["bm25"]).json()
+    assert len(body["candidates"]) == 2
     assert all(set(candidate["ranks"]) == {"original:bm25"} for candidate in body["candidates"])
+
+
+@pytest.mark.parametrize("mode", [{}, {"filters_mode": "strict"}], ids=["default", "strict"])
+def test_filters_of_a_request_are_not_relaxed(library: None, client: APIClient, mode: dict[str, str]) -> None:
+    body = search(client, query="books", filters={"department": "Nowhere"}, **mode).json()
+    assert (body["candidates"], body["relaxed"]) == ([], [])
+
+
+@pytest.mark.parametrize("stages", [["bm25"], ["dense", "bm25"]])
+def test_preferred_filters_give_way_and_the_result_says_so(library: None, client: APIClient, stages: list[str]) -> None:
+    asked = {"query": "How many books may be borrowed?", "filters_mode": "prefer", "stages": stages}
+    body = search(client, filters={"department": "Nowhere"}, **asked).json()
+    assert body["relaxed"] == ["department"]
+    assert "Ten books may be borrowed." in {candidate["text"] for candidate in body["candidates"]}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +109,9 @@ def test_filters_and_stages_are_taken(library: None, client: APIClient) -> None:
         {"query": True},
         {"query": "a", "collections": [5]},
         {"query": "a", "filters": {"department": 5}},
+        {"query": "a", "filters_mode": "loose"},
+        {"query": "a", "filters_mode": None},
+        {"query": "a", "filters_mode": True},
         {"query": "a", "top_k": 0},
         {"query": "a", "top_k": 1_000},
         {"query": "a", "top_k": "many"},

@@ -56,14 +56,14 @@ async def test_filters_of_the_request_win(settings) -> None:
     tools = make_tools(settings.RAG, vocabulary=VOCABULARY)
     question = ask("Library rules of 2024", filters=SearchFilters(policy_year=2022))
     filters = await Route(context(tools))(Asked(question, question.text))
-    assert filters == SearchFilters(department="Library", policy_year=2022)
+    assert filters == SearchFilters(department="Library", policy_year=2022, preferred=frozenset({"department"}))
 
 
 async def test_the_messages_own_year_wins_over_the_last_questions() -> None:
     tools = make_tools(settings.RAG, vocabulary=VOCABULARY)
     question = ask("And in 2024?", history=(HistoryMessage("user", "Library fees in 2022?"),))
     filters = await Route(context(tools))(Asked(question, "Library fees in 2022? And in 2024?"))
-    assert filters == SearchFilters(department="Library", policy_year=2024)
+    assert filters == SearchFilters(department="Library", policy_year=2024).in_mode("prefer")
 
 
 HR = Vocabulary(departments=("Human Resources", "财务处"), doc_types=("policy", "form"), policy_years=(2024, 2025))
@@ -83,7 +83,7 @@ async def by_model(question: str, known: SearchFilters = NOTHING, vocabulary: Vo
 async def test_the_model_names_a_value_that_the_question_says_in_other_words(online) -> None:
     online.reply(match="Departments:", json=reads(evidence="HR", department="Human Resources"))
     filters, (step,) = await by_model("What does HR say about parental leave?")
-    assert filters == SearchFilters(department="Human Resources")
+    assert filters == SearchFilters(department="Human Resources").in_mode("prefer")
     assert (step.name, step.status) == ("route", "ok")
     assert step.detail["from_model"] == {"department": "Human Resources"}
 
@@ -91,7 +91,7 @@ async def test_the_model_names_a_value_that_the_question_says_in_other_words(onl
 async def test_filters_that_are_known_win_over_the_models(online) -> None:
     online.reply(match="Departments:", json=reads(evidence="HR", department="Human Resources", doc_type="form"))
     filters, _ = await by_model("Which HR form?", SearchFilters(department="财务处"))
-    assert filters == SearchFilters(department="财务处", doc_type="form")
+    assert filters == SearchFilters(department="财务处", doc_type="form", preferred=frozenset({"doc_type"}))
 
 
 async def test_no_call_is_made_where_there_is_nothing_to_choose(online) -> None:
