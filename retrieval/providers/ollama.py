@@ -7,11 +7,12 @@ concurrency, circuit breaker), has a time limit, and is written into the running
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,10 @@ from retrieval.errors import (
 from retrieval.ports import Prompt, Schema, Vectors
 from retrieval.providers.breaker import Ticket
 from retrieval.providers.failures import FAILURES, explain, is_busy
+from retrieval.providers.reply_schema import reply_schema
 from retrieval.providers.server import OllamaServer
 from retrieval.providers.vectors import VectorCache, prefixes, unit_vectors
+from retrieval.text.language import HAN_CHARACTER
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
 from retrieval.values import EmbeddingSpace
@@ -41,7 +44,19 @@ from retrieval.values import EmbeddingSpace
 TEMPLATE_TOKENS = 64  # role marks and the like that the model's chat template adds around the messages
 BETWEEN_TOKENS_TIMEOUT_S = 30.0  # a stream silent for longer has broken off
 STREAM_TIMEOUT_S = 240.0  # the whole of one streamed answer
-TEMPERATURE = 0.1  # of answers; judgements run at 0
+TEMPERATURE = 0.1  # of answers
+# Of structured replies: the likeliest token each time. Ollama's own default punishes repetition, and so the second 8 of
+# a list of scores, and a model file may say worse.
+JUDGING: Mapping[str, Any] = {
+    "temperature": 0.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "seed": 0,
+}
 BUSY_RETRY_S = 0.3  # wait before the one new attempt after "server busy"
 
 PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
@@ -61,6 +76,18 @@ class _Progress:
     chunks: int = 0
     text: bool = False
     done_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What is asked of the model. most_tokens: it may write. limit_s: until the first token, or the whole reply where
+    there is a schema."""
+
+    messages: list[BaseMessage]
+    most_tokens: int
+    limit_s: float
+    options: Mapping[str, Any]
+    schema: Mapping[str, Any] | None = None
 
 
 class OllamaChatModel:
@@ -102,8 +129,14 @@ class OllamaChatModel:
         breaks after the first piece, ModelCutError after the last piece when `num_predict` was reached.
         """
         self._require_fit(prompt)
-        messages = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
-        async with aclosing(self._answer(prompt, messages, schema=None)) as pieces:
+        settings = self._settings
+        request = _Request(
+            messages=_messages(prompt),
+            most_tokens=settings.max_answer_tokens,
+            limit_s=settings.first_token_timeout_s,
+            options={"temperature": TEMPERATURE},
+        )
+        async with aclosing(self._answer(prompt, request)) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -117,30 +150,38 @@ class OllamaChatModel:
             raise ModelTimeoutError(f"Ollama timed out after {limit_s:g} s") from error
 
     async def _validated(self, prompt: Prompt, schema: type[Schema]) -> Schema:
-        shape = schema.model_json_schema()
-        messages: list[BaseMessage] = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
         self._require_fit(prompt)
-        text, cut = await self._complete(prompt, messages, shape)
+        reply = reply_schema(schema)
+        tokens = reply.han_tokens if HAN_CHARACTER.search(prompt.user) else reply.tokens
+        request = _Request(
+            messages=_messages(prompt),
+            schema=reply.shape,
+            most_tokens=min(tokens, self._settings.max_answer_tokens),
+            limit_s=self._settings.structured_timeout_s,
+            options=JUDGING,
+        )
+        text, cut = await self._complete(prompt, request)
         try:
             return schema.model_validate_json(unfenced(text))
         except ValidationError as error:
             problem = "it was cut off; write much less" if cut else describe(error)
         # The prompt stays as it was, so that the server's prompt cache serves the second attempt.
-        messages += [AIMessage(text), HumanMessage(REPAIR.format(problem=problem, schema=shape))]
-        if sum(estimate_tokens(str(message.content)) for message in messages) > self._budget:
+        repair = HumanMessage(REPAIR.format(problem=problem, schema=json.dumps(reply.shape, ensure_ascii=False)))
+        request = replace(request, messages=[*request.messages, AIMessage(text), repair])
+        if sum(estimate_tokens(str(message.content)) for message in request.messages) > self._budget:
             raise ModelOutputError(f"model '{self._name}' answered in the wrong form: {problem}")
-        text, _ = await self._complete(prompt, messages, shape)
+        text, _ = await self._complete(prompt, request)
         try:
             return schema.model_validate_json(unfenced(text))
         except ValidationError as error:
             reason = f"model '{self._name}' answered in the wrong form, twice: {describe(error)}"
             raise ModelOutputError(reason) from error
 
-    async def _complete(self, prompt: Prompt, messages: list[BaseMessage], shape: dict[str, Any]) -> tuple[str, bool]:
+    async def _complete(self, prompt: Prompt, request: _Request) -> tuple[str, bool]:
         """The whole text, and whether it was cut."""
         pieces: list[str] = []
         try:
-            async with aclosing(self._answer(prompt, messages, schema=shape)) as answer:
+            async with aclosing(self._answer(prompt, request)) as answer:
                 async for piece in answer:
                     pieces.append(piece)
         except ModelCutError:
@@ -149,19 +190,16 @@ class OllamaChatModel:
             raise ModelUnavailableError(error.reason) from error
         return "".join(pieces), False
 
-    async def _answer(
-        self, prompt: Prompt, messages: list[BaseMessage], *, schema: dict[str, Any] | None
-    ) -> AsyncGenerator[str, None]:
+    async def _answer(self, prompt: Prompt, request: _Request) -> AsyncGenerator[str, None]:
         """One call: through the gate, and into the trace."""
-        settings = self._settings
-        limit_s = settings.first_token_timeout_s if schema is None else settings.structured_timeout_s
+        limit_s = request.limit_s
         call = ModelCall(kind="chat", model=self._name, prompt_name=prompt.name, prompt_hash=prompt.hash)
         begin_model_call(call)
         reason = "stopped by the caller"
         try:
             async with (
                 self._server.chat_gate.enter(wait_s=limit_s, patience_s=PATIENCE * limit_s) as ticket,
-                aclosing(self._pieces(messages, schema, call, ticket)) as pieces,
+                aclosing(self._pieces(request, call, ticket)) as pieces,
             ):
                 async for piece in pieces:
                     yield piece
@@ -172,11 +210,9 @@ class OllamaChatModel:
         finally:
             end_model_call(call, error=reason)
 
-    async def _pieces(
-        self, messages: list[BaseMessage], schema: dict[str, Any] | None, call: ModelCall, ticket: Ticket
-    ) -> AsyncGenerator[str, None]:
+    async def _pieces(self, request: _Request, call: ModelCall, ticket: Ticket) -> AsyncGenerator[str, None]:
         progress = _Progress(began=time.monotonic())
-        async with aclosing(self._chunks(messages, schema, progress)) as chunks:
+        async with aclosing(self._chunks(request, progress)) as chunks:
             async for chunk in chunks:
                 progress.chunks += 1
                 if usage := chunk.usage_metadata:
@@ -184,18 +220,17 @@ class OllamaChatModel:
                 progress.done_reason = chunk.response_metadata.get("done_reason") or progress.done_reason
                 if text := str(chunk.content):
                     mark_first_token(call)
-                    # A whole JSON text is waited for: being slow with it is no sign of life.
-                    ticket.answered = schema is None
+                    ticket.answered = True
                     progress.text = progress.text or bool(text.strip())
                     yield text
-                if progress.chunks > self._settings.max_answer_tokens + 8:  # the server does not heed num_predict
+                if progress.chunks > request.most_tokens + 8:  # the server does not heed num_predict
                     progress.done_reason = "length"
                     break
-        self._judge_end(progress)
+        self._judge_end(request, progress)
 
-    def _judge_end(self, progress: _Progress) -> None:
+    def _judge_end(self, request: _Request, progress: _Progress) -> None:
         """Raises unless the answer came to its proper end."""
-        limit = self._settings.max_answer_tokens
+        limit = request.most_tokens
         if not progress.done_reason:
             if progress.text:
                 raise ModelInterruptedError("the answer broke off: Ollama ended it without its end mark")
@@ -206,52 +241,41 @@ class OllamaChatModel:
         if progress.done_reason == "length":
             raise ModelCutError(f"the answer was cut at its limit of {limit} tokens")
 
-    async def _chunks(
-        self, messages: list[BaseMessage], schema: dict[str, Any] | None, progress: _Progress
-    ) -> AsyncGenerator[AIMessageChunk, None]:
+    async def _chunks(self, request: _Request, progress: _Progress) -> AsyncGenerator[AIMessageChunk, None]:
         """What the server sends, within the time limits; one more try when it was busy. Raises ModelErrors."""
         retried = False
         while True:
-            async with aclosing(self._open(messages, schema)) as chunks:
+            async with aclosing(self._open(request)) as chunks:
                 try:
                     while True:
-                        async with asyncio.timeout(self._limit_s(progress, schema)):
+                        async with asyncio.timeout(self._limit_s(request, progress)):
                             chunk = await anext(chunks, None)
                         if chunk is None:
                             return
                         yield chunk
                 except FAILURES as error:
                     if retried or progress.chunks or not is_busy(error):
-                        raise self._explained(error, progress, schema) from error
+                        raise self._explained(error, request, progress) from error
             retried = True
             await asyncio.sleep(BUSY_RETRY_S)
 
-    def _open(self, messages: list[BaseMessage], schema: dict[str, Any] | None) -> AsyncGenerator[AIMessageChunk, None]:
+    def _open(self, request: _Request) -> AsyncGenerator[AIMessageChunk, None]:
         """A structured reply comes in one piece: nobody reads it before it is whole, and reading it token by token
         costs more processor time than all else about the call."""
-        settings = self._settings
-        options = {
-            "num_ctx": settings.num_ctx,
-            "num_predict": settings.max_answer_tokens,
-            "temperature": TEMPERATURE if schema is None else 0.0,
-        }
-        chunks: Any = self._llm.astream(messages, options=options, format=schema, stream=schema is None)
+        options = {**request.options, "num_ctx": self._settings.num_ctx, "num_predict": request.most_tokens}
+        chunks: Any = self._llm.astream(
+            request.messages, options=options, format=request.schema, stream=request.schema is None
+        )
         return chunks
 
-    def _limit_s(self, progress: _Progress, schema: dict[str, Any] | None) -> float:
+    def _limit_s(self, request: _Request, progress: _Progress) -> float:
         """Seconds that the next chunk may take: model load, queue and prefill come before the first."""
-        settings = self._settings
-        if schema is not None:
-            return settings.structured_timeout_s
-        limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else settings.first_token_timeout_s
+        limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else request.limit_s
         return max(0.0, min(limit_s, progress.began + STREAM_TIMEOUT_S - time.monotonic()))
 
-    def _explained(self, error: Exception, progress: _Progress, schema: dict[str, Any] | None) -> ModelError:
-        settings = self._settings
-        limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else settings.first_token_timeout_s
-        if schema is not None:
-            limit_s = settings.structured_timeout_s
-        elif time.monotonic() - progress.began >= STREAM_TIMEOUT_S:
+    def _explained(self, error: Exception, request: _Request, progress: _Progress) -> ModelError:
+        limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else request.limit_s
+        if time.monotonic() - progress.began >= STREAM_TIMEOUT_S:
             limit_s = STREAM_TIMEOUT_S
         return explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
 
@@ -356,6 +380,10 @@ class OllamaEmbedder:
                 raise explain(error, model=self._space.model, server=self._server.address, limit_s=limit_s) from error
         await asyncio.sleep(BUSY_RETRY_S)
         return await self._post(texts, limit_s, retried=True)
+
+
+def _messages(prompt: Prompt) -> list[BaseMessage]:
+    return [SystemMessage(prompt.system), HumanMessage(prompt.user)]
 
 
 def keep_alive(text: str) -> int | str:

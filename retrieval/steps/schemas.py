@@ -3,10 +3,11 @@ its reply is only held to it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import lru_cache
 from statistics import fmean
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue, create_model
 
@@ -37,63 +38,122 @@ _ZERO_TO_TOP: dict[str, JsonValue] = {"minimum": 0, "maximum": TOP_SCORE}
 _WholeScore = Annotated[int, Field(json_schema_extra=_ZERO_TO_TOP)]
 
 
+# ------------------------------------------------------------------------------------------------ made for one call
+_Made = TypeVar("_Made", bound=BaseModel)
+_Limits = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
+
+
+def exactly(schema: type[_Made], field: str, count: int) -> type[_Made]:
+    """`schema` by whose grammar the list `field` has exactly `count` entries. What is read may have more or fewer."""
+    return shaped(schema, **{field: {"minItems": count, "maxItems": count}})
+
+
+def one_of(schema: type[_Made], **choices: Iterable[str | int | None]) -> type[_Made]:
+    """`schema` by whose grammar each of these fields has one of its values."""
+    return shaped(schema, **{field: {"enum": list(values)} for field, values in choices.items()})
+
+
+def shaped(schema: type[_Made], **limits: Mapping[str, Any]) -> type[_Made]:
+    """`schema` with other keywords of JSON schema on its fields, for the grammar of one call; made once and kept."""
+    frozen = ((name, tuple((key, _hashable(value)) for key, value in keys.items())) for name, keys in limits.items())
+    return cast("type[_Made]", _shaped(schema, tuple(frozen)))
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=256)
+def _shaped(schema: type[BaseModel], limits: _Limits) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for name, keys in limits:
+        info = copy(schema.model_fields[name])
+        known = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+        wanted = {key: list(value) if isinstance(value, tuple) else value for key, value in keys}
+        info.json_schema_extra = {**known, **wanted}
+        fields[name] = (info.annotation, info)
+    return create_model(schema.__name__, __base__=schema, **fields)
+
+
+def _chars(most: int, *, least: int = 0) -> Any:
+    """Of a text that a model writes; a longer one is read all the same."""
+    limits: dict[str, JsonValue] = {"minLength": least, "maxLength": most} if least else {"maxLength": most}
+    return Field(json_schema_extra=limits)
+
+
+_Query = Annotated[str, _chars(200, least=3)]
+_Sentence = Annotated[str, _chars(160)]
+_Word = Annotated[str, _chars(40, least=1)]
+
+
 # ------------------------------------------------------------------------------------------------ questions, queries
 
 
 class CondensedQuestion(BaseModel):
-    standalone_question: str = Field(description="The last message as a question that needs no conversation")
+    standalone_question: Annotated[str, _chars(400, least=3)] = Field(
+        description="The last message as a question that needs no conversation"
+    )
 
 
 class RewrittenQueries(BaseModel):
-    queries: list[str] = Field(description="Search queries, each worded differently")
+    queries: list[_Query] = Field(description="Search queries, each worded differently")
 
 
 class ClearQuery(BaseModel):
-    query: str = Field(description="The search query")
+    query: _Query = Field(description="The search query")
 
 
 class RewrittenQuery(BaseModel):
-    rewrite_reason: str = Field(default="", description="Why the last query found too little, and what is changed")
-    rewritten_query: str = Field(description="The new search query")
-    keywords: list[str] = Field(default_factory=list, description="Its most important words")
+    rewrite_reason: _Sentence = Field(default="", description="Why the last query found too little, and what changes")
+    rewritten_query: _Query = Field(description="The new search query")
+    keywords: list[_Word] = Field(
+        default_factory=list,
+        description="Its most important words",
+        json_schema_extra={"minItems": 1, "maxItems": 6},
+    )
 
 
 class HypotheticalPassage(BaseModel):
-    hypothetical_passage: str = Field(description="A short passage that would answer the question")
+    hypothetical_passage: Annotated[str, _chars(400, least=3)] = Field(
+        description="A short passage that would answer the question"
+    )
 
 
 class QuestionFilters(BaseModel):
     """What the question says about the documents it is about; `evidence` are its own words."""
 
-    evidence: str = Field(default="", description="The question's words that name these values, copied exactly")
-    department: str = Field(default="", description="One of the departments, or empty")
-    doc_type: str = Field(default="", description="One of the kinds of document, or empty")
+    evidence: Annotated[str, _chars(120)] = Field(
+        default="", description="The question's words that name these values, copied exactly"
+    )
+    department: Annotated[str, _chars(80)] = Field(default="", description="One of the departments, or empty")
+    doc_type: Annotated[str, _chars(80)] = Field(default="", description="One of the kinds of document, or empty")
     policy_year: int | None = Field(default=None, description="One of the years, or null")
 
 
 class StepBackQuery(BaseModel):
-    step_back_query: str = Field(description="A broader search query")
+    step_back_query: _Query = Field(description="A broader search query")
 
 
 class SubQueries(BaseModel):
-    sub_queries: list[str] = Field(description="Simpler search queries that together answer the question")
+    sub_queries: list[_Query] = Field(description="Simpler search queries that together answer the question")
 
 
 class WebQuery(BaseModel):
-    query: str = Field(description="A query for a search engine on the web")
+    query: Annotated[str, _chars(120, least=3)] = Field(description="A query for a search engine on the web")
 
 
 class ChosenRoute(BaseModel):
     """Route and words of the search in one call."""
 
     route: StrategyName
-    reason: str = Field(default="", description="Why this route, in a few words")
-    standalone_question: str = Field(default="", description="The question as one that needs no conversation")
-    queries: list[str] = Field(default_factory=list, description="Search queries, each worded differently")
+    standalone_question: Annotated[str, _chars(400)] = Field(
+        default="", description="The question as one that needs no conversation"
+    )
+    queries: list[_Query] = Field(default_factory=list, description="Search queries, each worded differently")
 
 
 class FollowUpQuery(BaseModel):
-    query: str = Field(description="A search query that names what was found")
+    query: _Query = Field(description="A search query that names what was found")
 
 
 # ------------------------------------------------------------------------------------------------ plans
@@ -106,22 +166,31 @@ def _list(value: Any) -> Any:
 
 
 _Text = Annotated[str, BeforeValidator(_text)]
+_Id = Annotated[_Text, _chars(4, least=1)]
 
 
 class DraftedTask(BaseModel):
     """Lenient: what is wrong is mended afterwards, where a refusal would cost another model call."""
 
-    id: _Text = Field(description="t1, t2, …")
+    id: _Id = Field(description="t1, t2, …")
     type: _Text = Field(description="What to do", json_schema_extra={"enum": list(TASK_TYPES)})
-    input: _Text = Field(default="", description="The query or question that the task works on")
-    depends_on: Annotated[list[_Text], BeforeValidator(_list)] = Field(default_factory=list)
-    priority: float = Field(default=0, description="Higher ones start first")
+    input: _Text = Field(
+        default="", description="The query or question that the task works on", json_schema_extra={"maxLength": 200}
+    )
+    depends_on: Annotated[list[_Id], BeforeValidator(_list)] = Field(
+        default_factory=list, json_schema_extra={"maxItems": 4}
+    )
+    priority: float = Field(
+        default=0,
+        description="Higher ones start first",
+        json_schema_extra={"type": "integer", "minimum": 0, "maximum": 9},
+    )
 
 
 class DraftedPlan(BaseModel):
     query_type: _Text = Field(default="", json_schema_extra={"enum": list(QUESTION_TYPES)})
     complexity: _Text = Field(default="", json_schema_extra={"enum": list(COMPLEXITIES)})
-    tasks: list[DraftedTask]
+    tasks: list[DraftedTask] = Field(json_schema_extra={"minItems": 1})
 
 
 # ------------------------------------------------------------------------------------------------ evidence

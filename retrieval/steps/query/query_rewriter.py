@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from retrieval.steps.query.transform import broader_queries
 from retrieval.steps.query.wording import distinct, key_words, without_chat, without_filler
-from retrieval.steps.schemas import ClearQuery, RewrittenQueries, RewrittenQuery
+from retrieval.steps.schemas import ClearQuery, RewrittenQueries, RewrittenQuery, exactly
 from retrieval.steps.step import Asked, Step
 from retrieval.text.quoting import label, neutralise, one_line
 from retrieval.trace import StepRecord
@@ -111,7 +111,11 @@ class Rewrite(QueryRewriter):
     async def ask(self, given: Wanted) -> RewrittenQueries | None:
         asked, history = given.asked, self.history(given.asked.question)
         return await self.complete(
-            REWRITE_PROMPT, RewrittenQueries, history=history, question=asked.to_search, variants=VARIANTS
+            REWRITE_PROMPT,
+            exactly(RewrittenQueries, "queries", VARIANTS),
+            history=history,
+            question=asked.to_search,
+            variants=VARIANTS,
         )
 
     def without_model(self, given: Wanted) -> Iterable[str]:
@@ -211,7 +215,7 @@ class CorrectiveRewrite(QueryRewriter):
     async def ask(self, given: Wanted) -> RewrittenQueries | None:
         return await self.complete(
             CORRECTIVE_PROMPT,
-            RewrittenQueries,
+            exactly(RewrittenQueries, "queries", VARIANTS),
             answer=neutralise(given.answer)[:ANSWER_CHARS],
             missing=one_line(given.missing) or NONE,
             tried="; ".join(map(one_line, given.tried)),

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from retrieval.steps.schemas import QuestionFilters
+from retrieval.steps.schemas import QuestionFilters, one_of
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.quoting import one_line
@@ -90,7 +90,12 @@ class RouteByModel(Step[Readable, SearchFilters]):
     async def _ask_model(self, given: Readable) -> QuestionFilters:
         return await self.complete(
             PROMPT,
-            QuestionFilters,
+            one_of(
+                QuestionFilters,
+                department=[*given.vocabulary.departments[:MAX_LISTED], ""],
+                doc_type=[*given.vocabulary.doc_types[:MAX_LISTED], ""],
+                policy_year=[*given.vocabulary.policy_years[:MAX_LISTED], None],
+            ),
             departments=_listed(given.vocabulary.departments),
             doc_types=_listed(given.vocabulary.doc_types),
             policy_years=_listed(given.vocabulary.policy_years),

@@ -10,7 +10,7 @@ import asyncio
 
 from retrieval.steps.query.question_parts import choose_transformation, split_question, step_back_without_model
 from retrieval.steps.query.wording import distinct
-from retrieval.steps.schemas import StepBackQuery, SubQueries
+from retrieval.steps.schemas import StepBackQuery, SubQueries, shaped
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.trace import StepRecord
 from retrieval.values import Query
@@ -49,7 +49,11 @@ class Decompose(Step[Asked, tuple[Query, ...]]):
     async def _ask_model(self, given: Asked) -> list[str]:
         history = self.history(given.question)
         reply = await self.complete(
-            DECOMPOSE_PROMPT, SubQueries, history=history, question=given.text, sub_queries=SUB_QUERIES
+            DECOMPOSE_PROMPT,
+            shaped(SubQueries, sub_queries={"minItems": 2, "maxItems": SUB_QUERIES}),
+            history=history,
+            question=given.text,
+            sub_queries=SUB_QUERIES,
         )
         return reply.sub_queries
 

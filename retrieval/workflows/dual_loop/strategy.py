@@ -16,7 +16,7 @@ from retrieval.steps.memory import quote_memories
 from retrieval.steps.query import query_rewriter
 from retrieval.steps.query.wording import distinct, without_filler
 from retrieval.steps.retrieve.web_search import may_search_web
-from retrieval.steps.schemas import ChosenRoute, StrategyName
+from retrieval.steps.schemas import ChosenRoute, StrategyName, shaped
 from retrieval.steps.step import Asked, Step
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text.quoting import one_line
@@ -75,7 +75,11 @@ class ChooseStrategy(Step[Choice, Plan]):
         question, draft, variants = given.asked.question, given.asked.text, query_rewriter.VARIANTS
         reply = await self.complete(
             PROMPT,
-            ChosenRoute,
+            shaped(
+                ChosenRoute,
+                route={"enum": [*given.available, "direct"]},
+                queries={"minItems": variants, "maxItems": variants},
+            ),
             memories=quote_memories(given.memories),
             history=self.history(question),
             routes=", ".join((*given.available, "direct")),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from retrieval.steps.schemas import COMPLEXITIES, QUESTION_TYPES, SEARCHES, TASK_TYPES, DraftedPlan, DraftedTask
+from retrieval.steps.schemas import COMPLEXITIES, QUESTION_TYPES, SEARCHES, TASK_TYPES, DraftedPlan, DraftedTask, shaped
 from retrieval.steps.step import Asked, Step
 from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
@@ -80,7 +80,7 @@ class Planner(Step[ToPlan, Plan]):
         return await self.tools.complete(
             "fast",
             "plan",
-            DraftedPlan,
+            shaped(DraftedPlan, tasks={"maxItems": MAX_TASKS}),
             language=self.context.language,
             model_name=self.settings.planned.planner_model,
             history=self.history(given.asked.question),

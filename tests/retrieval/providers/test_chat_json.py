@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from retrieval.errors import ModelError, ModelOutputError, ModelTimeoutError, ModelUnavailableError
+from retrieval.providers.reply_schema import reply_schema
 from retrieval.trace import Trace
 from tests.ollama_server import OllamaServer
 from tests.retrieval.providers.conftest import RegistryMaker, make_prompt
@@ -30,8 +31,31 @@ async def judge(registry: RegistryMaker, **fields: object) -> Verdict:
 async def test_schema_is_sent_and_the_answer_validated(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.reply(json=GOOD)
     assert await judge(registry) == Verdict(score=0.5, verdict="yes")
-    assert ollama.chats[0].body["format"] == Verdict.model_json_schema()
-    assert ollama.chats[0].body["options"]["temperature"] == 0
+    assert ollama.chats[0].body["format"] == {
+        "type": "object",
+        "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}, "verdict": {"enum": ["yes", "no"]}},
+        "required": ["score", "verdict"],
+        "additionalProperties": False,
+    }
+
+
+async def test_repeated_digits_are_not_punished(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json=GOOD)
+    await judge(registry)
+    options = ollama.chats[0].body["options"]
+    assert (options["temperature"], options["repeat_penalty"], options["presence_penalty"]) == (0, 1, 0)
+
+
+async def test_room_to_write_follows_from_the_schema(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json=GOOD)
+    await judge(registry)
+    assert ollama.chats[0].body["options"]["num_predict"] == reply_schema(Verdict).tokens < 60
+
+
+async def test_room_is_never_more_than_an_answer_may_have(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(json=GOOD)
+    await judge(registry, max_answer_tokens=20)
+    assert ollama.chats[0].body["options"]["num_predict"] == 20
 
 
 @pytest.mark.parametrize(
@@ -68,9 +92,10 @@ async def test_fence_around_the_json_is_taken_off(ollama: OllamaServer, registry
 
 
 async def test_repair_that_would_not_fit_is_not_tried(ollama: OllamaServer, registry: RegistryMaker) -> None:
-    ollama.reply(text="word " * 700)
+    ollama.reply(text="I think yes.")
+    model = await registry(num_ctx=1024, max_answer_tokens=900).chat("fast")
     with pytest.raises(ModelOutputError, match="wrong form: "):
-        await judge(registry, num_ctx=1024, max_answer_tokens=900)
+        await model.complete_json(make_prompt("word " * round(model.prompt_budget * 0.75)), Verdict)
     assert len(ollama.chats) == 1
 
 

@@ -1,0 +1,79 @@
+"""A reply that only gives back what stands in its own instructions says nothing: small models copy an example, or the
+sentence that explains a field.
+
+Only texts that the model was free to word are looked at; a verdict out of a list stands in the instructions anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from retrieval.errors import ModelOutputError
+from retrieval.ports import Prompt, Schema
+
+COPIED = 16  # letters in a row that are no chance
+EAST_ASIAN_LETTER = 3  # letters that one Chinese character counts for
+_EAST_ASIAN_FROM = "\u2e80"
+
+
+def without_echo(reply: Schema, prompt: Prompt) -> Schema:
+    """The reply without the texts that are copied from the prompt's instructions, or are dots alone: fields become
+    empty, entries of lists fall out. Raises ModelOutputError where nothing else is left."""
+    sieve = _Sieve(letters(prompt.system))
+    cleaned = sieve.model(reply)
+    if not sieve.copied:
+        return reply
+    if not sieve.kept:
+        raise ModelOutputError("the model repeated its instructions")
+    return cleaned
+
+
+def letters(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+class _Sieve:
+    def __init__(self, instructions: str) -> None:
+        self.copied = self.kept = 0
+        self._instructions = instructions
+
+    def model(self, reply: Schema) -> Schema:
+        fields = type(reply).model_fields
+        return reply.model_copy(update={name: self._field(getattr(reply, name), fields[name]) for name in fields})
+
+    def _field(self, value: Any, info: FieldInfo) -> Any:
+        extra = info.json_schema_extra
+        chosen = isinstance(extra, dict) and "enum" in extra
+        if isinstance(value, str) and (chosen or info.annotation is not str):
+            self.kept += 1
+            return value
+        return self._value(value)
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case BaseModel():
+                return self.model(value)
+            case list():
+                return [
+                    self._value(entry) for entry in value if not isinstance(entry, str) or not self._is_copied(entry)
+                ]
+            case str():
+                return "" if self._is_copied(value) else value
+            case None:
+                return None
+            case _:
+                self.kept += 1
+                return value
+
+    def _is_copied(self, text: str) -> bool:
+        if not text.strip():
+            return False
+        plain = letters(text)
+        weight = sum(EAST_ASIAN_LETTER if char >= _EAST_ASIAN_FROM else 1 for char in plain)
+        copied = not plain or (weight >= COPIED and plain in self._instructions)
+        self.copied += copied
+        self.kept += not copied
+        return copied

@@ -1,0 +1,53 @@
+"""Replies that are copied from the prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from retrieval.errors import ModelOutputError
+from retrieval.ports import Prompt
+from retrieval.steps.reply_echo import without_echo
+from retrieval.steps.schemas import ChosenRoute, RewrittenQueries, RewrittenQuery, WebQuery
+
+PROMPT = Prompt(
+    name="test",
+    hash="",
+    system='Write queries, the most useful first.\n- direct_chunk_search: one fact.\n- "queries": 最有用的排在前面。',
+    user="Question: What does a library card cost?",
+)
+
+
+@pytest.mark.parametrize("copied", ["...", "…", " - ", "The most useful first", "“最有用的排在前面”"])
+def test_a_reply_of_nothing_but_instructions_counts_as_none(copied: str) -> None:
+    with pytest.raises(ModelOutputError, match="repeated its instructions"):
+        without_echo(WebQuery(query=copied), PROMPT)
+
+
+def test_copied_entries_fall_out_and_the_others_stay() -> None:
+    reply = RewrittenQueries(queries=["...", "library card fee", "the most useful first"])
+    assert without_echo(reply, PROMPT).queries == ["library card fee"]
+
+
+def test_a_copied_reason_becomes_empty() -> None:
+    reply = RewrittenQuery(rewrite_reason="Write queries, the most useful first.", rewritten_query="card fee")
+    assert without_echo(reply, PROMPT) == RewrittenQuery(rewrite_reason="", rewritten_query="card fee")
+
+
+def test_a_choice_out_of_a_list_stands_in_the_instructions_anyway() -> None:
+    reply = ChosenRoute(route="direct_chunk_search", standalone_question="...", queries=[])
+    assert without_echo(reply, PROMPT).route == "direct_chunk_search"
+
+
+def test_the_words_of_the_question_are_no_echo() -> None:
+    reply = WebQuery(query="What does a library card cost?")
+    assert without_echo(reply, PROMPT) is reply
+
+
+def test_a_few_common_words_are_no_echo() -> None:
+    reply = WebQuery(query="useful first")
+    assert without_echo(reply, PROMPT) is reply
+
+
+def test_an_empty_text_is_no_echo() -> None:
+    reply = RewrittenQuery(rewrite_reason="", rewritten_query="card fee")
+    assert without_echo(reply, PROMPT) is reply
