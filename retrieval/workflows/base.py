@@ -31,6 +31,7 @@ from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
 
+CLEARLY_NOT = 0.25  # below it, estimate and judge together say no, although the estimate alone does not
 CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
 
 RECURSION_LIMIT = 100  # of LangGraph: a guard against a graph that never ends, far above what any of ours can need
@@ -213,8 +214,11 @@ async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], cont
 
 # ------------------------------------------------------------------------------------------------ decisions
 def is_worth_a_try(assessment: Assessment, settings: CorrectiveSettings) -> bool:
-    """Neither good nor weak: the writing model, told to say so when the passages don't answer, has the last word."""
-    return assessment.retrieval_score >= settings.weak_score
+    """Neither good nor weak: the writing model, told to say so when the passages don't answer, has the last word. A
+    judge's no that the estimate does not share ends the matter only by a clear margin."""
+    if assessment.retrieval_score >= settings.weak_score:
+        return True
+    return assessment.answerability >= settings.weak_score and assessment.retrieval_score >= CLEARLY_NOT
 
 
 def was_offered(question: Question, assessment: Assessment) -> bool:

@@ -45,7 +45,7 @@ from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_tex
 from retrieval.steps.judge.evaluator import Assessment
 from retrieval.steps.judge.judge import Retrieved
 from retrieval.steps.judge.judge import judge as judge_passages
-from retrieval.steps.query.condense import Condense, points_back, takes_up
+from retrieval.steps.query.condense import Condense, chooses, points_back, takes_up
 from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.route import Route, filters_by_model
@@ -224,6 +224,10 @@ def after_judging(
     context, assessment = runtime.context, state["assessment"]
     settings = context.tools.settings.corrective
     may_ask_back = not takes_up(state["standalone"], state["question"].open_clarification)
+    in_time = context.run.deadline.remaining() > 0
+    better_words = in_time and has_round_left(context) and may_improve(state, settings)
+    if better_words and needs_condensing(state) and assessment.answerability < settings.sure_score:
+        return get_args(Improving)
     if assessment.contradictory:
         return "no_answer"
     if may_ask_back and assessment.candidates:
@@ -233,8 +237,7 @@ def after_judging(
     good_enough = assessment.verdict == "CLARIFY" and assessment.retrieval_score >= settings.weak_score
     if assessment.verdict == "ANSWER" or good_enough:
         return "generate"
-    in_time = context.run.deadline.remaining() > 0
-    if in_time and may_improve(state, settings):
+    if better_words:
         return get_args(Improving)
     if in_time and next_stage(state, context.tools):
         return "refine"
@@ -336,8 +339,10 @@ def asked(state: State) -> Asked:
 
 def needs_condensing(state: State) -> bool:
     """Whether the rules made a follow-up self-contained as well as they can, and a model could do better."""
-    question = state["question"]
-    return bool(question.history) and not state["improved"] and points_back(question.text)
+    question, opened = state["question"], state["question"].open_clarification
+    if state["improved"] or not question.history or (opened and chooses(question.text, opened)):
+        return False
+    return points_back(question.text)
 
 
 def may_improve(state: State, settings: CorrectiveSettings) -> bool:

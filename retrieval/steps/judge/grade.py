@@ -14,7 +14,7 @@ from typing import Any
 from retrieval.errors import ModelError
 from retrieval.steps.deadline import Deadline
 from retrieval.steps.judge.blending import Judge, blend
-from retrieval.steps.judge.evaluator import Evaluator, Evidence
+from retrieval.steps.judge.evaluator import EAGER, Evaluator, Evidence
 from retrieval.steps.schemas import TOP_SCORE, DocumentVerdict
 from retrieval.trace import StepRecord, queue_model_call
 from retrieval.values import ScoredChunk
@@ -112,8 +112,8 @@ class Grade(Evaluator[Documents, Graded]):
             }
             for document in fresh:
                 grades[grade_key(document)] = _without_model(probabilities[grade_key(document)])
-            judge = await self._judge(given, entry)
-            if judge and (unsure := [one for one in fresh if self._worth_asking(judge, probabilities[grade_key(one)])]):
+            unsure, judge = await self._unsure(given, fresh, probabilities, entry)
+            if judge and unsure:
                 await self.run.trace.sink.tool_called(
                     "grade", f"grading {len(unsure)} documents, each by itself", entry
                 )
@@ -140,15 +140,36 @@ class Grade(Evaluator[Documents, Graded]):
         }
         return graded
 
-    async def _judge(self, given: Documents, entry: StepRecord) -> Judge | None:
-        """The model to ask, if any document is in the band; None, with the reason in the entry, where none is there."""
+    async def _unsure(
+        self,
+        given: Documents,
+        documents: Sequence[ScoredChunk],
+        probabilities: Mapping[str, float],
+        entry: StepRecord,
+    ) -> tuple[list[ScoredChunk], Judge | None]:
+        """The documents of which a model's word could change the grade, and the model; None, with the reason in the
+        entry, where none is asked."""
+
+        def worth_asking(judge: Judge) -> list[ScoredChunk]:
+            if given.insist:
+                return list(documents)
+            return [
+                document
+                for document in documents
+                if not self.why_not_to_ask(probabilities[grade_key(document)], judge, line=RELEVANT_SCORE)
+            ]
+
         if not (given.use_model and self.settings.grade.enabled):
             entry.detail["not_asked"] = "switched off"
-            return None
-        return await self.attempt(entry, self.judge(), fallback=lambda: None)
-
-    def _worth_asking(self, judge: Judge, probability: float) -> bool:
-        return not self.why_not_to_ask(probability, judge, line=RELEVANT_SCORE)
+            return [], None
+        if not worth_asking(EAGER):
+            entry.detail["not_asked"] = "the estimate is sure of each document"
+            return [], None
+        judge = await self.attempt(entry, self.judge(), fallback=lambda: None)
+        unsure = worth_asking(judge) if judge else []
+        if judge and not unsure:
+            entry.detail["not_asked"] = "the model's word could change no grade"
+        return unsure, judge
 
     async def _ask_each(
         self,

@@ -4,7 +4,7 @@ import pytest
 
 from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.errors import ModelOutputError
-from retrieval.steps.judge.blending import Judge, blend, check_scores, passage_odds, why_not_to_ask
+from retrieval.steps.judge.blending import Judge, blend, check_scores, passage_odds, says_yes, why_not_to_ask
 from retrieval.steps.judge.tally import RECENT_S, JudgeTally
 from retrieval.values import JudgeRecord
 
@@ -56,28 +56,34 @@ def test_a_model_is_asked_only_where_its_word_can_change_the_outcome(probability
 
 
 @pytest.mark.parametrize(
-    ("scores", "count", "problem"),
+    ("scores", "problem"),
     [
-        ([9], 4, "scored 1 of 4"),
-        ([9, 1], 5, "scored 2 of 5"),
-        ([90, 10], 2, "outside 0 to 10"),
-        ([-1, 3], 2, "outside 0 to 10"),
-        ([9, 9, 9], 3, "the same score, 9"),
-        ([0, 0], 2, "the same score, 0"),
+        ([9, None, None, None], "scored 1 of 4"),
+        ([9, 1, None, None, None], "scored 2 of 5"),
+        ([None], "scored 0 of 1"),
+        ([90, 10], "outside 0 to 10"),
+        ([-1, 3], "outside 0 to 10"),
+        ([9, 9, 9], "the same score, 9"),
+        ([0, 0], "the same score, 0"),
     ],
 )
-def test_a_degenerate_judgement_counts_as_none(scores, count, problem) -> None:
+def test_a_degenerate_judgement_counts_as_none(scores, problem) -> None:
     with pytest.raises(ModelOutputError, match=problem):
-        check_scores(scores, count)
+        check_scores(scores)
 
 
 def test_a_single_passage_and_half_of_several_may_be_judged() -> None:
-    check_scores([0], 1)
-    check_scores([9, 1], 4)
+    check_scores([0])
+    check_scores([9, 1, None, None])
+
+
+def test_yes_is_said_by_the_best_score() -> None:
+    assert says_yes([0, 6, None])
+    assert not says_yes([5, 0, 5])
 
 
 def test_a_passage_is_moved_by_its_score_and_one_without_a_score_stays() -> None:
-    high, middle, low, unscored = passage_odds([0.5, 0.5, 0.5, 0.5], [10, 5, 0], judge())
+    high, middle, low, unscored = passage_odds([0.5, 0.5, 0.5, 0.5], [10, 5, 0, None], judge())
     assert (high, middle, low, unscored) == pytest.approx((0.7, 0.5, 0.3, 0.5))
 
 

@@ -6,11 +6,11 @@ from django.conf import settings
 from retrieval.steps.judge.judge import Retrieved
 from retrieval.steps.judge.judge import judge as judge_passages
 from retrieval.steps.schemas import CRITERIA, CriteriaJudgement
-from tests.retrieval.steps.fakes import context, make_tools, scored
+from tests.retrieval.steps.fakes import TRUSTED, context, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 CANDIDATES = (scored(1, "Students may borrow twelve books."), scored(2, "The resit fee is EUR 55."))
-GOOD, POOR = [0.9, 1.0, 0.9, 1.0, 0.8, 1.0, 1.0, 1.0], [0.1, 0.0, 0.0, 0.0, 0.0, 0.1, 0.5, 0.9]
+GOOD, POOR, WORST = [9, 10, 9, 10, 8, 10, 10, 10], [1, 0, 0, 0, 0, 1, 5, 9], [0] * 8
 
 
 @pytest.fixture(autouse=True)
@@ -19,13 +19,15 @@ def _by_eight_criteria(rag_settings) -> None:
 
 
 async def judge(language="en"):
-    here = context(make_tools(settings.RAG), language=language)
-    return await judge_passages(here, Retrieved(question=QUESTION, passages=CANDIDATES)), here.run.trace.steps
+    here = context(make_tools(settings.RAG, judge_records=TRUSTED), language=language)
+    return await judge_passages(
+        here, Retrieved(question=QUESTION, passages=CANDIDATES, insist=True)
+    ), here.run.trace.steps
 
 
-def reply(*criteria: list[float], verdict: str = "ANSWER") -> dict:
+def reply(*criteria: list[int], verdict: str = "ANSWER") -> dict:
     entries = [{"passage": number, "criteria": given} for number, given in enumerate(criteria, start=1)]
-    return {"passages": entries, "verdict": verdict, "reason": "because"}
+    return {"passages": entries, "verdict": verdict}
 
 
 async def test_a_passage_gets_the_mean_of_its_criteria_in_one_call(online) -> None:
@@ -33,7 +35,7 @@ async def test_a_passage_gets_the_mean_of_its_criteria_in_one_call(online) -> No
     assessment, steps = await judge()
     assert len(online.chats) == 1
     assert [candidate.chunk_id for candidate in assessment.candidates] == ["k2", "k1"]
-    assert [candidate.scores.rerank for candidate in assessment.candidates] == [pytest.approx(0.95), pytest.approx(0.2)]
+    assert steps[0].detail["given"] == {"k1": pytest.approx(2.0), "k2": pytest.approx(9.5)}
     assert (assessment.verdict, assessment.by_model) == ("ANSWER", True)
     assert steps[0].detail["criteria"]["2"] == dict(zip(CRITERIA, GOOD, strict=True))
 
@@ -52,7 +54,7 @@ async def test_all_eight_are_asked_for_in_the_questions_language(online, languag
 
 
 async def test_a_verdict_must_be_borne_out_by_the_criteria(online) -> None:
-    online.reply(json=reply(POOR, POOR))
+    online.reply(json=reply(POOR, WORST))
     assessment, _ = await judge()
     assert assessment.verdict == "REFINE"
 
@@ -66,6 +68,6 @@ async def test_without_usable_criteria_the_model_free_grader_serves(online, wron
     assert steps[0].status == "degraded"
 
 
-def test_a_criterion_that_is_missing_is_not_counted() -> None:
-    judgement = CriteriaJudgement.model_validate(reply([1.0, 0.5], [0.4] * 9)).as_judgement()
-    assert [entry.score for entry in judgement.scores] == [0.75, pytest.approx(0.4)]
+def test_a_criterion_that_is_missing_is_not_counted_and_a_passage_that_is_has_no_score() -> None:
+    judgement = CriteriaJudgement.model_validate(reply([10, 5], [4] * 9))
+    assert judgement.scores(3) == [7.5, pytest.approx(4), None]

@@ -1,15 +1,27 @@
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.conf import settings
 
 from retrieval.errors import ModelError, ModelUnavailableError
-from retrieval.steps.judge.evaluator import Assessment, passage_scores
-from retrieval.steps.judge.judge import Retrieved
+from retrieval.prompting import PromptLibrary
+from retrieval.steps.judge.blending import shifted
+from retrieval.steps.judge.evaluator import Assessment
+from retrieval.steps.judge.judge import (
+    CRITERIA_PROMPT,
+    PROMPT,
+    Retrieved,
+    combine,
+    competing,
+    figures_differ,
+    worth_showing,
+)
 from retrieval.steps.judge.judge import judge as judge_passages
-from retrieval.steps.schemas import PassageScore
-from tests.retrieval.steps.fakes import context, make_tools, scored
+from tests.ollama_server import CHAT_MODEL
+from tests.retrieval.steps.fakes import TRUSTED, context, make_tools, scored
 
 QUESTION = "What is the resit fee?"
 CANDIDATES = (
@@ -19,70 +31,93 @@ CANDIDATES = (
 )
 
 
-async def judge(candidates=CANDIDATES, *, use_model: bool = True) -> tuple[Assessment, list]:
-    here = context(make_tools(settings.RAG))
-    assessment = await judge_passages(here, Retrieved(question=QUESTION, passages=candidates, use_model=use_model))
+async def judge(candidates=CANDIDATES, **how: Any) -> tuple[Assessment, list]:
+    """Asks the model, whose word decides, unless told otherwise."""
+    here = context(make_tools(settings.RAG, judge_records=how.pop("records", TRUSTED)))
+    evidence = Retrieved(question=QUESTION, passages=candidates, **{"insist": True, **how})
+    assessment = await judge_passages(here, evidence)
     return assessment, here.run.trace.steps
 
 
-def reply(verdict: str, *scores: float, **fields) -> dict:
-    entries = [{"passage": number, "score": score} for number, score in enumerate(scores, start=1)]
-    return {"scores": entries, "verdict": verdict, "reason": "because", **fields}
+def reply(verdict: str, *scores: float) -> dict:
+    return {"scores": scores, "verdict": verdict}
 
 
 async def test_one_call_reranks_and_judges(online) -> None:
-    online.reply(json=reply("ANSWER", 0.1, 0.9, 0.0))
+    online.reply(json=reply("ANSWER", 1, 9, 0))
     assessment, steps = await judge()
     assert len(online.chats) == 1
-    assert [candidate.chunk_id for candidate in assessment.candidates] == ["k2", "k1", "k3"]
-    assert assessment.candidates[0].scores.rerank == 0.9
-    assert (assessment.verdict, assessment.by_model, assessment.best) == ("ANSWER", True, 0.9)
+    assert assessment.candidates[0].chunk_id == "k2"
+    assert (assessment.verdict, assessment.by_model) == ("ANSWER", True)
     assert [step.name for step in steps] == ["rerank", "assess"]
+    assert steps[0].detail["given"] == {"k1": 1, "k2": 9, "k3": 0}
 
 
-@pytest.mark.parametrize(
-    ("said", "scores", "verdict"),
-    [
-        ("ANSWER", (0.1, 0.1, 0.0), "REFINE"),
-        ("NO_ANSWER", (0.1, 0.95, 0.0), "ANSWER"),
-        ("NO_ANSWER", (0.1, 0.2, 0.0), "NO_ANSWER"),
-        ("REFINE", (0.1, 0.4, 0.0), "REFINE"),
-    ],
-)
-async def test_a_verdict_must_be_borne_out_by_the_scores(online, said, scores, verdict) -> None:
-    online.reply(json=reply(said, *scores))
-    assessment, _ = await judge()
+async def test_the_schema_holds_one_whole_number_for_each_passage(online) -> None:
+    await judge()
+    scores = online.chats[0].body["format"]["properties"]["scores"]
+    assert (scores["minItems"], scores["maxItems"]) == (3, 3)
+    assert scores["items"] == {"type": "integer", "minimum": 0, "maximum": 10}
+    assert online.chats[0].body["format"]["required"] == ["scores", "verdict"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_prompts_hold_nothing_that_could_be_copied_as_a_judgement(language: str) -> None:
+    for name in (PROMPT, CRITERIA_PROMPT):
+        assert not re.search(r"\{|\[\s*\d|\"\"", PromptLibrary().template(name, language=language).system.template)
+
+
+@pytest.mark.parametrize(("scores", "said", "verdict"), [((1, 9, 0), "yes", "ANSWER"), ((1, 2, 0), "no", "REFINE")])
+async def test_the_models_word_follows_from_its_scores_and_moves_the_estimate(online, scores, said, verdict) -> None:
+    online.reply(json=reply("ANSWER", *scores))
+    assessment, steps = await judge()
     assert assessment.verdict == verdict
+    judged = steps[0].detail["judge"]
+    assert (judged["model"], judged["said"]) == (CHAT_MODEL, said)
+    assert judged["weight"] > 0
+    assert (assessment.retrieval_score > assessment.answerability) == (said == "yes")
+    assert steps[1].detail["holds_answer"] == pytest.approx(assessment.answerability, abs=0.001)
 
 
-async def test_a_clarifying_question_is_kept_with_its_options(online) -> None:
-    fields = {"clarifying_question": "Which year?", "clarifying_options": ["2025", " 2023 ", "2025", ""]}
-    online.reply(json=reply("CLARIFY", 0.5, 0.5, 0.1, **fields))
-    assessment, _ = await judge()
-    assert assessment.clarification is not None
-    assert assessment.clarification.options == ("2025", "2023")
+async def test_an_unknown_models_scores_move_passages_by_no_more_than_its_words_are_worth(online) -> None:
+    unasked, _ = await judge(use_model=False)
+    online.reply(json=reply("ANSWER", 9, 0, 10))
+    assessment, _ = await judge(records=None)
+    assert assessment.candidates[0].chunk_id == unasked.candidates[0].chunk_id == "k2"
 
 
 @pytest.mark.parametrize(
     "wrong",
     [{"text": "the second one"}, {"json": {"scores": "high", "verdict": "MAYBE"}}, {"json": reply("ANSWER")},
-     {"json": {"scores": [{"passage": 77, "score": 1}], "verdict": "ANSWER"}}, {"status": 500, "error": "oom"},
+     {"json": reply("ANSWER", 9)}, {"json": reply("ANSWER", 9, 9, 9)}, {"json": reply("NO_ANSWER", 0, 0, 0)},
+     {"json": reply("ANSWER", 90, 10, 0)}, {"json": reply("ANSWER", 0.9, 0.1, 0.0)},
+     {"json": {"scores": [{"passage": 2, "score": 1}], "verdict": "ANSWER"}}, {"status": 500, "error": "oom"},
      {"text": ""}],
 )  # fmt: skip
-async def test_without_a_usable_judgement_the_trained_grader_serves(online, wrong) -> None:
+async def test_without_a_usable_judgement_the_estimate_stands(online, wrong) -> None:
+    unasked, _ = await judge(use_model=False)
     online.reply(**wrong)
     assessment, steps = await judge()
-    assert assessment.candidates[0].chunk_id == "k2"
-    assert assessment.verdict == "ANSWER"
+    assert assessment.retrieval_score == unasked.retrieval_score
     assert not assessment.by_model
     assert [step.status for step in steps] == ["degraded", "degraded"]
+    assert "judge" not in steps[0].detail
+
+
+async def test_a_judge_that_always_says_the_same_comes_to_move_nothing(online, monkeypatch) -> None:
+    online.reply(json=reply("NO_ANSWER", 1, 2, 0))
+    here = context(make_tools(settings.RAG))
+    evidence = Retrieved(question=QUESTION, passages=CANDIDATES, insist=True)
+    judged = [await judge_passages(here, evidence) for _ in range(20)]
+    assert judged[0].retrieval_score < judged[0].answerability
+    assert judged[-1].retrieval_score == pytest.approx(judged[-1].answerability, abs=0.02)
 
 
 async def test_a_slow_judge_is_given_up(online, rag_settings) -> None:
     rag_settings(ollama={"structured_timeout_s": 0.1})
     online.reply(delay_s=5)
     assessment, steps = await judge()
-    assert assessment.verdict == "ANSWER"
+    assert not assessment.by_model
     assert steps[0].status == "degraded"
 
 
@@ -94,9 +129,41 @@ async def test_no_call_is_made_when_it_is_switched_off_or_nothing_was_found(onli
     assert not online.chats
 
 
-def test_scores_on_another_scale_and_left_out_passages_are_understood() -> None:
-    scores = [PassageScore(passage=1, score=8), PassageScore(passage=3, score=-2)]
-    assert passage_scores(scores, [0.5, 0.6, 0.7]) == [0.8, 0.3, 0.0]
+@pytest.mark.parametrize(
+    ("band", "reason"),
+    [
+        ({"sure_score": 0.0, "hopeless_score": 0.0}, "the estimate is sure: "),
+        ({"sure_score": 1.0, "hopeless_score": 1.0}, "the estimate is sure that nothing answers: "),
+    ],
+)
+async def test_a_sure_estimate_asks_nobody_and_the_path_says_so(online, rag_settings, band, reason) -> None:
+    rag_settings(corrective=band)
+    _, steps = await judge(insist=False)
+    assert steps[0].status == "skipped"
+    assert steps[0].detail["reason"].startswith(reason)
+    assert not online.chats
+
+
+async def test_a_word_that_could_change_nothing_is_not_asked_for(online, rag_settings) -> None:
+    rag_settings(corrective={"sure_score": 1.0, "hopeless_score": 0.0, "good_score": 0.0, "weak_score": 0.0})
+    _, steps = await judge(insist=False)
+    assert steps[0].detail["not_asked"].startswith("its word could not change the outcome")
+    assert not online.chats
+
+
+async def test_without_a_model_a_sure_estimate_misses_none(offline, rag_settings) -> None:
+    rag_settings(corrective={"sure_score": 0.0, "hopeless_score": 0.0})
+    _, steps = await judge(insist=False)
+    assert [step.status for step in steps] == ["skipped", "ok"]
+    rag_settings(corrective={"sure_score": 1.0, "hopeless_score": 0.0})
+    _, steps = await judge(insist=False)
+    assert [step.status for step in steps] == ["degraded", "degraded"]
+
+
+def test_unlikely_passages_are_not_shown_but_a_few_always_are() -> None:
+    assert worth_showing([0.9, 0.5, 0.01, 0.2, 0.001, 0.3, 0.0, 0.1]) == [0, 1, 3, 5, 7]
+    assert worth_showing([0.9, 0.0, 0.0]) == [0, 1, 2]
+    assert len(worth_showing([0.02] * 10)) == 10
 
 
 async def test_instructions_inside_a_document_stay_quoted(online) -> None:
@@ -126,7 +193,7 @@ TWO = (scored(1, "The fee is EUR 55.", title="Fees"), scored(2, "Rooms are clean
 
 async def judge_with(reranker: CrossEncoder, **options: Any) -> tuple[Assessment, Any]:
     here = context(make_tools(settings.RAG, reranker=reranker))
-    evidence = Retrieved(question="What is the fee?", passages=TWO, **options)
+    evidence = Retrieved(question="What is the fee?", passages=TWO, insist=True, **options)
     return await judge_passages(here, evidence), here.run.trace
 
 
@@ -168,10 +235,61 @@ async def test_what_is_new_is_judged_beside_what_is_there_and_the_verdict_is_on_
     assert both.retrieval_score >= first.retrieval_score
 
 
-async def test_where_nothing_is_new_the_search_goes_on_with_what_is_there(online) -> None:
+async def test_where_nothing_is_new_the_search_goes_on_with_what_is_there(offline) -> None:
     here = context(make_tools(settings.RAG))
-    online.reply(json=reply("ANSWER", 0.9))
     first = await judge_passages(here, Retrieved(question=QUESTION, passages=CANDIDATES[1:2]))
     again = await judge_passages(here, Retrieved(question=QUESTION, passages=(), before=first))
     assert (again.verdict, again.candidates) == ("REFINE", first.candidates)
-    assert len(online.chats) == 1
+
+
+# ------------------------------------------------------------------------------------------------ several searches
+def assessed(score: float, *, shift: float = 0.0, ids: Sequence[int] = (1,), by_model: bool = False) -> Assessment:
+    candidates = tuple(scored(number, "text", rerank=score) for number in ids)
+    return Assessment(
+        verdict="REFINE", candidates=candidates, by_model=by_model, answerability=score, likeliest=score, shift=shift,
+        retrieval_score=shifted(score, shift),
+    )  # fmt: skip
+
+
+def test_the_same_words_searched_for_once_more_make_no_answer_likelier() -> None:
+    same = combine(assessed(0.3), assessed(0.9, ids=(2,)), may_raise=False, good=0.6)
+    other = combine(assessed(0.3), assessed(0.9, ids=(2,)), may_raise=True, good=0.6)
+    assert (same.verdict, same.answerability, same.retrieval_score) == ("REFINE", 0.3, pytest.approx(0.3))
+    assert (other.verdict, other.answerability, other.retrieval_score) == ("ANSWER", 0.9, pytest.approx(0.9))
+
+
+def test_a_no_holds_for_the_same_passages_found_again_and_not_for_likelier_new_ones() -> None:
+    refused = assessed(0.65, shift=-2.0, by_model=True)
+    again = combine(refused, assessed(0.65), good=0.6)
+    better = combine(refused, assessed(0.9, ids=(2,)), good=0.6)
+    assert (again.verdict, again.retrieval_score) == ("REFINE", pytest.approx(shifted(0.65, -2.0)))
+    assert (better.verdict, better.retrieval_score) == ("ANSWER", pytest.approx(0.9))
+    assert len(better.candidates) == 2
+
+
+def test_each_passage_stands_once_in_what_several_searches_found() -> None:
+    both = combine(assessed(0.4, ids=(1, 2)), assessed(0.5, ids=(2, 3)), good=0.6)
+    assert sorted(one.chunk_id for one in both.candidates) == ["k1", "k2", "k3"]
+
+
+# ------------------------------------------------------------------------------------------------ agreement
+RIVALS = (
+    scored(1, "A guest may stay for 3 nights.", title="Hall rules"),
+    scored(2, "A guest may stay for 5 nights.", title="Guest rules"),
+)
+
+
+def with_scores(*scores: float, texts: Sequence[Any] = RIVALS) -> list[Any]:
+    return [replace(one, scores=replace(one.scores, rerank=score)) for one, score in zip(texts, scores, strict=True)]
+
+
+def test_documents_compete_where_none_is_far_ahead() -> None:
+    assert len(competing(with_scores(0.9, 0.6))) == 2
+    assert competing(with_scores(0.9, 0.3)) == ()
+
+
+def test_passages_contradict_each_other_only_where_their_figures_differ() -> None:
+    alike = (RIVALS[0], scored(2, "Guests stay for 3 nights.", title="Guest rules"))
+    assert figures_differ("How many nights may a guest stay?", RIVALS)
+    assert not figures_differ("How many nights may a guest stay?", alike)
+    assert not figures_differ("How many nights may a guest stay?", ())

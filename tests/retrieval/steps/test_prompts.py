@@ -11,7 +11,7 @@ VARIABLES = {
     "sub_queries": 4, "query": "fee amount", "attempts": "1. fees", "tried": "fees", "missing": "amount",
     "max_tasks": 8, "departments": "Library; HR", "doc_types": "policy; form", "policy_years": "2024; 2025",
     "web": "no",
-    "parts": "- the fee",
+    "parts": "- the fee", "count": 5,
     "language_name": "English", "statements": "1. It is 5. [1]",
     "memories": "- What is the fee? → It is 4.", "answer": "It is 5 (1).", "routes": "direct_chunk_search, direct",
 }  # fmt: skip

@@ -24,12 +24,13 @@ from retrieval.values import (
     SearchFilters,
 )
 from retrieval.workflows.corrective import CorrectiveWorkflow
-from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, Events, MemorySearcher, ask, chunk, make_tools
+from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, TRUSTED, Events, MemorySearcher, ask, chunk, make_tools
 
 DIAGRAM = Path(__file__).with_name("corrective.mmd")
 CLEAR = "What is the deposit for a room in Lakeside hall?"
 VAGUE = "How much money must I put down in advance to live there?"
 UNKNOWN = "Who won the football cup last year?"
+UNSURE = {"sure_score": 1.0, "hopeless_score": 0.0}
 
 
 async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tuple[Answer, Trace, Events]:
@@ -40,9 +41,20 @@ async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tup
     return await workflow.answer(asked, trace=trace), trace, events
 
 
-def judgement(verdict: str, *scores: float, **fields: Any) -> dict[str, Any]:
-    entries = [{"passage": number, "score": score} for number, score in enumerate(scores, start=1)]
-    return {"scores": entries, "verdict": verdict, **fields}
+def judgement(verdict: str, *scores: int) -> dict[str, Any]:
+    return {"scores": scores, "verdict": verdict}
+
+
+@pytest.fixture
+def unsure(rag_settings) -> None:
+    """No estimate is sure, so a model whose word decides is asked whatever the grader says."""
+    rag_settings(corrective=UNSURE)
+
+
+@pytest.fixture
+def hopeless(rag_settings) -> None:
+    """Every estimate is sure that nothing answers."""
+    rag_settings(corrective={"sure_score": 1.0, "hopeless_score": 1.0, "good_score": 1.0, "weak_score": 1.0})
 
 
 def steps(trace: Trace) -> list[str]:
@@ -58,54 +70,87 @@ def test_the_diagram_is_the_one_that_was_agreed() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ rounds
-async def test_a_good_first_search_takes_two_rounds_and_no_rewriting(online) -> None:
+async def test_a_first_search_that_surely_answers_takes_one_round(online) -> None:
     result, trace, _ = await answer(CLEAR)
     assert result.decision == "ANSWER"
     assert "EUR 300" in result.text
-    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (2, 2)
-    assert {step.name: step.status for step in trace.steps}["rewrite"] == "skipped"
+    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (1, 1)
+    assert not {"condense", "rewrite", "hyde"} & set(steps(trace))
+    skipped = next(step for step in trace.steps if step.name == "rerank")
+    assert skipped.status == "skipped"
+    assert skipped.detail["reason"].startswith("the estimate is sure: 0.")
 
 
-async def test_a_weak_first_search_takes_at_most_three_rounds(online) -> None:
-    online.reply(match="hypothetical_passage", json={"hypothetical_passage": "The deposit is EUR 300."}, delay_s=0.05)
-    online.reply(match='"queries"', json={"queries": ["deposit for a room in Lakeside hall"]}, delay_s=0.05)
-    online.reply(match='"verdict"', json=judgement("ANSWER", 0.9, 0.1, 0.1, 0.1))
-    online.reply(structured=False, text="EUR 300 [1].")
-    searcher = MemorySearcher(HANDBOOK)
-    result, trace, _ = await answer(VAGUE, searcher=searcher)
+async def test_where_the_estimate_is_unsure_a_short_judgement_comes_first(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("ANSWER", 9))
+    result, trace, _ = await answer(CLEAR, judge_records=TRUSTED)
     assert result.decision == "ANSWER"
-    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (3, 5)  # one of them looks for filters
-    assert [query.kind for query in searcher.requests[-1].queries] == ["original", "rewrite", "hyde"]
+    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (2, 2)
+    assert "rewrite" not in steps(trace)
+    judged = next(step for step in trace.steps if step.name == "rerank")
+    assert judged.detail["judge"]["said"] == "yes"
+    assert judged.detail["blended"] > next(step for step in trace.steps if step.name == "assess").detail["holds_answer"]
 
 
-async def test_filters_that_the_model_reads_hold_for_the_better_search_without_another_round(online) -> None:
-    online.reply(match="Departments:", json={"evidence": "dorms", "department": "Housing"})
-    online.reply(match='"verdict"', json=judgement("ANSWER", 0.9))
+async def test_better_words_are_looked_for_where_the_judge_says_no_in_at_most_three_rounds(online, unsure) -> None:
+    online.reply(match="hypothetical_passage", json={"hypothetical_passage": "The deposit is EUR 300."}, delay_s=0.05)
+    online.reply(match='"queries"', json={"queries": ["money down for Lakeside"]}, delay_s=0.05)
+    online.reply(match='"verdict"', json=judgement("REFINE", 2))
     searcher = MemorySearcher(HANDBOOK)
-    _, trace, _ = await answer(f"{VAGUE} In the dorms?", searcher=searcher)
+    _, trace, _ = await answer(CLEAR, searcher=searcher, judge_records=TRUSTED)
+    assert trace.usage().llm_rounds <= 3
+    kinds = [[query.kind for query in request.queries] for request in searcher.requests]
+    assert kinds[:2] == [["original"], ["original", "rewrite", "hyde"]]
+    assert steps(trace).count("rewrite") == 1
+
+
+async def test_filters_that_the_model_reads_hold_for_the_better_search_without_another_round(online, unsure) -> None:
+    online.reply(match="Departments:", json={"evidence": "dorms", "department": "Housing"})
+    online.reply(match='"verdict"', json=judgement("REFINE", 2))
+    searcher = MemorySearcher(HANDBOOK)
+    _, trace, _ = await answer(f"{CLEAR} In the dorms?", searcher=searcher, judge_records=TRUSTED)
     assert [request.filters.department for request in searcher.requests[:2]] == [None, "Housing"]
     assert trace.usage().llm_rounds <= 3
 
 
-async def test_calls_that_have_begun_are_broken_off_when_the_slow_first_search_is_good(online, monkeypatch) -> None:
-    class UntilAllCallsRun(MemorySearcher):
-        async def search(self, request: Any) -> Any:
-            while len(online.chats) < 3:
-                await asyncio.sleep(0.01)
-            return await super().search(request)
-
-    monkeypatch.setattr("retrieval.steps.toolbox.HEAD_START_S", 0.01)
-    online.reply(match='"hypothetical_passage"|"queries"|Departments:', delay_s=30)
-    result, trace, _ = await answer(CLEAR, searcher=UntilAllCallsRun(HANDBOOK))
-    assert result.decision == "ANSWER"
-    assert (trace.usage().llm_rounds, trace.usage().llm_calls) == (2, 5)
-    for request in online.chats[:3]:
-        assert await asyncio.to_thread(request.wait_client_closed)
+async def test_no_model_is_asked_where_the_estimate_is_sure_that_nothing_answers(online, hopeless) -> None:
+    result, trace, _ = await answer(CLEAR)
+    assert result.decision == "NO_ANSWER"
+    assert refinements(trace) == 2
+    assert not online.chats
 
 
-async def test_refining_does_not_add_a_round(online) -> None:
-    online.reply(match='"verdict"', json=judgement("REFINE", 0.1, 0.1, 0.1, missing="parking"))
-    _, trace, _ = await answer(UNKNOWN + " books room Wi-Fi resit")
+@pytest.mark.parametrize(
+    ("options", "prompt"),
+    [
+        (AnswerOptions(rewrite=True), "queries"),
+        (AnswerOptions(hyde=True), "hypothetical_passage"),
+        (AnswerOptions(rerank=True), "verdict"),
+    ],
+)
+async def test_what_a_request_names_is_done_however_sure_the_estimate_is(online, options, prompt: str) -> None:
+    await answer(ask(CLEAR, options=options))
+    assert [request for request in online.chats if f'"{prompt}"' in request.prompt]
+
+
+async def test_a_follow_up_that_needs_its_conversation_is_condensed_before_it_is_judged(online, unsure) -> None:
+    history = (HistoryMessage("user", "What does a late resit cost?"), HistoryMessage("assistant", "EUR 55 [1]"))
+    online.reply(match="standalone_question", json={"standalone_question": "When does registration for resits close?"})
+    online.reply(match='"verdict"', json=judgement("ANSWER", 9))
+    searcher = MemorySearcher(HANDBOOK)
+    _, trace, _ = await answer(
+        ask("And when does it close?", history=history), searcher=searcher, judge_records=TRUSTED
+    )
+    assert steps(trace).index("condense") < next(
+        at for at, step in enumerate(trace.steps) if step.name == "rerank" and step.detail.get("judge")
+    )
+    assert "condensed" in [query.kind for query in searcher.requests[1].queries]
+    assert trace.usage().llm_rounds <= 3
+
+
+async def test_refining_does_not_add_a_round(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("REFINE", 1, 2, 1, 0, 0))
+    _, trace, _ = await answer(UNKNOWN + " books room Wi-Fi resit", judge_records=TRUSTED)
     assert trace.usage().llm_rounds <= 3
     assert refinements(trace) == 2
 
@@ -132,13 +177,22 @@ async def test_the_path_tells_the_steps_in_order_and_events_follow_it(online) ->
     assert events.text == result.text
 
 
-async def test_judges_that_contradict_each_other_leave_the_last_word_to_the_writer(online) -> None:
-    online.reply(match='"verdict"', json=judgement("NO_ANSWER", 0.1))
+async def test_a_no_that_the_estimate_does_not_share_leaves_the_last_word_to_the_writer(online, rag_settings) -> None:
+    rag_settings(corrective={"sure_score": 1.0, "good_score": 0.95})
+    online.reply(match='"verdict"', json=judgement("NO_ANSWER", 1))
     online.reply(structured=False, text="The deposit is EUR 300 [1].", times=1)
     online.reply(structured=False, text="The documents do not say.")
-    found, _, _ = await answer(CLEAR)
-    refused, _, _ = await answer(CLEAR)
+    asked = ask(CLEAR, options=AnswerOptions(rerank=True))
+    found, _, _ = await answer(asked)
+    refused, _, _ = await answer(asked)
     assert (found.decision, refused.decision) == ("ANSWER", "NO_ANSWER")
+
+
+async def test_a_no_of_a_judge_whose_word_decides_is_no_answer(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("NO_ANSWER", 1))
+    result, trace, _ = await answer(CLEAR, judge_records=TRUSTED)
+    assert result.decision == "NO_ANSWER"
+    assert "generate" not in steps(trace)
 
 
 async def test_a_question_that_nothing_answers_gets_no_answer(online) -> None:
@@ -174,18 +228,28 @@ async def test_nothing_found_is_another_reason(offline) -> None:
     assert result.reason == "nothing was found"
 
 
-async def test_passages_that_contradict_each_other_are_no_answer_however_well_they_fit(online) -> None:
-    online.reply(match='"verdict"', json=judgement("NO_ANSWER", 0.9, 0.9, contradictory=True, reason="12 or 8 books"))
-    result, trace, _ = await answer(CLEAR)
+RIVALS = (
+    chunk(31, "A guest may stay in a hall for 3 nights.", title="Hall rules"),
+    chunk(32, "A guest may stay in a hall for 5 nights.", title="Guest rules"),
+)
+
+
+async def test_passages_that_contradict_each_other_are_no_answer(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("CONTRADICTORY", 9, 8))
+    result, trace, _ = await answer("How many nights may a guest stay in a hall?", RIVALS, judge_records=TRUSTED)
     assert result.decision == "NO_ANSWER"
     assert trace.steps[-1].detail["why"] == "contradictory"
     assert "contradict each other" in result.text
-    assert "12 or 8 books" in result.reason
     assert refinements(trace) == 0
 
 
+async def test_a_model_that_sees_a_contradiction_where_the_documents_have_none_is_not_heeded(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("CONTRADICTORY", 9))
+    result, _, _ = await answer(CLEAR, judge_records=TRUSTED)
+    assert result.decision == "ANSWER"
+
+
 async def test_a_refusal_that_the_model_wrote_names_the_nearest_documents_too(online) -> None:
-    online.reply(match='"verdict"', json=judgement("ANSWER", 0.9))
     online.reply(structured=False, text="The documents do not say.")
     result, _, events = await answer(CLEAR)
     assert result.decision == "NO_ANSWER"
@@ -234,7 +298,6 @@ async def test_the_web_is_not_asked_where_nobody_wanted_it_or_the_documents_answ
 
 
 async def test_a_web_search_adds_no_round_where_none_is_left(online) -> None:
-    online.reply(match='"verdict"', json=judgement("REFINE", 0.1, 0.1, 0.1))
     wanted = ask(UNKNOWN, options=AnswerOptions(web_search=True))
     _, trace, _ = await answer(wanted, web=(web := Web(CUP)))
     assert web.queries
@@ -249,13 +312,19 @@ async def test_a_filter_of_the_request_is_never_dropped(online) -> None:
     assert {request.filters.department for request in searcher.requests} == {"Library"}
 
 
-async def test_the_model_may_ask_back(online) -> None:
-    fields = {"clarifying_question": "Which hall?", "clarifying_options": ["Lakeside", "Bamboo"]}
-    online.reply(match='"verdict"', json=judgement("CLARIFY", 0.5, **fields))
-    result, _, events = await answer(CLEAR)
+async def test_the_model_may_ask_back_where_documents_compete(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("CLARIFY", 9, 8))
+    result, _, events = await answer("How many nights may a guest stay in a hall?", RIVALS, judge_records=TRUSTED)
     assert result.decision == "CLARIFY"
-    assert result.clarification == Clarification(question="Which hall?", options=("Lakeside", "Bamboo"))
-    assert result.text == events.text == "Which hall?"
+    assert result.clarification is not None
+    assert set(result.clarification.options) == {"Hall rules", "Guest rules"}
+    assert result.text == events.text
+
+
+async def test_a_model_that_asks_back_where_one_document_answers_is_not_heeded(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("CLARIFY", 9))
+    result, _, _ = await answer(CLEAR, judge_records=TRUSTED)
+    assert result.decision == "ANSWER"
 
 
 async def test_competing_versions_are_asked_about_without_a_model(offline) -> None:
@@ -354,7 +423,7 @@ async def test_offline_answers_are_in_the_questions_language(offline, question: 
     assert result.decision == "ANSWER"
     assert result.text.startswith(lead)
     assert result.sources[0].cited
-    assert {"generate", "rerank"} <= {entry["step"] for entry in trace.degraded}
+    assert {entry["step"] for entry in trace.degraded} == {"generate"}  # a sure estimate misses no judge
     assert trace.usage().llm_calls == 0
 
 
@@ -415,7 +484,7 @@ async def test_at_the_deadline_every_step_falls_back(online, rag_settings) -> No
 
 async def test_stopping_reaches_the_models_connection(online) -> None:
     online.reply(match='"verdict"', delay_s=30)
-    task = asyncio.create_task(answer(CLEAR))
+    task = asyncio.create_task(answer(ask(CLEAR, options=AnswerOptions(rerank=True))))
     while not online.chats:
         await asyncio.sleep(0.01)
     task.cancel()
@@ -480,11 +549,10 @@ async def test_an_answer_works_on_one_revision_of_the_ratings_however_often_it_s
             await asyncio.sleep(0)
             return Revision(self.asked)
 
-    online.reply(match='"verdict"', json=judgement("REFINE", 0.1, 0.1, 0.1, missing="parking"))
     source = Switching()
     seen = []
     for _ in range(2):
-        _, trace, _ = await answer(UNKNOWN + " books room Wi-Fi resit", boosts=source)
+        _, trace, _ = await answer("How much does parking near the Lakeside library cost?", boosts=source)
         seen.append([step.detail["revision"] for step in trace.steps if step.name == "boost"])
     assert min(map(len, seen)) > 1
     assert [len(set(revisions)) for revisions in seen] == [1, 1]
@@ -503,22 +571,23 @@ async def test_relaxed_filters_and_missing_legs_stand_in_the_path(offline) -> No
     assert {"step": "retrieve", "reason": "no vectors: Ollama is not reachable"} in trace.degraded
 
 
-async def test_the_parts_of_a_compound_question_join_the_one_search_and_add_no_round(online) -> None:
+async def test_the_parts_of_a_compound_question_join_the_one_search_and_add_no_round(online, unsure) -> None:
     question = "How much must I put down for living there and when do I get it back?"
     online.reply(match='"hypothetical_passage"', json={"hypothetical_passage": "EUR 300."}, delay_s=0.05)
     online.reply(match='"sub_queries"', json={"sub_queries": ["deposit for a room", "deposit paid back"]}, delay_s=0.05)
     online.reply(match='"queries"', json={"queries": ["deposit in Lakeside hall"]}, delay_s=0.05)
-    online.reply(match='"verdict"', json=judgement("ANSWER", 0.9))
+    online.reply(match='"verdict"', json=judgement("ANSWER", 9))
     searcher = MemorySearcher(HANDBOOK)
-    _, trace, _ = await answer(question, searcher=searcher)
+    options = AnswerOptions(rewrite=True)
+    _, trace, _ = await answer(ask(question, options=options), searcher=searcher, judge_records=TRUSTED)
     assert trace.usage().llm_rounds == 3
     kinds = [query.kind for query in searcher.requests[-1].queries]
     assert kinds == ["original", "rewrite", "sub_query", "sub_query", "hyde"]
 
 
-async def test_a_refusal_of_the_model_stands_when_refining_finds_nothing_better(online) -> None:
-    online.reply(match='"verdict"', json=judgement("NO_ANSWER", 0.35, 0.35, 0.35, 0.35))
-    result, trace, _ = await answer("How much does parking near the Lakeside library cost?")
+async def test_a_refusal_of_the_model_stands_when_refining_finds_nothing_better(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("NO_ANSWER", 3, 4, 3, 3))
+    result, trace, _ = await answer("How much does parking near the Lakeside library cost?", judge_records=TRUSTED)
     assert result.decision == "NO_ANSWER"
     assert refinements(trace) == 2
     assert "generate" not in steps(trace)
