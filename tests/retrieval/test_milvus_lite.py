@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from ragsite.runtime import child_process, milvus_lite, milvus_lite_server
@@ -151,8 +152,37 @@ def test_a_library_built_differently_runs_unchanged_and_says_so(
     from milvus_lite.engine.collection import Collection
 
     unchanged = Collection._search_sparse
+    monkeypatch.setattr(milvus_lite_server, "read_what_is_asked_for", lambda: None)
     monkeypatch.delattr(Collection, "_segments_snapshot")
     monkeypatch.setattr(sys, "argv", ["milvus-lite"])
     assert milvus_lite_server.main() == 0
     assert "weighs words within each segment" in capsys.readouterr().err
     assert Collection._search_sparse is unchanged
+
+
+def test_a_library_that_reads_rows_otherwise_runs_unchanged_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from milvus_lite.engine.collection import Collection
+    from milvus_lite.storage.segment import Segment
+
+    unchanged = Collection.search
+    monkeypatch.setattr(milvus_lite_server, "count_over_collections", lambda: None)
+    monkeypatch.delattr(Segment, "row_to_dict")
+    monkeypatch.setattr(sys, "argv", ["milvus-lite"])
+    assert milvus_lite_server.main() == 0
+    assert "reads all fields of each hit" in capsys.readouterr().err
+    assert Collection.search is unchanged
+
+
+def test_a_row_is_read_with_the_fields_that_were_asked_for() -> None:
+    from milvus_lite.storage.segment import Segment
+
+    class Rows:
+        row_to_dict = Segment.row_to_dict
+        table = pa.table({"chunk_id": ["a", "b"], "vector": [[1.0], [2.0]], "document_id": ["x", "y"], "_seq": [1, 2]})
+        partition = "_default"
+
+    part = milvus_lite_server.InPart(Rows(), frozenset({"chunk_id", "document_id", "_seq"}))
+    assert part.row_to_dict(1) == {"chunk_id": "b", "document_id": "y"}
+    assert part.partition == "_default"
