@@ -89,7 +89,7 @@ class Stage:
         )
         candidates = (await search_documents(context, request)).candidates
         if "+rerank" in self.added:
-            assessment = await judge(context, Retrieved(question=text, passages=candidates))
+            assessment = await judge(context, Retrieved(question=text, passages=candidates, insist=True))
             judged = {candidate.chunk_id for candidate in assessment.candidates}
             rest = tuple(candidate for candidate in candidates if candidate.chunk_id not in judged)
             candidates = (*assessment.candidates, *rest)

@@ -19,7 +19,15 @@ from retrieval.answerability import Estimate
 from retrieval.providers import rerank_http
 from retrieval.steps.judge import evaluator
 from retrieval.steps.judge.blending import check_scores, passage_odds, says_yes, shifted
-from retrieval.steps.judge.evaluator import Assessment, Evaluator, Evidence, Opinion, best_score, scores_by_chunk
+from retrieval.steps.judge.evaluator import (
+    Assessment,
+    Evaluator,
+    Evidence,
+    Opinion,
+    best_score,
+    is_of_the_web,
+    scores_by_chunk,
+)
 from retrieval.steps.schemas import JudgedAs, Verdict, criteria_of, judgement_of
 from retrieval.steps.step import Context, Step
 from retrieval.text.numbers import numbers_in
@@ -274,7 +282,8 @@ def combine(before: Assessment, latest: Assessment, *, may_raise: bool = True, g
     others = (candidate for candidate in rest.candidates if candidate.chunk_id not in known)
     candidates = sorted((*told.candidates, *others), key=lambda candidate: -(candidate.scores.final or 0.0))
     score, shift = latest.retrieval_score, latest.shift
-    if not latest.by_model and (found <= seen or latest.likeliest <= before.likeliest):
+    elsewhere = any(map(is_of_the_web, latest.candidates))  # another source: no word about the documents holds for it
+    if not (latest.by_model or elsewhere) and (found <= seen or latest.likeliest <= before.likeliest):
         score, shift = shifted(score, before.shift), before.shift
     if not (latest.by_model or may_raise):
         score = min(score, before.retrieval_score)
@@ -286,7 +295,7 @@ def combine(before: Assessment, latest: Assessment, *, may_raise: bool = True, g
         candidates=tuple(candidates),
         reason=latest.reason if latest.by_model or gained else before.reason,
         by_model=latest.by_model or before.by_model,
-        refused=(latest.refused if latest.by_model else before.refused) and score < good,
+        refused=(latest.refused if latest.by_model or elsewhere else before.refused) and score < good,
         scored_by_model=latest.scored_by_model and before.scored_by_model,
         answerability=max(before.answerability, latest.answerability) if may_raise else before.answerability,
         likeliest=max(before.likeliest, latest.likeliest),

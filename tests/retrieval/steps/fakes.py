@@ -156,6 +156,7 @@ class Records:
         return self.known
 
 
+UNSURE = {"sure_score": 1.0, "hopeless_score": 0.0}  # `corrective` settings: no estimate is sure
 TRUSTED = Records(JudgeRecord(yes_held=400, no_held=2, yes_absent=2, no_absent=400))  # its word decides
 
 

@@ -24,13 +24,22 @@ from retrieval.values import (
     SearchFilters,
 )
 from retrieval.workflows.corrective import CorrectiveWorkflow
-from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, TRUSTED, Events, MemorySearcher, ask, chunk, make_tools
+from tests.retrieval.steps.fakes import (
+    EMPTY_SCOPE,
+    HANDBOOK,
+    TRUSTED,
+    UNSURE,
+    Events,
+    MemorySearcher,
+    ask,
+    chunk,
+    make_tools,
+)
 
 DIAGRAM = Path(__file__).with_name("corrective.mmd")
 CLEAR = "What is the deposit for a room in Lakeside hall?"
 VAGUE = "How much money must I put down in advance to live there?"
 UNKNOWN = "Who won the football cup last year?"
-UNSURE = {"sure_score": 1.0, "hopeless_score": 0.0}
 
 
 async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tuple[Answer, Trace, Events]:

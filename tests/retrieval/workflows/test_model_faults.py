@@ -14,7 +14,7 @@ from django.conf import settings
 from retrieval.trace import Trace
 from retrieval.values import Answer, HistoryMessage
 from retrieval.workflows import WORKFLOWS, get_workflow
-from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, make_tools
+from tests.retrieval.steps.fakes import HANDBOOK, TRUSTED, UNSURE, Events, ask, make_tools
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
 HISTORY = (HistoryMessage("user", "I want to live on the campus."), HistoryMessage("assistant", "There are two halls."))
@@ -58,13 +58,13 @@ NONSENSE: dict[str, dict[str, Any]] = {
 @pytest.fixture(params=WORKFLOWS)
 def workflow(request: pytest.FixtureRequest, rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of them, with limits that a test can wait for."""
-    rag_settings(ollama={"max_answer_tokens": 24})
+    rag_settings(ollama={"max_answer_tokens": 24}, corrective=UNSURE)
     monkeypatch.setattr("retrieval.providers.ollama.BUSY_RETRY_S", 0.01)
     return str(request.param)
 
 
 async def answered(name: str, *, text: str = QUESTION, history: Any = HISTORY) -> tuple[Answer, Trace, Events]:
-    tools = make_tools(settings.RAG, HANDBOOK)
+    tools = make_tools(settings.RAG, HANDBOOK, judge_records=TRUSTED)
     events = Events()
     trace = Trace(events)
     try:

@@ -13,26 +13,41 @@ from retrieval.ports import WebResult
 from retrieval.trace import Trace
 from retrieval.values import Answer, AnswerOptions, HistoryMessage, Question, SearchFilters
 from retrieval.workflows.react import ReactWorkflow
-from tests.retrieval.steps.fakes import EMPTY_SCOPE, HANDBOOK, Events, MemorySearcher, ask, chunk, make_tools
+from tests.retrieval.steps.fakes import (
+    EMPTY_SCOPE,
+    HANDBOOK,
+    TRUSTED,
+    UNSURE,
+    Events,
+    MemorySearcher,
+    ask,
+    chunk,
+    make_tools,
+)
 from tests.retrieval.steps.test_web_search import MemoryWeb
 
 DIAGRAM = Path(__file__).with_name("react.mmd")
 CLEAR = "What is the deposit for a room in Lakeside hall?"
 CHATTY = "Can you help me find something about the deposit for a room in Lakeside hall?"
 UNKNOWN = "Who won the football cup last year?"
-ENOUGH = {"verdict": "SUFFICIENT", "reason": "it is there"}
-TOO_LITTLE = {"verdict": "INSUFFICIENT", "reason": "it is not there", "missing": "the amount"}
+ENOUGH = {"verdict": "SUFFICIENT", "missing": "none"}
+TOO_LITTLE = {"verdict": "INSUFFICIENT", "missing": "the amount"}
 PARKING = WebResult(
     title="Parking at Lakeside", url="https://example.org/parking", snippet="Parking at Lakeside costs EUR 7 a day.",
     published="2025-01-02",
 )  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _a_model_is_asked_whatever_the_estimate_says(rag_settings) -> None:
+    rag_settings(corrective=UNSURE)
+
+
 async def answer(question: Question | str, chunks: Any = HANDBOOK, **parts: Any) -> tuple[Answer, Trace, Events]:
     events = Events()
     trace = Trace(events)
     asked = ask(question) if isinstance(question, str) else question
-    workflow = ReactWorkflow(make_tools(settings.RAG, chunks, **parts))
+    workflow = ReactWorkflow(make_tools(settings.RAG, chunks, **{"judge_records": TRUSTED, **parts}))
     return await workflow.answer(asked, trace=trace), trace, events
 
 

@@ -27,6 +27,8 @@ from retrieval.workflows.self_corrective import SelfCorrectiveWorkflow, is_simil
 from tests.retrieval.steps.fakes import (
     EMPTY_SCOPE,
     HANDBOOK,
+    TRUSTED,
+    UNSURE,
     Events,
     MemorySearcher,
     ask,
@@ -42,16 +44,21 @@ UNKNOWN = "Who won the football cup last year?"
 LOANS = "How many books may an undergraduate borrow?"
 
 
+@pytest.fixture(autouse=True)
+def _a_model_is_asked_whatever_the_estimate_says(rag_settings) -> None:
+    rag_settings(corrective=UNSURE)
+
+
 async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tuple[Answer, Trace, Events]:
     events = Events()
     trace = Trace(events)
     asked = ask(question) if isinstance(question, str) else question
-    workflow = SelfCorrectiveWorkflow(make_tools(settings.RAG, chunks, **parts))
+    workflow = SelfCorrectiveWorkflow(make_tools(settings.RAG, chunks, **{"judge_records": TRUSTED, **parts}))
     return await workflow.answer(asked, trace=trace), trace, events
 
 
-def verdict(relevant: bool, reasoning: str = "because") -> dict[str, Any]:
-    return {"is_relevant": relevant, "confidence": 0.9, "reasoning": reasoning}
+def verdict(relevant: bool) -> dict[str, Any]:
+    return {"is_relevant": relevant, "confidence": 9}
 
 
 def rewritten(query: str) -> dict[str, Any]:
@@ -93,12 +100,12 @@ async def test_too_few_relevant_documents_are_searched_for_again_in_other_words(
 
 
 async def test_the_rewriter_knows_what_was_tried_and_why_it_failed(online) -> None:
-    online.reply(match=GRADE, json=verdict(False, "it is about loans"))
+    online.reply(match=GRADE, json=verdict(False))
     for number in range(5):
         online.reply(match=REWRITE, json=rewritten(f"books attempt {number}"), times=1)
     _, trace, _ = await answer(LOANS)
     prompts = [request.prompt for request in online.chats if REWRITE in request.prompt]
-    assert "it is about loans" in prompts[0]
+    assert "the model says: not relevant" in prompts[0]
     assert "1. books attempt 0" not in prompts[0]
     assert "1. books attempt 0\n2. books attempt 1" in prompts[2]
     assert [step.detail["attempt"] for step in steps(trace, "rewrite")] == [1, 2, 3]
@@ -183,7 +190,8 @@ async def test_rewriting_can_be_switched_off(online) -> None:
     assert not steps(trace, "rewrite")
 
 
-async def test_the_worst_case_takes_the_rounds_that_are_stated(online) -> None:
+async def test_the_worst_case_takes_the_rounds_that_are_stated(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.judge.tally.RECENT_S", -1.0)  # a run of the same verdict costs no trust
     online.reply(match="standalone_question", json={"standalone_question": "deposit for a room in Lakeside hall"})
     online.reply(match=rf"(?s){GRADE}.*EUR 99", json=verdict(True))
     online.reply(match=GRADE, json=verdict(False))
