@@ -14,6 +14,7 @@ from retrieval.errors import ModelError
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.echo import EchoGuard
 from retrieval.steps.answer.extractive import extractive_answer
+from retrieval.steps.answer.in_force import in_force
 from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.answer.phrases import phrase
@@ -65,7 +66,7 @@ async def write_answer(context: Context, asked: Asked, candidates: Sequence[Scor
     """
     settings, step = context.tools.settings.corrective, Generate(context)
     most = asked.question.options.top_k or settings.context_passages
-    chosen = choose(candidates, most=most, weak_score=settings.weak_score)
+    chosen = choose(in_force(candidates, asked.text), most=most, weak_score=settings.weak_score)
     author = await step.author(asked)
     passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
     passages = await Order(context)(Ranking(passages, len(candidates), author.room))

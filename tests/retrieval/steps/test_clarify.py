@@ -62,6 +62,59 @@ def test_a_question_that_says_which_document_it_is_about_is_not_open(question: s
     assert not readings(question, STAFF, STUDENT, HALLS)
 
 
+FILM_A = scored(21, "The film opened in 1950. It was shot in Rome.", rerank=0.6, title="Red Road (film)")
+FILM_B = scored(22, "The film opened in 1971 in Oslo.", rerank=0.5, title="The Ferry")
+BAND = scored(23, "The band broke up.", rerank=0.4, title="Cold Hands")
+
+
+@pytest.mark.parametrize("question", ["When did the film open?", "In which year did it open?"])
+def test_a_reference_to_something_unnamed_is_open_between_the_things_that_fit(question: str) -> None:
+    assert readings(question, FILM_A, FILM_B, BAND) == ["Red Road (film)", "The Ferry"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When did Red Road, the film, open?",  # names an option
+        "When did the film Blue Hills open?",  # names a thing that is in no option
+        "When did the film that opened in 1950 end?",  # a year
+        "Who composed the music of the film's second part?",  # nothing found holds it
+    ],
+)
+def test_a_question_that_names_a_thing_is_not_open_between_others(question: str) -> None:
+    assert not readings(question, FILM_A, FILM_B, BAND)
+
+
+def test_only_passages_that_hold_about_as_much_of_the_question_compete() -> None:
+    sparse = scored(24, "Rome is old.", rerank=0.5, title="Rome")
+    assert not readings("In which year was the film shot by the river in Rome?", FILM_A, sparse)
+
+
+@pytest.mark.parametrize("question", ["他出生于哪里？", "该站有几个站台？", "該站有幾個站台？", "这部电影由谁执导？"])
+def test_a_chinese_reference_is_open_between_the_things_that_fit(question: str) -> None:
+    texts = "他出生于南京。该站有两个站台。这部电影由张某执导。", "他出生于苏州。该站有四个站台。这部电影由李某执导。"
+    found_ = [scored(30 + at, text, rerank=0.5, title=f"条目{'甲乙'[at]}") for at, text in enumerate(texts)]
+    assert readings(question, *found_) == ["条目甲", "条目乙"]
+
+
+def test_other_is_no_reference_in_chinese() -> None:
+    texts = "其他规定见附件一。", "其他规定见附件二。"
+    found_ = [scored(40 + at, text, rerank=0.5, title=f"办法{'甲乙'[at]}") for at, text in enumerate(texts)]
+    assert not readings("研究生的其他培养费用规定有哪些？", *found_)
+
+
+def test_a_general_word_is_open_between_the_narrower_things_that_documents_call_it() -> None:
+    fees = scored(51, "The tuition fee is paid back within a month.", rerank=0.9, title="Refunds")
+    rooms = scored(52, "A deposit is taken. It is paid back after moving out.", rerank=0.1, title="Housing")
+    assert readings("When do I get my money back?", fees, rooms, STAFF) == ["Refunds", "Housing"]
+
+
+def test_a_version_that_another_one_says_it_replaces_is_no_reading() -> None:
+    text = LOANS.format(12) + " These rules replace the Loan Rules of 2022."
+    new = scored(61, text, rerank=0.9, title="Loan Rules (2025)", policy_year=2025)
+    assert not readings(BOOKS, new, OLD)
+
+
 def test_passages_of_one_article_are_no_different_readings() -> None:
     parts = [scored(number, "Leave is granted.", rerank=0.5, title="Leave") for number in (11, 12)]
     assert not readings("How long is leave?", *parts)

@@ -1,0 +1,53 @@
+"""Which documents another one says that it replaces.
+
+Versions of one document have the same title but for the year. A version is replaced where a later one among what was
+found says so and names its year: "These regulations replace the Loan Regulations of 2022", 2021年的办法同时废止.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from retrieval.steps.query.route import fold, years_in
+from retrieval.text.analysis import analyze, query_terms
+from retrieval.text.sentences import split_sentences
+from retrieval.values import ScoredChunk, StoredChunk
+
+_NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
+_REPLACES = re.compile(
+    r"\b(?:replace[sd]?|replacing|supersede[sd]?|superseding)\b|取代|代替|废止|作废|失效", re.IGNORECASE
+)
+
+
+def topic(chunk: StoredChunk) -> str:
+    """A title without its year."""
+    return _NOT_THE_TOPIC.sub(" ", fold(chunk.title)).strip()
+
+
+def replaced_documents(candidates: Sequence[ScoredChunk]) -> frozenset[str]:
+    """Ids of the candidates' documents that a later version among the candidates says it replaces."""
+    dated = [(hit.chunk, hit.chunk.policy_year) for hit in candidates if hit.chunk.policy_year is not None]
+    if len({year for _, year in dated}) < 2:
+        return frozenset()
+    replaced = {
+        (topic(chunk), year) for chunk, own in dated if own is not None for year in _replaced_years(chunk) if year < own
+    }
+    return frozenset(chunk.document_id for chunk, year in dated if (topic(chunk), year) in replaced)
+
+
+def _replaced_years(chunk: StoredChunk) -> list[int]:
+    """Years in sentences by which it replaces something of its own name; "the roof was replaced in 2022" is none."""
+    text = fold(chunk.text)
+    if not _REPLACES.search(text):
+        return []
+    named = set(query_terms(topic(chunk)))
+    sentences = [sentence for sentence in split_sentences(text) if _REPLACES.search(sentence)]
+    about_itself = [one for one in sentences if len(named & set(analyze(one))) * 2 >= len(named)]
+    return [year for sentence in about_itself for year in years_in(sentence)]
+
+
+def in_force(candidates: Sequence[ScoredChunk], question: str) -> tuple[ScoredChunk, ...]:
+    """The candidates without those of replaced documents; all of them where the question names a year."""
+    replaced = frozenset[str]() if years_in(question) else replaced_documents(candidates)
+    return tuple(hit for hit in candidates if hit.document_id not in replaced)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from retrieval.steps.answer.in_force import in_force
+from tests.retrieval.steps.fakes import scored
+
+OLD = scored(1, "Eight books.", title="Loan Rules (2022)", policy_year=2022)
+OLD_ZH = scored(2, "六千元。", title="奖学金评定办法（2021年）", policy_year=2021)
+
+
+@pytest.mark.parametrize(
+    ("replaced", "title", "year", "text"),
+    [
+        (OLD, "Loan Rules (2025)", 2025, "Twelve books. These rules replace the Loan Rules of 2022."),
+        (OLD, "Loan Rules (2025)", 2025, "The Loan Rules of 2022 are superseded."),
+        (OLD_ZH, "奖学金评定办法（2024年）", 2024, "2021年的评定办法同时废止。"),
+        (OLD_ZH, "獎學金評定辦法（2024年）", 2024, "2021年的評定辦法同時廢止。"),
+    ],
+)
+def test_what_a_later_version_replaces_does_not_answer_an_undated_question(
+    replaced: object, title: str, year: int, text: str
+) -> None:
+    new = scored(9, text, title=title, policy_year=year)
+    assert in_force([replaced, new], "How many?") == (new,)  # type: ignore[list-item]
+
+
+def test_a_question_that_names_a_year_is_answered_by_what_held_then() -> None:
+    new = scored(9, "These rules replace the Loan Rules of 2022.", title="Loan Rules (2025)", policy_year=2025)
+    assert in_force([OLD, new], "How many in 2022?") == (OLD, new)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The roof was replaced in 2022.",  # something else
+        "These rules replace the Loan Rules of 2019.",  # another version
+        "The Loan Rules of 2022 hold on.",  # not replaced
+    ],
+)
+def test_a_document_that_nothing_replaces_stays(text: str) -> None:
+    new = scored(9, text, title="Loan Rules (2025)", policy_year=2025)
+    assert in_force([OLD, new], "How many?") == (OLD, new)
