@@ -37,6 +37,7 @@ from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
 
+CHUNK_EVERY_S = 0.04  # what is written meanwhile is one chunk: nobody reads finer, and each event has its price
 SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
 
 logger = logging.getLogger(__name__)
@@ -78,14 +79,19 @@ async def answer_question(question: Question, *, workflow: str, trace: Trace) ->
 class AnswerEvents:
     """The events of one answer: numbered from 1, in order, written to the log as they happen. Its only writer.
 
-    It is the `EventSink` of the answer's workflow until it is closed. `text` is what has been sent in chunks so far,
-    `sources` what was sent before the first of them.
+    It is the `EventSink` of the answer's workflow until it is closed. `text` is what has been written so far, `sources`
+    what was sent before the first chunk. The first piece of text is sent at once; later ones that come within
+    CHUNK_EVERY_S of a chunk wait for each other, and go out before any other event.
     """
 
     def __init__(self, message_id: UUID) -> None:
         self.message_id = str(message_id)
         self.sources: tuple[Source, ...] = ()
         self._pieces: list[str] = []
+        self._unsent: list[str] = []
+        self._next_chunk_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._sources_sent = False
         self._closed = False
         self._seq = 0
@@ -98,9 +104,27 @@ class AnswerEvents:
     async def emit(self, event: Event) -> None:
         """Write an event of any type; it gets its `seq` and `message_id` here."""
         async with self._order:
-            self._seq += 1
-            numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
-            await get_event_log().append(self.message_id, numbered | event)
+            await self._write_unsent()
+            await self._write(event)
+
+    async def _write(self, event: Event) -> None:
+        self._seq += 1
+        numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
+        await get_event_log().append(self.message_id, numbered | event)
+
+    async def _write_unsent(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._unsent:
+            content = "".join(self._unsent)
+            self._unsent.clear()
+            self._next_chunk_at = asyncio.get_running_loop().time() + CHUNK_EVERY_S
+            await self._write({"type": "chunk", "content": content})
+
+    async def _send_unsent(self) -> None:
+        async with self._order:
+            await self._write_unsent()
 
     def close(self) -> None:
         """From now on drop what the workflow sends: it may have been left behind."""
@@ -146,7 +170,16 @@ class AnswerEvents:
             if not self._sources_sent:
                 await self._send_sources(())
             self._pieces.append(content)
-            await self.emit({"type": "chunk", "content": content})
+            self._unsent.append(content)
+            loop = asyncio.get_running_loop()
+            if loop.time() >= self._next_chunk_at:
+                await self._send_unsent()
+            elif self._timer is None:
+                self._timer = loop.call_at(self._next_chunk_at, self._send_soon)
+
+    def _send_soon(self) -> None:
+        self._timer = None
+        self._sending = asyncio.create_task(self._send_unsent())
 
 
 def _markers(sources: Sequence[Source]) -> list[int]:

@@ -37,7 +37,10 @@ async def test_answer_and_question_are_stored(api: Api, workflow: ScriptedWorkfl
     assert messages == [("user", "How many books may I borrow?"), ("assistant", TEXT)]
 
 
-async def test_stream_sends_every_event_once_and_in_order(api: Api, workflow: ScriptedWorkflow) -> None:
+async def test_stream_sends_every_event_once_and_in_order(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.runs.run.CHUNK_EVERY_S", 0)
     response = await api.ask(stream=True)
     events = [event async for event in events_of(response)]
     assert response["Content-Type"].startswith("text/event-stream")
@@ -50,6 +53,16 @@ async def test_stream_sends_every_event_once_and_in_order(api: Api, workflow: Sc
     assert "".join(event["content"] for event in events if event["type"] == "chunk") == events[-1]["answer"] == TEXT
     assert events[-1]["message"]["message_id"] == events[0]["message_id"]
     assert events[-1]["message"]["html"].startswith("<p>Undergraduates")
+
+
+async def test_text_that_is_written_faster_than_it_is_read_comes_in_larger_chunks(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.runs.run.CHUNK_EVERY_S", 3600)
+    events = [event async for event in events_of(await api.ask(stream=True))]
+    chunks = [event["content"] for event in events if event["type"] == "chunk"]
+    assert chunks == ["Undergraduates may ", "borrow ten books [1]."]
+    assert types(events)[-4:] == ["chunk", "chunk", "reasoning", "done"]
 
 
 async def test_accept_header_asks_for_a_stream(api: Api, workflow: ScriptedWorkflow) -> None:

@@ -7,6 +7,7 @@ import os
 import uuid
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -72,6 +73,26 @@ async def test_shutdown_marks_running_answers_interrupted_with_their_text(api: A
     message = await Message.objects.aget(role="assistant")
     assert (message.status, message.text) == ("interrupted", "Undergraduates may borrow ten ")
     assert run_find(message.pk) is None
+
+
+async def test_a_stopped_answer_keeps_what_was_waiting_to_be_sent(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.runs.run.CHUNK_EVERY_S", 3600)
+    workflow.hold(2)
+    events = events_of(await api.ask(stream=True))
+    started = await anext(events)
+    run = run_find(UUID(started["message_id"]))
+    assert run is not None
+
+    async def is_written() -> bool:
+        return run.events.text == "Undergraduates may borrow ten "
+
+    await eventually(is_written)
+    stopped = (await api.call("post", f"/api/messages/{started['message_id']}/stop")).json()
+    rest = [event async for event in events]
+    assert stopped["answer"] == "Undergraduates may borrow ten "
+    assert "".join(event["content"] for event in rest if event["type"] == "chunk") == stopped["answer"]
 
 
 async def test_finished_run_is_forgotten(api: Api, workflow: ScriptedWorkflow) -> None:
