@@ -122,7 +122,7 @@ async def _ollama() -> str:
         return "switched off by RAG_OFFLINE=1; answers are extractive"
     if not status.reachable and settings.RAG.ollama.offline == "0":
         raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
-    return "" if status.reachable else "not reachable; answers are extractive until it is"
+    return "; ".join(status.warnings) if status.reachable else "not reachable; answers are extractive until it is"
 
 
 async def _web_search() -> str:

@@ -21,6 +21,10 @@ class ModelTimeoutError(ModelError):
     """The model server did not answer in time."""
 
 
+class ModelTooSlowError(ModelError):
+    """By what the model has shown of its speed, the call could not have ended in its time; it was not begun."""
+
+
 class ModelOutputError(ModelError):
     """The model answered, but not in the asked form, also after one repair attempt."""
 

@@ -61,7 +61,8 @@ class ChatModel(Protocol):
         ...
 
     async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
-        """A validated object. One repair attempt, then ModelOutputError."""
+        """A validated object. One repair attempt, then ModelOutputError. ModelTooSlowError: not begun, as it could not
+        end in the time that is left (`retrieval.time_left`)."""
         ...
 
 
@@ -86,7 +87,8 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """What the model server offers now. `reason`: why it is not reachable, for people."""
+    """What the model server offers now. `reason`: why it is not reachable, for people. `warnings`: what works, but not
+    well."""
 
     reachable: bool
     offline_forced: bool = False
@@ -95,6 +97,7 @@ class ModelStatus:
     embed_model: str = ""
     models: tuple[str, ...] = ()
     reason: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class Models(Protocol):

@@ -43,6 +43,8 @@ class ModelCall:
     ended_ms: float | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    prefill_ms: float | None = None  # as the server tells: reading the prompt
+    generation_ms: float | None = None  # and writing the answer
     error: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -50,6 +52,8 @@ class ModelCall:
             "kind": self.kind, "model": self.model, "prompt": self.prompt_name, "prompt_hash": self.prompt_hash,
             "started_ms": round(self.started_ms), "ended_ms": None if self.ended_ms is None else round(self.ended_ms),
             "prompt_tokens": self.prompt_tokens, "completion_tokens": self.completion_tokens, "error": self.error,
+            "prefill_ms": None if self.prefill_ms is None else round(self.prefill_ms),
+            "generation_ms": None if self.generation_ms is None else round(self.generation_ms),
         }  # fmt: skip
 
 

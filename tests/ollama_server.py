@@ -36,6 +36,7 @@ class Model:
     capabilities: tuple[str, ...] = ("completion",)
     dim: int = EMBED_DIM
     context_length: int = 32768
+    template: str = ""
 
 
 @dataclass(kw_only=True)
@@ -61,6 +62,8 @@ class Reply:
     endless: bool = False  # goes on until the client leaves, num_predict or not; in one piece: up to num_predict
     done_reason: str = "stop"
     thinking: str = ""
+    read_s: float = 0.0  # told of it, not waited for: how long the prompt was read, and the answer written
+    written_s: float = 0.0
     body: Any = None  # embed, tags, show, version: the whole response
 
 
@@ -149,9 +152,16 @@ class OllamaServer:
         """Forget scripted replies and recorded requests."""
         self._replies, self._served, self.requests, self.most_at_once = [], {}, [], 0
 
-    def add_model(self, name: str, *capabilities: str, dim: int = EMBED_DIM, context_length: int = 32768) -> None:
+    def add_model(
+        self,
+        name: str,
+        *capabilities: str,
+        dim: int = EMBED_DIM,
+        context_length: int = 32768,
+        template: str = "",
+    ) -> None:
         name = name if ":" in name else f"{name}:latest"
-        self.models[name] = Model(name, capabilities or ("completion",), dim, context_length)
+        self.models[name] = Model(name, capabilities or ("completion",), dim, context_length, template)
 
     def remove_model(self, name: str) -> None:
         del self.models[name if ":" in name else f"{name}:latest"]
@@ -257,7 +267,8 @@ class OllamaServer:
             info = {"general.architecture": "test", "test.context_length": model.context_length}
             if "embedding" in model.capabilities:
                 info["test.embedding_length"] = model.dim
-            return {"capabilities": list(model.capabilities), "model_info": info, "details": {"family": "test"}}, 200
+            about = {"model_info": info, "details": {"family": "test"}, "template": model.template}
+            return {"capabilities": list(model.capabilities), **about}, 200
         if request.endpoint == "embed":
             texts = request.body.get("input", [])
             texts = [texts] if isinstance(texts, str) else texts
@@ -308,8 +319,8 @@ class OllamaServer:
         if await self._breaks(request.pieces_sent, reply, connection):
             return
         if not reply.missing_end:
-            end = {"done": True, "done_reason": done_reason, "prompt_eval_count": len(answers.tokens(request.prompt))}
-            await connection.line({**self._line(request, ""), **end, "eval_count": len(pieces)})
+            end = self._end(request, reply, pieces, done_reason)
+            await connection.line({**self._line(request, ""), **end})
         await connection.end_stream()
 
     async def _whole(
@@ -326,14 +337,20 @@ class OllamaServer:
                 connection.cut()
             await connection.wait(reply.token_delay_s)
             request.pieces_sent += 1
-        end = {"done": True, "done_reason": done_reason, "prompt_eval_count": len(answers.tokens(request.prompt))}
         body = self._line(request, "".join(pieces))
         if reply.error_after is not None:
             await connection.send_json({"error": reply.error or "model runner has unexpectedly stopped"}, 500)
         elif reply.malformed_after is not None:
             await connection.send_raw_json(b'{"message": {"content": "half')
         else:
-            await connection.send_json(body if reply.missing_end else {**body, **end, "eval_count": len(pieces)})
+            end = {} if reply.missing_end else self._end(request, reply, pieces, done_reason)
+            await connection.send_json({**body, **end})
+
+    def _end(self, request: RecordedRequest, reply: Reply, pieces: list[str], done_reason: str) -> dict[str, Any]:
+        """What the last line tells; durations are nanoseconds."""
+        counts = {"prompt_eval_count": len(answers.tokens(request.prompt)), "eval_count": len(pieces)}
+        durations = {"prompt_eval_duration": int(reply.read_s * 1e9), "eval_duration": int(reply.written_s * 1e9)}
+        return {"done": True, "done_reason": done_reason, **counts, **durations}
 
     async def _breaks(self, sent: int, reply: Reply, connection: Connection) -> bool:
         """Do what the reply says about this place in the stream; True: the stream has ended."""

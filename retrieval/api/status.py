@@ -25,6 +25,7 @@ class StatusApi(APIView):
                 "fast_model": serializers.CharField(),
                 "embed_model": serializers.CharField(),
                 "reason": serializers.CharField(),
+                "warnings": serializers.ListField(child=serializers.CharField()),
             },
         ),
     )
@@ -38,5 +39,6 @@ class StatusApi(APIView):
                 "fast_model": status.fast_model,
                 "embed_model": status.embed_model,
                 "reason": status.reason,
+                "warnings": list(status.warnings),
             }
         )

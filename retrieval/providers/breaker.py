@@ -26,6 +26,11 @@ class ModelMissingError(ModelUnavailableError):
     """The server is well, but does not have this model, or the model can't do this."""
 
 
+class WholeReplyTimeoutError(ModelTimeoutError):
+    """A reply that comes in one piece was not there in time. The server sends no byte before its last token is written,
+    so this tells nothing about the server."""
+
+
 class CircuitBreaker:
     """Counts consecutive failures of one kind of call to one server."""
 
@@ -118,6 +123,9 @@ class Gate:
 
     def _report(self, error: ModelError) -> None:
         """Wrong output, a missing model and a cut answer are errors, but they show that the server is alive."""
+        if isinstance(error, WholeReplyTimeoutError):
+            self.breaker.undecided()
+            return
         server_failed = isinstance(error, ModelTimeoutError | ModelUnavailableError | ModelInterruptedError)
         if server_failed and not isinstance(error, ModelMissingError | ModelCutError):
             self.breaker.failed(error.reason)

@@ -7,6 +7,7 @@ asked for again in the background. It is away only if it can't be reached at all
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ class ModelDetails:
 
     capabilities: frozenset[str] = frozenset()
     context_length: int | None = None
+    always_thinks: bool = False  # it can't be told not to
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,18 @@ def parse_details(payload: Mapping[str, Any]) -> ModelDetails:
     """The length stands in `model_info` under the architecture's name, e.g. `bert.context_length`."""
     info: Mapping[str, Any] = payload.get("model_info") or {}
     lengths = (int(value) for key, value in info.items() if key.endswith(".context_length") and value)
-    return ModelDetails(frozenset(payload.get("capabilities") or ()), next(lengths, None))
+    capabilities = frozenset(payload.get("capabilities") or ())
+    always_thinks = "thinking" in capabilities and not obeys(str(payload.get("template") or ""))
+    return ModelDetails(capabilities, next(lengths, None), always_thinks)
+
+
+def obeys(template: str) -> bool:
+    """Whether a thinking model's chat template heeds `think: false`.
+
+    Where the template does not deal with thoughts, as the server has a renderer of its own, it is taken to; a model
+    that thinks all the same is noticed by its answers.
+    """
+    return "Thinking" not in template or re.search(r"\.Think\b|IsThinkSet", template) is not None
 
 
 def guessed(name: str) -> frozenset[str]:

@@ -81,6 +81,11 @@ def is_busy(error: Exception) -> bool:
     return isinstance(error, ResponseError) and error.status_code == 503
 
 
+def refuses_think(error: Exception) -> bool:
+    """The server does not let this model be told whether to think."""
+    return isinstance(error, ResponseError) and error.status_code == 400 and "think" in error.error.lower()
+
+
 def not_installed(model: str) -> str:
     """The reason, with the command that mends it."""
     return f"model '{model}' is not installed: ollama pull {model}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -28,16 +29,20 @@ from retrieval.errors import (
     ModelInterruptedError,
     ModelOutputError,
     ModelTimeoutError,
+    ModelTooSlowError,
     ModelUnavailableError,
 )
 from retrieval.ports import Prompt, Schema, Vectors
-from retrieval.providers.breaker import Ticket
-from retrieval.providers.failures import FAILURES, explain, is_busy
+from retrieval.providers.breaker import Ticket, WholeReplyTimeoutError
+from retrieval.providers.failures import FAILURES, explain, is_busy, refuses_think
 from retrieval.providers.reply_schema import reply_schema
 from retrieval.providers.server import OllamaServer
+from retrieval.providers.speed import Timing
+from retrieval.providers.thinking import ThinkingFilter, without_thoughts
 from retrieval.providers.vectors import VectorCache, prefixes, unit_vectors
 from retrieval.text.language import HAN_CHARACTER
 from retrieval.text.tokens import estimate_tokens
+from retrieval.time_left import ends_within, seconds_left
 from retrieval.trace import ModelCall, begin_model_call, end_model_call, mark_first_token
 from retrieval.values import EmbeddingSpace
 
@@ -57,10 +62,14 @@ JUDGING: Mapping[str, Any] = {
     "frequency_penalty": 0.0,
     "seed": 0,
 }
+FIRST_TOKEN_MOST_S = 180.0  # to the first token of an answer, on however slow a processor
+FIRST_TOKEN_SLACK = 2.0  # times what the model's measured speed makes one expect
+THINKING_TOKENS = 1024  # more for a model that can't be told not to think
 BUSY_RETRY_S = 0.3  # wait before the one new attempt after "server busy"
 
 PATIENCE = 0.75  # a call given up after this share of its time limit counts as a failure of the server
 GO_DURATION = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)(h|ms|m|s)")
+NANOSECONDS = 1e9
 FENCE = "```"
 REPAIR = (
     "That was not usable: {problem}\nAnswer again, with one JSON object and nothing else, that fits this JSON schema:\n"
@@ -75,26 +84,36 @@ class _Progress:
     began: float
     chunks: int = 0
     text: bool = False
+    thought: bool = False
     done_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """What is asked of the model. most_tokens: it may write. limit_s: until the first token, or the whole reply where
-    there is a schema."""
+    """What is asked of the model. read: tokens of the prompt that are new to the server. most_tokens: of the answer;
+    written_most: with its thoughts. limit_s: until the first token, or the whole reply where there is a schema."""
 
     messages: list[BaseMessage]
+    read: int
     most_tokens: int
+    written_most: int
     limit_s: float
     options: Mapping[str, Any]
     schema: Mapping[str, Any] | None = None
 
 
 class OllamaChatModel:
-    """A chat model. `thinking`: the model thinks unless told not to; `context_length`: what it was trained for."""
+    """A chat model. `thinking`: it thinks unless told not to; `always_thinks`: also then. `context_length`: what it was
+    trained for."""
 
     def __init__(
-        self, name: str, *, server: OllamaServer, thinking: bool = False, context_length: int | None = None
+        self,
+        name: str,
+        *,
+        server: OllamaServer,
+        thinking: bool = False,
+        always_thinks: bool = False,
+        context_length: int | None = None,
     ) -> None:
         self._settings = settings = server.settings
         self._server = server
@@ -103,14 +122,15 @@ class OllamaChatModel:
         self._budget = prompt_budget(
             num_ctx=settings.num_ctx, max_answer_tokens=settings.max_answer_tokens, context_length=context_length
         )
+        self._thinking = thinking
+        self._habits = server.habits(name)
+        self._habits.thinks_anyway |= always_thinks
+        longest_s = max(settings.first_token_timeout_s, settings.structured_timeout_s, FIRST_TOKEN_MOST_S)
         self._llm = ChatOllama(
             model=name,
             base_url=settings.base_url,
-            reasoning=False if thinking else None,
             keep_alive=keep_alive(settings.keep_alive),
-            client_kwargs=server.client_kwargs(
-                max(settings.first_token_timeout_s, settings.structured_timeout_s) + BETWEEN_TOKENS_TIMEOUT_S
-            ),
+            client_kwargs=server.client_kwargs(longest_s + BETWEEN_TOKENS_TIMEOUT_S),
             async_client_kwargs={"transport": server.transport},
         )
 
@@ -130,10 +150,12 @@ class OllamaChatModel:
         """
         self._require_fit(prompt)
         settings = self._settings
-        request = _Request(
-            messages=_messages(prompt),
+        read = self._new_tokens(prompt)
+        request = self._request(
+            prompt,
+            read=read,
             most_tokens=settings.max_answer_tokens,
-            limit_s=settings.first_token_timeout_s,
+            limit_s=first_token_limit(settings.first_token_timeout_s, self._habits.speed.seconds_to_read(read)),
             options={"temperature": TEMPERATURE},
         )
         async with aclosing(self._answer(prompt, request)) as pieces:
@@ -141,20 +163,25 @@ class OllamaChatModel:
                 yield piece
 
     async def complete_json(self, prompt: Prompt, schema: type[Schema]) -> Schema:
-        """A validated object within `structured_timeout_s`, repair attempt included."""
+        """A validated object within `structured_timeout_s` and the time that its caller has, repair attempt included.
+
+        Raises ModelTooSlowError, without a call, where the model has shown that it can't be done in that time.
+        """
+        self._require_fit(prompt)
         limit_s = self._settings.structured_timeout_s
         try:
-            async with asyncio.timeout(limit_s):
-                return await self._validated(prompt, schema)
+            with ends_within(limit_s):
+                async with asyncio.timeout(limit_s):
+                    return await self._validated(prompt, schema)
         except TimeoutError as error:
             raise ModelTimeoutError(f"Ollama timed out after {limit_s:g} s") from error
 
     async def _validated(self, prompt: Prompt, schema: type[Schema]) -> Schema:
-        self._require_fit(prompt)
         reply = reply_schema(schema)
         tokens = reply.han_tokens if HAN_CHARACTER.search(prompt.user) else reply.tokens
-        request = _Request(
-            messages=_messages(prompt),
+        request = self._request(
+            prompt,
+            read=self._new_tokens(prompt),
             schema=reply.shape,
             most_tokens=min(tokens, self._settings.max_answer_tokens),
             limit_s=self._settings.structured_timeout_s,
@@ -167,7 +194,8 @@ class OllamaChatModel:
             problem = "it was cut off; write much less" if cut else describe(error)
         # The prompt stays as it was, so that the server's prompt cache serves the second attempt.
         repair = HumanMessage(REPAIR.format(problem=problem, schema=json.dumps(reply.shape, ensure_ascii=False)))
-        request = replace(request, messages=[*request.messages, AIMessage(text), repair])
+        added = estimate_tokens(text) + estimate_tokens(str(repair.content))
+        request = replace(request, messages=[*request.messages, AIMessage(text), repair], read=added)
         if sum(estimate_tokens(str(message.content)) for message in request.messages) > self._budget:
             raise ModelOutputError(f"model '{self._name}' answered in the wrong form: {problem}")
         text, _ = await self._complete(prompt, request)
@@ -179,26 +207,28 @@ class OllamaChatModel:
 
     async def _complete(self, prompt: Prompt, request: _Request) -> tuple[str, bool]:
         """The whole text, and whether it was cut."""
+        self._require_time(prompt, request)
         pieces: list[str] = []
         try:
             async with aclosing(self._answer(prompt, request)) as answer:
                 async for piece in answer:
                     pieces.append(piece)
         except ModelCutError:
-            return "".join(pieces), True
+            return without_thoughts("".join(pieces)), True
         except ModelInterruptedError as error:  # half a JSON object can't be used
             raise ModelUnavailableError(error.reason) from error
-        return "".join(pieces), False
+        return without_thoughts("".join(pieces)), False
 
     async def _answer(self, prompt: Prompt, request: _Request) -> AsyncGenerator[str, None]:
         """One call: through the gate, and into the trace."""
         limit_s = request.limit_s
+        patience_s = PATIENCE * limit_s if request.schema is None else math.inf
         call = ModelCall(kind="chat", model=self._name, prompt_name=prompt.name, prompt_hash=prompt.hash)
         begin_model_call(call)
         reason = "stopped by the caller"
         try:
             async with (
-                self._server.chat_gate.enter(wait_s=limit_s, patience_s=PATIENCE * limit_s) as ticket,
+                self._server.chat_gate.enter(wait_s=limit_s, patience_s=patience_s) as ticket,
                 aclosing(self._pieces(request, call, ticket)) as pieces,
             ):
                 async for piece in pieces:
@@ -212,32 +242,75 @@ class OllamaChatModel:
 
     async def _pieces(self, request: _Request, call: ModelCall, ticket: Ticket) -> AsyncGenerator[str, None]:
         progress = _Progress(began=time.monotonic())
-        async with aclosing(self._chunks(request, progress)) as chunks:
-            async for chunk in chunks:
-                progress.chunks += 1
-                if usage := chunk.usage_metadata:
-                    call.prompt_tokens, call.completion_tokens = usage["input_tokens"], usage["output_tokens"]
-                progress.done_reason = chunk.response_metadata.get("done_reason") or progress.done_reason
-                if text := str(chunk.content):
-                    mark_first_token(call)
-                    ticket.answered = True
-                    progress.text = progress.text or bool(text.strip())
-                    yield text
-                if progress.chunks > request.most_tokens + 8:  # the server does not heed num_predict
-                    progress.done_reason = "length"
-                    break
+        thoughts = ThinkingFilter() if request.schema is None else None
+        speed, ended = self._habits.speed, False
+        try:
+            with speed.running(request.read, speed.usual_tokens(call.prompt_name, request.most_tokens)):
+                async with aclosing(self._chunks(request, progress)) as chunks:
+                    async for chunk in chunks:
+                        progress.chunks += 1
+                        if usage := chunk.usage_metadata:
+                            call.prompt_tokens, call.completion_tokens = usage["input_tokens"], usage["output_tokens"]
+                        if done_reason := chunk.response_metadata.get("done_reason"):
+                            progress.done_reason = done_reason
+                            self._learn_speed(chunk.response_metadata, request, call, progress)
+                        if content := str(chunk.content):
+                            ticket.answered = True
+                            text = thoughts.feed(content) if thoughts else content
+                            if text:
+                                mark_first_token(call)
+                                progress.text = progress.text or bool(text.strip())
+                                yield text
+                        if progress.chunks > request.written_most + 8:  # the server does not heed num_predict
+                            progress.done_reason = "length"
+                            break
+            ended = True
+        finally:
+            if not ended and request.schema is not None and self._out_of_time(request, progress):
+                speed.observe_given_up(request.read, request.most_tokens // 2, time.monotonic() - progress.began)
+                self._server.look_for_life()
+        if thoughts:
+            if text := thoughts.finish():
+                mark_first_token(call)
+                progress.text = progress.text or bool(text.strip())
+                yield text
+            progress.thought = thoughts.thought
+            self._habits.thinks_anyway |= thoughts.thought or (thoughts.stray and self._thinking)
         self._judge_end(request, progress)
+
+    def _out_of_time(self, request: _Request, progress: _Progress) -> bool:
+        """Whether a call that did not end was given up for its time: by its own limit, or by its caller's."""
+        return seconds_left() <= 0 or time.monotonic() - progress.began >= request.limit_s
+
+    def _learn_speed(self, told: Mapping[str, Any], request: _Request, call: ModelCall, progress: _Progress) -> None:
+        """`told`: Ollama's last line, durations in nanoseconds."""
+        read_s, written_s, load_s = (
+            float(told.get(name) or 0) / NANOSECONDS
+            for name in ("prompt_eval_duration", "eval_duration", "load_duration")
+        )
+        if read_s or written_s:
+            call.prefill_ms, call.generation_ms = read_s * 1000, written_s * 1000
+        timing = Timing(
+            read=request.read,
+            read_s=read_s,
+            written=call.completion_tokens,
+            written_s=written_s,
+            load_s=load_s,
+            whole_s=time.monotonic() - progress.began,
+        )
+        self._habits.speed.observe(call.prompt_name, timing)
 
     def _judge_end(self, request: _Request, progress: _Progress) -> None:
         """Raises unless the answer came to its proper end."""
-        limit = request.most_tokens
+        limit = request.written_most
         if not progress.done_reason:
             if progress.text:
                 raise ModelInterruptedError("the answer broke off: Ollama ended it without its end mark")
             raise ModelUnavailableError("Ollama closed the connection")
         if not progress.text:
             cut = f" (all {limit} tokens went into thinking)" if progress.done_reason == "length" else ""
-            raise ModelOutputError(f"model '{self._name}' gave an empty answer{cut}")
+            thought = ": it only thought" if progress.thought and not cut else ""
+            raise ModelOutputError(f"model '{self._name}' gave an empty answer{thought}{cut}")
         if progress.done_reason == "length":
             raise ModelCutError(f"the answer was cut at its limit of {limit} tokens")
 
@@ -254,17 +327,29 @@ class OllamaChatModel:
                             return
                         yield chunk
                 except FAILURES as error:
-                    if retried or progress.chunks or not is_busy(error):
+                    if retried or progress.chunks or not (is_busy(error) or self._may_not_be_told(error)):
                         raise self._explained(error, request, progress) from error
+                    pause_s = BUSY_RETRY_S if is_busy(error) else 0.0
             retried = True
-            await asyncio.sleep(BUSY_RETRY_S)
+            await asyncio.sleep(pause_s)
+
+    def _may_not_be_told(self, error: Exception) -> bool:
+        """Whether the server refused to be told not to think; from now on the model isn't."""
+        refused = self._thinking and not self._habits.thinks_anyway and refuses_think(error)
+        self._habits.thinks_anyway |= refused
+        return refused
 
     def _open(self, request: _Request) -> AsyncGenerator[AIMessageChunk, None]:
         """A structured reply comes in one piece: nobody reads it before it is whole, and reading it token by token
         costs more processor time than all else about the call."""
-        options = {**request.options, "num_ctx": self._settings.num_ctx, "num_predict": request.most_tokens}
+        told = self._thinking and not self._habits.thinks_anyway
+        options = {**request.options, "num_ctx": self._settings.num_ctx, "num_predict": request.written_most}
         chunks: Any = self._llm.astream(
-            request.messages, options=options, format=request.schema, stream=request.schema is None
+            request.messages,
+            options=options,
+            format=request.schema,
+            stream=request.schema is None,
+            reasoning=False if told else None,
         )
         return chunks
 
@@ -277,7 +362,31 @@ class OllamaChatModel:
         limit_s = BETWEEN_TOKENS_TIMEOUT_S if progress.chunks else request.limit_s
         if time.monotonic() - progress.began >= STREAM_TIMEOUT_S:
             limit_s = STREAM_TIMEOUT_S
-        return explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
+        explained = explain(error, model=self._name, server=self._server.address, limit_s=limit_s, begun=progress.text)
+        if request.schema is not None and isinstance(explained, ModelTimeoutError):
+            return WholeReplyTimeoutError(explained.reason)
+        return explained
+
+    def _request(self, prompt: Prompt, *, most_tokens: int, **parts: Any) -> _Request:
+        """What to ask for. A model that thinks whatever it is told gets room for it, as far as its window has some."""
+        room = 0
+        if self._habits.thinks_anyway:
+            tokens = estimate_tokens(prompt.system) + estimate_tokens(prompt.user)
+            room = max(0, min(THINKING_TOKENS, self._window - TEMPLATE_TOKENS - tokens - most_tokens))
+        messages = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+        return _Request(messages=messages, most_tokens=most_tokens, written_most=most_tokens + room, **parts)
+
+    def _new_tokens(self, prompt: Prompt) -> int:
+        return self._habits.speed.new_tokens(f"{prompt.system}\n{prompt.user}")
+
+    def _require_time(self, prompt: Prompt, request: _Request) -> None:
+        """Raises ModelTooSlowError for a structured call that can't be done in the time that is left for it."""
+        speed, left_s = self._habits.speed, seconds_left()
+        needed_s = speed.seconds_for(request.read, speed.usual_tokens(prompt.name, request.written_most))
+        if needed_s is not None and needed_s > left_s:
+            raise ModelTooSlowError(
+                f"model '{self._name}' would take about {needed_s:.0f} s for this, and {left_s:.0f} s are left"
+            )
 
     def _require_fit(self, prompt: Prompt) -> None:
         """Raises ModelOutputError for a prompt that the server would cut.
@@ -382,8 +491,11 @@ class OllamaEmbedder:
         return await self._post(texts, limit_s, retried=True)
 
 
-def _messages(prompt: Prompt) -> list[BaseMessage]:
-    return [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+def first_token_limit(set_s: float, expected_s: float | None) -> float:
+    """Seconds until the first token: as set, or longer where a long prompt takes a slow processor longer, bounded."""
+    if expected_s is None:
+        return set_s
+    return max(set_s, min(FIRST_TOKEN_SLACK * expected_s, FIRST_TOKEN_MOST_S))
 
 
 def keep_alive(text: str) -> int | str:

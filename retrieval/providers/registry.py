@@ -40,6 +40,8 @@ FORCED_OFFLINE = "offline mode is switched on (RAG_OFFLINE=1)"
 NO_CHAT_MODEL = "Ollama has no chat model: ollama pull one, e.g. qwen3:4b"
 NO_EMBED_MODEL = "Ollama has no embedding model: ollama pull one, e.g. bge-m3"
 
+THINKS_ANYWAY = "model '{model}' can't be told not to think: answers take longer; choose another with RAG_CHAT_MODEL"
+
 
 class ModelSilentError(ModelUnavailableError):
     """The server is there, but has not listed its models yet."""
@@ -64,10 +66,14 @@ class ModelRegistry:
             return ModelStatus(reachable=False, offline_forced=True, reason=FORCED_OFFLINE)
         snapshot = await self._discovery.snapshot(refresh=refresh, wait_s=RETRY_WAIT_S)
         names: dict[str, str] = {}
+        warnings: list[str] = []
         problems: list[str] = [snapshot.reason] if snapshot.reason else []
         for role in ("answer", "fast", "embed"):
             try:
-                names[role] = self._choose(snapshot, role).name
+                model = self._choose(snapshot, role)
+                names[role] = model.name
+                if role != "embed" and await self._thinks_anyway(model):
+                    warnings.append(THINKS_ANYWAY.format(model=model.name))
             except ModelUnavailableError as error:
                 problems.append(error.reason)
         return ModelStatus(
@@ -77,7 +83,13 @@ class ModelRegistry:
             embed_model=names.get("embed", ""),
             models=tuple(model.name for model in snapshot.models),
             reason="; ".join(dict.fromkeys(problems)),
+            warnings=tuple(dict.fromkeys(warnings)),
         )
+
+    async def _thinks_anyway(self, model: InstalledModel) -> bool:
+        """By its description, or by what it has shown."""
+        told = model.thinks and (await self._discovery.details(model)).always_thinks
+        return told or self._server.habits(model.name).thinks_anyway
 
     async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
         """Raises ModelUnavailableError with the reason."""
@@ -86,7 +98,11 @@ class ModelRegistry:
         if known is None:
             details = await self._discovery.details(model)
             known = OllamaChatModel(
-                model.name, server=self._server, thinking=model.thinks, context_length=details.context_length
+                model.name,
+                server=self._server,
+                thinking=model.thinks,
+                always_thinks=details.always_thinks,
+                context_length=details.context_length,
             )
             if details.context_length:
                 self._chat_models[model] = known

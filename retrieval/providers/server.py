@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -10,11 +12,21 @@ import httpx
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.providers.breaker import CircuitBreaker, Gate
 from retrieval.providers.http_service import address_of
+from retrieval.providers.speed import ModelSpeed
 
 CONNECT_TIMEOUT_S = 3.0  # until the connection stands
 DISCOVERY_TIMEOUT_S = 10.0  # asking for the list of models; questions wait for the first one only
+LIFE_TIMEOUT_S = 3.0  # for its version
 BREAKER_FAILURES = 3  # consecutive failures that open the circuit
 BREAKER_RESET_S = 20.0  # after which one probe is let through
+
+
+@dataclass(slots=True)
+class ModelHabits:
+    """What calls of a model have shown. `thinks_anyway`: it can't be told not to think."""
+
+    speed: ModelSpeed = field(default_factory=ModelSpeed)
+    thinks_anyway: bool = False
 
 
 class OllamaServer:
@@ -39,6 +51,8 @@ class OllamaServer:
             verify=self.ssl_context,
         )
         self.chat_gate, self.embed_gate = self._gate(), self._gate()
+        self._habits: dict[str, ModelHabits] = {}
+        self._looking: asyncio.Task[None] | None = None
 
     def client_kwargs(self, read_timeout_s: float) -> dict[str, Any]:
         """For langchain-ollama's clients. The read timeout is the second line: the calls themselves watch the time."""
@@ -49,7 +63,29 @@ class OllamaServer:
         """When a call of a chat model and one of an embedding model last went well, by time.monotonic."""
         return self.chat_gate.breaker.succeeded_at, self.embed_gate.breaker.succeeded_at
 
+    def habits(self, model: str) -> ModelHabits:
+        """What this process has learned about a model of this server."""
+        return self._habits.setdefault(model, ModelHabits())
+
+    def look_for_life(self) -> None:
+        """A reply that comes in one piece was not there in time: slow models do that, and servers that hang.
+
+        A server that is well tells its version at once, whatever its models do. In the background: nobody waits for it.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_for_life())
+
+    async def _look_for_life(self) -> None:
+        try:
+            async with asyncio.timeout(LIFE_TIMEOUT_S):
+                await self.http.get("/api/version")
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
+            self.chat_gate.breaker.failed(f"Ollama at {self.address} gave no sign of life")
+
     async def close(self) -> None:
+        if self._looking is not None and not self._looking.done():
+            self._looking.cancel()
+            await asyncio.wait({self._looking})
         await self.http.aclose()
         await self.transport.aclose()
 

@@ -1,5 +1,5 @@
 """A reply that only gives back what stands in its own instructions says nothing: small models copy an example, or the
-sentence that explains a field.
+sentence that explains a field. Nor does one that repeats itself until its room is full.
 
 Only texts that the model was free to word are looked at; a verdict out of a list stands in the instructions anyway.
 """
@@ -15,24 +15,30 @@ from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt, Schema
 
 COPIED = 16  # letters in a row that are no chance
+CIRCLE, TIMES = 12, 3  # letters at the end that are there so many times
 EAST_ASIAN_LETTER = 3  # letters that one Chinese character counts for
 _EAST_ASIAN_FROM = "\u2e80"
 
 
 def without_echo(reply: Schema, prompt: Prompt) -> Schema:
-    """The reply without the texts that are copied from the prompt's instructions, or are dots alone: fields become
-    empty, entries of lists fall out. Raises ModelOutputError where nothing else is left."""
+    """The reply without the texts that are copied from the prompt's instructions, go in circles, or are dots alone:
+    fields become empty, entries of lists fall out. Raises ModelOutputError where nothing else is left."""
     sieve = _Sieve(letters(prompt.system))
     cleaned = sieve.model(reply)
     if not sieve.copied:
         return reply
     if not sieve.kept:
-        raise ModelOutputError("the model repeated its instructions")
+        raise ModelOutputError("the model repeated its instructions, or itself")
     return cleaned
 
 
 def letters(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def in_circles(plain: str) -> bool:
+    """Whether the end of a text stood there twice before. `plain`: its letters."""
+    return len(plain) > CIRCLE and plain.count(plain[-CIRCLE:]) >= TIMES
 
 
 class _Sieve:
@@ -73,7 +79,7 @@ class _Sieve:
             return False
         plain = letters(text)
         weight = sum(EAST_ASIAN_LETTER if char >= _EAST_ASIAN_FROM else 1 for char in plain)
-        copied = not plain or (weight >= COPIED and plain in self._instructions)
+        copied = not plain or (weight >= COPIED and plain in self._instructions) or in_circles(plain)
         self.copied += copied
         self.kept += not copied
         return copied

@@ -25,6 +25,7 @@ from retrieval.steps.deadline import FirstSearch
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import Language
 from retrieval.text.quoting import quote_history
+from retrieval.time_left import ends_within
 from retrieval.trace import StepName, StepRecord
 from retrieval.values import Question
 
@@ -63,10 +64,13 @@ class Step(ABC, Generic[Given, Result]):
     `name` is the entry's. A subclass does its work in `act`; each model call goes through `attempt`, so that it ends
     at the step's own limit and at the answer's deadline, and has a fallback that is written down. A step never raises
     a ModelError.
+
+    `optional`: answers are better with it, but right without; it gets less time, and is first to go without a model.
     """
 
     context: Context
     name: ClassVar[StepName]
+    optional: ClassVar[bool] = False
 
     async def __call__(self, given: Given) -> Result:
         async with self.run.trace.step(self.name) as entry:
@@ -98,11 +102,12 @@ class Step(ABC, Generic[Given, Result]):
     ) -> T:
         """See `attempt`. `limit_s`: by default a structured call's. `gives_way`: to a first search that was good."""
         limit_s = self.settings.ollama.structured_timeout_s if limit_s is None else limit_s
+        writing = any(step.name == "generate" for step in self.run.trace.steps)
         return await attempt(
             entry,
             work,
             fallback=fallback,
-            timeout_s=self.run.deadline.limit(limit_s),
+            timeout_s=self.run.deadline.share(limit_s, optional=self.optional, writing=writing),
             first_search=self.run.first_search if gives_way else None,
         )
 
@@ -134,8 +139,13 @@ async def attempt(
     Cancelling the caller cancels `work`, which closes the model's connection. `fallback` runs in a thread: what rules
     make of a long question may take a while.
     """
+    if timeout_s <= 0:
+        work.close()
+        step.degrade("no time was left for the model")
+        return await asyncio.to_thread(fallback)
     try:
-        return await _race(work, timeout_s=timeout_s, first_search=first_search)
+        with ends_within(timeout_s):
+            return await _race(work, timeout_s=timeout_s, first_search=first_search)
     except GaveWayError:
         step.skip("the first search was good enough")
     except ModelError as error:

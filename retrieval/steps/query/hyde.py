@@ -17,6 +17,7 @@ class Hyde(Step[Asked, tuple[Query, ...]]):
     """One vector-only query. Nothing when there is no model."""
 
     name = "hyde"
+    optional = True
 
     async def act(self, given: Asked, entry: StepRecord) -> tuple[Query, ...]:
         asked = given.question.options.hyde

@@ -56,6 +56,7 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
     """New queries, none of those that were tried; none at all where no other words are left."""
 
     name = "rewrite"
+    optional = True
     gives_way: ClassVar[bool] = False  # to a first search that was good
     insists: ClassVar[bool] = False  # rules help where the model repeats what was tried
 

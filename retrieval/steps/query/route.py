@@ -78,6 +78,7 @@ class Readable:
 
 class RouteByModel(Step[Readable, SearchFilters]):
     name = "route"
+    optional = True
 
     async def act(self, given: Readable, entry: StepRecord) -> SearchFilters:
         read = await self.attempt(entry, self._ask_model(given), fallback=QuestionFilters, gives_way=True)

@@ -39,6 +39,7 @@ class Decompose(Step[Asked, tuple[Query, ...]]):
     """The simpler questions that a compound one is made of."""
 
     name = "decompose"
+    optional = True
 
     async def act(self, given: Asked, entry: StepRecord) -> tuple[Query, ...]:
         texts = await self.attempt(
@@ -62,6 +63,7 @@ class StepBack(Step[Asked, tuple[Query, ...]]):
     """The broader question behind a very specific one."""
 
     name = "step_back"
+    optional = True
 
     async def act(self, given: Asked, entry: StepRecord) -> tuple[Query, ...]:
         text = await self.attempt(

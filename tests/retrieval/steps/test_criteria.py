@@ -49,7 +49,7 @@ async def test_all_eight_are_asked_for_in_the_questions_language(online, languag
     system = online.chats[0].body["messages"][0]["content"]
     assert named in system
     assert all(f"{number}. " in system for number in range(1, 9))
-    criteria = online.chats[0].body["format"]["$defs"]["PassageCriteria"]["properties"]["criteria"]
+    criteria = online.chats[0].body["format"]["properties"]["passages"]["items"]["properties"]["criteria"]
     assert (criteria["minItems"], criteria["maxItems"]) == (8, 8)
 
 

@@ -51,3 +51,13 @@ def test_a_few_common_words_are_no_echo() -> None:
 def test_an_empty_text_is_no_echo() -> None:
     reply = RewrittenQuery(rewrite_reason="", rewritten_query="card fee")
     assert without_echo(reply, PROMPT) is reply
+
+
+def test_a_text_that_goes_in_circles_counts_as_none() -> None:
+    with pytest.raises(ModelOutputError, match="or itself"):
+        without_echo(WebQuery(query="Is a card free? " + "Students should have a card. " * 6 + "Students sho"), PROMPT)
+
+
+def test_a_word_that_returns_is_no_circle() -> None:
+    reply = WebQuery(query="library card fee, library card loss, library card renewal")
+    assert without_echo(reply, PROMPT) is reply

@@ -6,6 +6,7 @@ from retrieval.errors import ModelOutputError
 from retrieval.steps.deadline import Deadline, FirstSearch
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.step import attempt
+from retrieval.time_left import ends_within, seconds_left
 from retrieval.trace import Trace
 
 
@@ -99,3 +100,56 @@ def test_a_deadline_bounds_every_limit() -> None:
 )  # fmt: skip
 def test_greetings_and_thanks_are_told_from_questions(text: str, kind: str | None) -> None:
     assert small_talk_kind(text) == kind
+
+
+async def test_without_any_time_left_the_call_is_not_begun() -> None:
+    called = []
+
+    async def call() -> str:
+        called.append(1)
+        return "result"
+
+    async with Trace().step("rewrite") as step:
+        assert await attempt(step, call(), fallback=lambda: "fallback", timeout_s=0) == "fallback"
+    assert (called, step.detail["reason"]) == ([], "no time was left for the model")
+
+
+async def test_a_call_knows_how_much_time_it_has() -> None:
+    async def call() -> float:
+        return seconds_left()
+
+    race = FirstSearch(head_start_s=0.0)
+    race.finish(good=False)
+    async with Trace().step("rewrite") as step:
+        alone = await attempt(step, call(), fallback=float, timeout_s=5)
+        beside_a_search = await attempt(step, call(), fallback=float, timeout_s=5, first_search=race)
+    assert 4 < alone <= 5
+    assert 4 < beside_a_search <= 5
+    assert seconds_left() == float("inf")
+
+
+def test_the_earliest_limit_counts() -> None:
+    with ends_within(5), ends_within(50):
+        assert 4 < seconds_left() <= 5
+
+
+def test_what_only_improves_an_answer_falls_away_first() -> None:
+    assert deadline_shares(Deadline(200)) == (20, 20)
+    late = Deadline(100)
+    late._ends -= 60  # 40 s are left, 30 of them for the writing
+    assert deadline_shares(late) == pytest.approx((2.5, 6.0), abs=0.1)
+    late._ends -= 15
+    assert deadline_shares(late) == (0.0, 0.0)
+
+
+def deadline_shares(deadline: Deadline) -> tuple[float, float]:
+    return (
+        deadline.share(20, optional=True, writing=False),
+        deadline.share(20, optional=False, writing=False),
+    )
+
+
+def test_no_time_is_kept_for_an_answer_that_is_written() -> None:
+    late = Deadline(100)
+    late._ends -= 75
+    assert late.share(20, optional=False, writing=True) == 20

@@ -1,0 +1,157 @@
+"""How fast a model reads and writes, as its own calls have shown; and so how long the next one may take.
+
+Ollama tells with each answer how long it read and wrote. Its count of the prompt's tokens holds those that its prompt
+cache served in no time; so tokens are counted here, by our own estimate, without what a prompt has in common with the
+one before it. Medians of the last calls are used: one that met a busy machine changes little.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import median
+
+from retrieval.text.tokens import estimate_tokens
+
+KEPT = 9  # observations of each kind
+BELIEVED_S = 600.0  # after so long without a call nothing is known any more: the server may have been mended
+LEAST_READ, LEAST_WRITTEN = 48, 4  # tokens from which a speed can be told
+READ_PER_WRITTEN = 5.0  # a token is read about so many times faster than one is written, on a processor
+GIVEN_UP = 1.5  # a call that was given up would have taken at least so many times as long, for all we know
+CONTRADICTED = 0.6  # of the time that it was waited for: what later calls show to be enough for the call given up
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one call took, in seconds. read: tokens that the server had to read anew; whole: as we waited."""
+
+    read: int
+    read_s: float
+    written: int
+    written_s: float
+    load_s: float
+    whole_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _GivenUp:
+    read: int
+    written: int
+    waited_s: float
+
+    @property
+    def work(self) -> float:
+        return _work(self.read, self.written)
+
+
+def _work(read: int, written: int) -> float:
+    return read / READ_PER_WRITTEN + written + 1.0
+
+
+@dataclass(slots=True)
+class _Recent:
+    values: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    @property
+    def middle(self) -> float | None:
+        return median(self.values) if self.values else None
+
+
+class ModelSpeed:
+    """Of one model on one server. Tokens are those of `retrieval.text.tokens`, written ones Ollama's."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._read, self._write, self._queue = _Recent(), _Recent(), _Recent()
+        self._usual: dict[str, _Recent] = {}  # tokens written, by prompt
+        self._given_up: _GivenUp | None = None
+        self._known_at = float("-inf")
+        self._last_prompt = ""
+        self._running: dict[int, tuple[float, float]] = {}  # when each began, and what it is expected to take
+
+    def seconds_for(self, read: int, written: int) -> float | None:
+        """What a call may take, our own calls before it in the server's queue included; None: nothing is known."""
+        if self._clock() > self._known_at + BELIEVED_S:
+            self._read, self._write, self._queue, self._given_up = _Recent(), _Recent(), _Recent(), None
+            return None
+        alone = self._alone(read, written)
+        if given_up := self._given_up:
+            least = GIVEN_UP * given_up.waited_s * min(1.0, _work(read, written) / given_up.work)
+            alone = max(alone or 0.0, least)
+        return None if alone is None else alone + self._wait()
+
+    def seconds_to_read(self, read: int) -> float | None:
+        """Until the first token."""
+        return self.seconds_for(read, 1)
+
+    def usual_tokens(self, prompt_name: str, most: int) -> int:
+        """Tokens that replies to this prompt have had; half of what is allowed where none has been seen."""
+        known = self._usual.get(prompt_name)
+        return min(most, round(max(known.values))) if known else max(1, most // 2)
+
+    def new_tokens(self, prompt: str) -> int:
+        """Of the prompt, without what it has in common with the one before it."""
+        least, most = 0, min(len(self._last_prompt), len(prompt))
+        while least < most:
+            middle = (least + most + 1) // 2
+            if prompt.startswith(self._last_prompt[:middle]):
+                least = middle
+            else:
+                most = middle - 1
+        self._last_prompt = prompt
+        return estimate_tokens(prompt[least:])
+
+    @contextmanager
+    def running(self, read: int, written: int) -> Iterator[None]:
+        """A call is on its way: others of ours wait for it, as Ollama serves one at a time unless told otherwise."""
+        key, expected = object(), self._alone(read, written) or 0.0
+        self._running[id(key)] = (self._clock(), expected)
+        try:
+            yield
+        finally:
+            del self._running[id(key)]
+
+    def observe(self, prompt_name: str, timing: Timing) -> None:
+        self._known_at = self._clock()
+        if timing.read >= LEAST_READ and timing.read_s > 0:
+            self._read.values.append(timing.read / timing.read_s)
+        if timing.written >= LEAST_WRITTEN and timing.written_s > 0:
+            self._write.values.append(timing.written / timing.written_s)
+        if timing.read_s or timing.written_s:
+            own_s = timing.read_s + timing.written_s + timing.load_s
+            self._queue.values.append(max(0.0, timing.whole_s - own_s))
+        if timing.written:
+            self._usual.setdefault(prompt_name, _Recent()).values.append(timing.written)
+        if given_up := self._given_up:
+            alone = self._alone(given_up.read, given_up.written)
+            if alone is not None and alone < CONTRADICTED * given_up.waited_s:
+                self._given_up = None  # it was the model's loading, or a crowd
+
+    def observe_given_up(self, read: int, written: int, waited_s: float) -> None:
+        """A call was not done after so long: a censored observation, which later ones may contradict."""
+        self._known_at = self._clock()
+        if self._given_up is None or waited_s / _work(read, written) > self._given_up.waited_s / self._given_up.work:
+            self._given_up = _GivenUp(read, written, waited_s)
+
+    def _alone(self, read: int, written: int) -> float | None:
+        reads, writes = self._read.middle, self._write.middle
+        if reads is None and writes is None:
+            return None
+        reads = reads if reads is not None else READ_PER_WRITTEN * (writes or 1.0)
+        writes = writes if writes is not None else reads / READ_PER_WRITTEN
+        return read / reads + written / writes
+
+    def _wait(self) -> float:
+        """The queue as it was lately, or what is left of the calls that are running, if that is less.
+
+        Both are high only where calls really wait for each other; a server that serves several at once shows no queue.
+        """
+        if not self._running:
+            return 0.0
+        began = min(began for began, _ in self._running.values())
+        left = sum(expected for _, expected in self._running.values()) - (self._clock() - began)
+        seen = max(self._queue.values, default=left)
+        return max(0.0, min(left, seen))
