@@ -6,6 +6,7 @@ Only texts that the model was free to word are looked at; a verdict out of a lis
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt, Schema
 
 COPIED = 16  # letters in a row that are no chance
+_NUMBER = re.compile(r"^\s*\d{1,2}\s*[.、)）]")  # of an entry of a list
 CIRCLE, TIMES = 12, 3  # letters at the end that are there so many times
 EAST_ASIAN_LETTER = 3  # letters that one Chinese character counts for
 _EAST_ASIAN_FROM = "\u2e80"
@@ -23,7 +25,7 @@ _EAST_ASIAN_FROM = "\u2e80"
 def without_echo(reply: Schema, prompt: Prompt) -> Schema:
     """The reply without the texts that are copied from the prompt's instructions, go in circles, or are dots alone:
     fields become empty, entries of lists fall out. Raises ModelOutputError where nothing else is left."""
-    sieve = _Sieve(letters(prompt.system))
+    sieve = _Sieve(prompt)
     cleaned = sieve.model(reply)
     if not sieve.copied:
         return reply
@@ -42,12 +44,16 @@ def in_circles(plain: str) -> bool:
 
 
 class _Sieve:
-    def __init__(self, instructions: str) -> None:
+    def __init__(self, prompt: Prompt) -> None:
         self.copied = self.kept = 0
-        self._instructions = instructions
+        self._instructions = letters(prompt.system)
+        *lines, _question = prompt.user.splitlines() or [""]
+        self._names: set[str] = set()  # of fields, which small models give as their values
+        self._lines = {letters(line) for line in lines}
 
     def model(self, reply: Schema) -> Schema:
         fields = type(reply).model_fields
+        self._names = self._names | {letters(name) for name in fields}
         return reply.model_copy(update={name: self._field(getattr(reply, name), fields[name]) for name in fields})
 
     def _field(self, value: Any, info: FieldInfo) -> Any:
@@ -77,9 +83,10 @@ class _Sieve:
     def _is_copied(self, text: str) -> bool:
         if not text.strip():
             return False
-        plain = letters(text)
+        plain = letters(_NUMBER.sub("", text))
         weight = sum(EAST_ASIAN_LETTER if char >= _EAST_ASIAN_FROM else 1 for char in plain)
-        copied = not plain or (weight >= COPIED and plain in self._instructions) or in_circles(plain)
+        known = weight >= COPIED and (plain in self._instructions or plain in self._lines)
+        copied = not plain or known or plain in self._names or in_circles(plain)
         self.copied += copied
         self.kept += not copied
         return copied

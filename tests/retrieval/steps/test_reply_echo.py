@@ -13,11 +13,13 @@ PROMPT = Prompt(
     name="test",
     hash="",
     system='Write queries, the most useful first.\n- direct_chunk_search: one fact.\n- "queries": 最有用的排在前面。',
-    user="Question: What does a library card cost?",
+    user="Missing: -\n请写 3 条查询。\nQuestion: What does a library card cost?",
 )
 
 
-@pytest.mark.parametrize("copied", ["...", "…", " - ", "The most useful first", "“最有用的排在前面”"])
+@pytest.mark.parametrize(
+    "copied", ["...", "…", " - ", "Query", "2. 请写 3 条查询。", "The most useful first", "“最有用的排在前面”"]
+)
 def test_a_reply_of_nothing_but_instructions_counts_as_none(copied: str) -> None:
     with pytest.raises(ModelOutputError, match="repeated its instructions"):
         without_echo(WebQuery(query=copied), PROMPT)
@@ -60,4 +62,9 @@ def test_a_text_that_goes_in_circles_counts_as_none() -> None:
 
 def test_a_word_that_returns_is_no_circle() -> None:
     reply = WebQuery(query="library card fee, library card loss, library card renewal")
+    assert without_echo(reply, PROMPT) is reply
+
+
+def test_a_query_that_is_numbered_is_no_echo() -> None:
+    reply = WebQuery(query="1. library card fee")
     assert without_echo(reply, PROMPT) is reply
