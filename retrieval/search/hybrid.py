@@ -216,7 +216,9 @@ class HybridSearcher:
         result = SpaceResult()
         dense_legs, bm25_legs = await asyncio.gather(self._dense(ask, result), self._bm25(ask))
         begun = time.perf_counter()
-        await self._fusion.fuse(result, ask.groups, dense_legs, bm25_legs, limit=ask.limit, scope=ask.scope)
+        await self._fusion.fuse(
+            result, ask.groups, dense_legs, bm25_legs, limit=ask.limit, scope=ask.scope, semantic=ask.space.semantic
+        )
         ask.timings.add("fuse", begun)
         return result
 

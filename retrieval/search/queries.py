@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragsite.core.text import CONTROL
 from retrieval.errors import InvalidQueryError
-from retrieval.text.analysis import analyze, query_terms
+from retrieval.text.analysis import analyze, search_terms
 from retrieval.text.language import HAN_CHARACTER
 from retrieval.values import Query, StoredChunk
 
@@ -103,7 +103,7 @@ def make_variants(queries: Iterable[Query]) -> list[Variant]:
         seen.add((text, query.vector_only))
         counts[query.kind] = counts.get(query.kind, 0) + 1
         label = query.kind if counts[query.kind] == 1 else f"{query.kind}{counts[query.kind]}"
-        terms = tuple(dict.fromkeys(query_terms(text)))[:MAX_QUERY_TERMS]
+        terms = tuple(dict.fromkeys(search_terms(text)))[:MAX_QUERY_TERMS]
         variants.append(Variant(label, replace(query, text=text), terms))
     if not variants:
         raise InvalidQueryError()

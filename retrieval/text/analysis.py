@@ -18,7 +18,7 @@ import re
 import threading
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -72,7 +72,8 @@ def _passage(text: str) -> tuple[str, ...]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms to look for: those of `analyze`, but Chinese by whole words alone.
+    """The terms that a question is made of: those of `analyze`, but Chinese by whole words alone. `search_terms` are
+    what the index is asked for.
 
     All of a word's bigrams in a query would outweigh the word: on rgb_zh nDCG@10 of BM25 is .530 with words against an
     index of words and bigrams, .503 with both on both sides, .514 with words and their sub-words on both.
@@ -86,14 +87,30 @@ def _query(text: str) -> tuple[str, ...]:
     return tuple(_terms(text, _chinese_words))
 
 
+def search_terms(text: str) -> list[str]:
+    """The terms that the index is asked for: `query_terms`, but Chinese that the dictionary does not know as bigrams.
+
+    A name in a question is cut together with what follows it (硕塞是 in 硕塞是谁), or into single characters (津 蓟):
+    no such term is in the index, its bigrams are. Of names of two to four characters that the dictionary does not know,
+    in nine usual questions, 98 % keep a term that finds them (of words alone 91 %); nDCG@10 of BM25 is 98.9 on
+    cmrc2018 (98.5) and 54.4 on rgb_zh (54.2).
+    """
+    return list(_search(text) if len(text) <= PASSAGE_CHARS else _terms(text, _chinese_search_terms))
+
+
+@lru_cache(maxsize=CACHED_QUERIES)
+def _search(text: str) -> tuple[str, ...]:
+    return tuple(_terms(text, _chinese_search_terms))
+
+
 def terms_text(text: str) -> str:
     """`analyze`, separated by spaces: what the index's `terms` field holds."""
     return " ".join(analyze(text))
 
 
 def query_text(text: str) -> str:
-    """`query_terms`, separated by spaces: what the BM25 leg is asked."""
-    return " ".join(query_terms(text))
+    """`search_terms`, separated by spaces: what the BM25 leg is asked."""
+    return " ".join(search_terms(text))
 
 
 def _terms(text: str, chinese: Callable[[str], Iterable[str]]) -> Iterator[str]:
@@ -124,12 +141,40 @@ def _chinese_words(run: str) -> list[str]:
     return [word for part in _parts(run) for word in _segmenter().lcut(part) if word not in CHINESE]
 
 
+def _chinese_search_terms(run: str) -> Iterator[str]:
+    """Words of the dictionary as they are. Single characters and guessed words that stand beside each other may be one
+    name, cut wrongly: all of it as bigrams, and the single characters as well."""
+    known = _segmenter().FREQ
+    loose: list[str] = []
+    for word in (word for part in _parts(run) for word in _segmenter().lcut(part)):
+        if word not in CHINESE and (len(word) == 1 or not known.get(word)):
+            loose.append(word)
+            continue
+        yield from _loose_terms(loose)
+        loose = []
+        if word not in CHINESE:
+            yield word
+    yield from _loose_terms(loose)
+
+
+def _loose_terms(pieces: Sequence[str]) -> Iterator[str]:
+    """The index holds no bigram with a stop word in it; a name of which nothing else is left may be a word of its."""
+    span = "".join(pieces)
+    yield from (piece for piece in pieces if len(piece) == 1)
+    if len(span) > 1:
+        yield from [pair for pair in _bigrams(span) if _is_indexed(pair)] or _bigrams(span)
+
+
+def _is_indexed(pair: str) -> bool:
+    return pair[0] not in CHINESE and pair[1] not in CHINESE
+
+
 def _chinese_index_terms(run: str) -> Iterator[str]:
     """Words, the words within long words, and bigrams: a query's word matches however the text was cut."""
     for part in _parts(run):
         yield from (word for word in _segmenter().lcut_for_search(part) if word not in CHINESE)
     if len(run) > 1:
-        yield from (pair for pair in _bigrams(run) if pair[0] not in CHINESE and pair[1] not in CHINESE)
+        yield from filter(_is_indexed, _bigrams(run))
 
 
 def _parts(run: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.analysis import MAX_TERM_CHARS, analyze, query_terms, terms_text
+from retrieval.text.analysis import MAX_TERM_CHARS, analyze, query_terms, search_terms, terms_text
 from retrieval.text.language import detect_language
 from retrieval.text.sentences import sentence_spans, split_sentences
 
@@ -67,6 +67,25 @@ def test_stop_words_are_dropped_but_not_acronyms_or_negations() -> None:
 def test_a_query_of_whole_words_meets_an_index_of_words_and_bigrams() -> None:
     assert query_terms("图书馆") == ["图书馆"]
     assert {"图书馆", "图书", "书馆"} <= set(analyze("图书馆"))
+
+
+@pytest.mark.parametrize(
+    ("document", "question", "name"),
+    [
+        ("硕塞是清太宗的第五子。", "硕塞是如何被提升为亲王的？", "硕塞"),
+        ("白岳峰是中国足球运动员。", "白岳峰现效力于哪支球队？", "岳峰"),
+        ("津蓟铁路沿线设有车站。", "津蓟铁路沿线设置了哪几个站点？", "津蓟"),
+        ("津薊鐵路沿線設有車站。", "津薊鐵路沿線設置了哪幾個站點？", "津蓟"),
+        ("于乐，前中国足球运动员。", "2012年于乐以什么方式加盟？", "于乐"),
+    ],
+)
+def test_a_chinese_name_is_searched_for_whatever_stands_beside_it(document: str, question: str, name: str) -> None:
+    assert name in set(search_terms(question)) & set(analyze(document))
+
+
+@pytest.mark.parametrize("question", ["图书馆几点开放", "Who may borrow ten books?", "２０２５年的規定"])
+def test_words_that_the_dictionary_knows_are_searched_for_as_they_are(question: str) -> None:
+    assert search_terms(question) == query_terms(question)
 
 
 def test_a_short_query_in_an_unclear_language_meets_a_text_in_a_clear_one() -> None:

@@ -50,6 +50,7 @@ async def fused(
     bm25: Sequence[Mapping[str, float]],
     limit: int = 100,
     store: Texts | None = None,
+    semantic: bool = True,
     **settings: Any,
 ) -> SpaceResult:
     """dense: a leg for each query that says something; bm25: one for each group of them."""
@@ -57,7 +58,7 @@ async def fused(
     result = SpaceResult()
     await SpaceFusion(SearchSettings(**settings), store or Texts({})).fuse(
         result, group_variants(variants), [hits(leg) for leg in dense], [hits(leg) for leg in bm25], limit=limit,
-        scope=SCOPE,
+        scope=SCOPE, semantic=semantic,
     )  # fmt: skip
     return result
 
@@ -85,8 +86,19 @@ async def test_the_dense_legs_weight_is_a_setting() -> None:
 async def test_a_dense_leg_at_odds_with_bm25_keeps_a_small_part_of_its_weight() -> None:
     result = await fused("library books", dense=[{"x": 0.9, "y": 0.1}], bm25=[{"p": 4.0, "q": 2.0}])
     low = -1.5 / math.sqrt(2.75)  # x and y with BM25
-    assert result.fused["x"] == pytest.approx(0.15 * math.sqrt(3) + low)
-    assert result.fused["y"] == pytest.approx(-0.15 / math.sqrt(3) + low)
+    assert result.fused["x"] == pytest.approx(0.3 * math.sqrt(3) + low)
+    assert result.fused["y"] == pytest.approx(-0.3 / math.sqrt(3) + low)
+
+
+async def test_a_dense_leg_without_a_model_only_parts_what_bm25_holds_equal() -> None:
+    dense = {"c": 0.9, "x": 0.8, "b": 0.5, "y": 0.4, "a": 0.1}
+    result = await fused("library books", dense=[dense], bm25=[{"a": 6.0, "b": 3.0, "c": 3.0}], semantic=False)
+    assert result.ranking == ["a", "c", "b", "x", "y"]
+
+
+async def test_a_dense_leg_without_a_model_counts_where_no_word_is_found() -> None:
+    result = await fused("library books", dense=[DENSE], bm25=[{}], semantic=False)
+    assert result.fused == pytest.approx({"a": OUTER, "b": 0.0, "c": -OUTER})
 
 
 @pytest.mark.parametrize(("limit", "missed"), [(2, -math.sqrt(0.5)), (3, -OUTER)])
