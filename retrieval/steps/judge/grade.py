@@ -7,7 +7,7 @@ alone of which the estimate is unsure and the model's word can change the grade,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -165,7 +165,8 @@ class Grade(Evaluator[Documents, Graded]):
         if not worth_asking(EAGER):
             entry.detail["not_asked"] = "the estimate is sure of each document"
             return [], None
-        judge = await self.attempt(entry, self.judge(), fallback=lambda: None)
+        work: Coroutine[Any, Any, Judge | None] = self.judge()
+        judge = await self.attempt(entry, work, fallback=lambda: None)
         unsure = worth_asking(judge) if judge else []
         if judge and not unsure:
             entry.detail["not_asked"] = "the model's word could change no grade"
