@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.hybrid_search import DIM, Corpus, make_corpus
 from retrieval.ports import Prompt, Schema, Vectors
-from retrieval.values import EmbeddingSpace
+from retrieval.values import AnswerOptions, EmbeddingSpace
 
 SPACE = EmbeddingSpace("no-time", DIM)
 WARM_UP = 3
@@ -43,13 +43,18 @@ class InstantModel:
         question = prompt.user.rsplit(":", 1)[-1].strip()
         words = question.split()
         fields: dict[str, Any] = {
-            "scores": [{"passage": number, "score": 1.0 - number / 20} for number in range(1, 11)],
+            "scores": [max(0, 9 - number) for number in range(_count(schema))],
             "verdict": "ANSWER",
             "queries": [" ".join(words[:4]), " ".join(words[2:6]), " ".join(words[4:])],
             "hypothetical_passage": question,
             "standalone_question": question,
         }
         return schema.model_validate({name: fields[name] for name in schema.model_fields if name in fields})
+
+
+def _count(schema: type[Schema]) -> int:
+    """Of the passages that a judgement is asked about."""
+    return int(schema.model_json_schema()["properties"].get("scores", {}).get("minItems", 0))
 
 
 class InstantModels:
@@ -93,7 +98,6 @@ class Call:
 async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object]]:
     from retrieval.engine import get_engine
     from retrieval.search.hybrid import HybridSearcher
-    from retrieval.workflows import base
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
     corpus = await asyncio.to_thread(lambda: prose(make_corpus(chunks, questions + WARM_UP)))
@@ -103,12 +107,15 @@ async def measure_overhead(chunks: int, questions: int) -> list[dict[str, object
         searcher = HybridSearcher(
             index=engine.index, store=engine.store, models=models, settings=engine.settings.search
         )
-        tools = replace(engine, models=models, searcher=searcher)
-        rows = []
-        for name, clear_score in {"one search, two rounds": 0.0, "two searches, three rounds": 1.01}.items():
-            base.CLEAR_SCORE = clear_score
-            rows.append(await _measure(name, CorrectiveWorkflow(tools), corpus.queries, scope))
-    return rows
+        settings = engine.settings
+        always = settings.corrective.replace(sure_score=0.0, hopeless_score=0.0, good_score=0.0, weak_score=0.0)
+        tools = replace(engine, models=models, searcher=searcher, settings=settings.replace(corrective=always))
+        everything = AnswerOptions(rewrite=True, hyde=True, rerank=True)
+        ways = {"one search, one round": AnswerOptions(), "two searches, three rounds": everything}
+        return [
+            await _measure(name, CorrectiveWorkflow(tools), corpus.queries, scope, options)
+            for name, options in ways.items()
+        ]
 
 
 def prose(corpus: Corpus) -> Corpus:
@@ -135,7 +142,9 @@ def _spelt(number: int) -> str:
     return word
 
 
-async def _measure(name: str, workflow: Any, queries: Sequence[str], scope: Any) -> dict[str, object]:
+async def _measure(
+    name: str, workflow: Any, queries: Sequence[str], scope: Any, options: AnswerOptions
+) -> dict[str, object]:
     """Answer and replay in turns, so that a busy machine is equally busy for both."""
     from pymilvus import AsyncMilvusClient
 
@@ -147,7 +156,7 @@ async def _measure(name: str, workflow: Any, queries: Sequence[str], scope: Any)
         with_calls: list[Call] = []
         async with recorded(AsyncMilvusClient, with_calls) as (client_of, search):
             began, worked = time.perf_counter(), time.process_time()
-            answer = await workflow.answer(Question(text=text, scope=scope), trace=Trace())
+            answer = await workflow.answer(Question(text=text, scope=scope, options=options), trace=Trace())
             took, worked = time.perf_counter() - began, time.process_time() - worked
         assert answer.decision == "ANSWER"
         began = time.perf_counter()

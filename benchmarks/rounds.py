@@ -29,7 +29,6 @@ from typing import Any
 from benchmarks.support.tables import show
 
 FIRST_TOKEN_S, TOKENS_PER_S, AT_ONCE = 0.25, 40.0, 4
-NOTHING_IS_GOOD = 1.01  # a "clearly good" that no first search reaches, so that every step runs
 HISTORY = ("I am new at the university and have a few questions.", "Welcome! What would you like to know?")
 PLAN = {
     "query_type": "factual", "complexity": "simple",
@@ -104,20 +103,20 @@ async def compare(texts: Sequence[str]) -> list[dict[str, object]]:
     """The three of them in turns, question by question."""
     from benchmarks.support.naive_order import NaiveOrder
     from retrieval.engine import get_engine
-    from retrieval.workflows import base
+    from retrieval.values import AnswerOptions
     from retrieval.workflows.corrective import CorrectiveWorkflow
 
     tools = get_engine()
-    clear_score = base.CLEAR_SCORE
+    everything = AnswerOptions(rewrite=True, hyde=True, rerank=True)
     runs = {
-        "the seed's order, one after the other": (NaiveOrder(tools), clear_score),
-        "corrective, everything on": (CorrectiveWorkflow(tools), NOTHING_IS_GOOD),
-        "corrective, as it is": (CorrectiveWorkflow(tools), clear_score),
+        "the seed's order, one after the other": (NaiveOrder(tools), AnswerOptions()),
+        "corrective, everything on": (CorrectiveWorkflow(tools), everything),
+        "corrective, as it is": (CorrectiveWorkflow(tools), AnswerOptions()),
     }
     measured: dict[str, list[Measured]] = {name: [] for name in runs}
     for text in ["warm up: how long may books be kept?", *texts]:
-        for name, (workflow, base.CLEAR_SCORE) in runs.items():
-            measured[name].append(await measure(workflow, text, with_history=True))
+        for name, (workflow, options) in runs.items():
+            measured[name].append(await measure(workflow, text, with_history=True, options=options))
     rows = [_row(name, results[1:]) for name, results in measured.items()]
     return [_with_ratio(row, rows[0]) for row in rows]
 
@@ -135,17 +134,18 @@ async def every_workflow(texts: Sequence[str]) -> list[dict[str, object]]:
     return rows
 
 
-async def measure(workflow: Any, text: str, *, with_history: bool) -> Measured:
+async def measure(workflow: Any, text: str, *, with_history: bool, options: Any = None) -> Measured:
     from asgiref.sync import sync_to_async
 
     from retrieval.selectors import scope_for_all
     from retrieval.trace import Trace
-    from retrieval.values import HistoryMessage, Question
+    from retrieval.values import AnswerOptions, HistoryMessage, Question
 
     scope = await sync_to_async(scope_for_all)(names=["handbook"])
     history = (HistoryMessage("user", HISTORY[0]), HistoryMessage("assistant", HISTORY[1])) if with_history else ()
     trace = Trace()
-    answer = await workflow.answer(Question(text=text, scope=scope, history=history), trace=trace)
+    question = Question(text=text, scope=scope, history=history, options=options or AnswerOptions())
+    answer = await workflow.answer(question, trace=trace)
     usage = trace.usage()
     return Measured(
         first_token_ms=float(usage.first_token_ms or 0),

@@ -17,7 +17,7 @@ from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.route import Route, filters_by_model
 from retrieval.steps.retrieve.retrieve import search_documents
-from retrieval.steps.schemas import RetrievalJudgement
+from retrieval.steps.schemas import TOP_SCORE, judgement_of
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
@@ -50,7 +50,7 @@ class NaiveOrder:
         found = await search_documents(context, request)
         ranked = [await self._rerank(context, standalone, candidate) for candidate in found.candidates]
         ranked.sort(key=lambda candidate: -(candidate.scores.rerank or 0.0))
-        retrieved = judge.Retrieved(question=standalone, passages=ranked, semantic=question.scope.semantic)
+        retrieved = judge.Retrieved(question=standalone, passages=ranked, semantic=question.scope.semantic, insist=True)
         assessment = await judge.judge(context, retrieved)
         return await write_answer(context, asked, assessment.candidates)
 
@@ -61,10 +61,11 @@ class NaiveOrder:
             judged = await self.tools.complete(
                 "fast",
                 judge.PROMPT,
-                RetrievalJudgement,
+                judgement_of(1),
                 language=context.language,
+                count=1,
                 passages=quote_passage(1, candidate.chunk, window, context.language),
                 question=one_line(question),
             )
-        score = judged.scores[0].score if judged.scores else 0.0
+        score = judged.scores[0] / TOP_SCORE if judged.scores else 0.0
         return replace(candidate, scores=replace(candidate.scores, rerank=score))

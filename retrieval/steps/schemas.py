@@ -27,13 +27,7 @@ CRITERIA = (
     "specificity_to_query", "temporal_fit", "language_terminology_alignment",
 )  # fmt: skip
 TOP_SCORE = 10  # of the whole numbers, from 0, that a model scores with
-
-
-def _exactly(count: int) -> dict[str, JsonValue]:
-    """Of the grammar that the model writes by; what is read may be shorter or longer."""
-    return {"minItems": count, "maxItems": count}
-
-
+# Of the grammar that the model writes by; what is read may lie outside, which is then no judgement.
 _ZERO_TO_TOP: dict[str, JsonValue] = {"minimum": 0, "maximum": TOP_SCORE}
 _WholeScore = Annotated[int, Field(json_schema_extra=_ZERO_TO_TOP)]
 
@@ -211,7 +205,7 @@ class PassageCriteria(BaseModel):
     criteria: list[_WholeScore] = Field(
         min_length=1,
         description="The scores of the eight criteria in their order, 0 to 10",
-        json_schema_extra=_exactly(len(CRITERIA)),
+        json_schema_extra={"minItems": len(CRITERIA), "maxItems": len(CRITERIA)},
     )
 
 
@@ -235,21 +229,14 @@ class CriteriaJudgement(BaseModel):
         return {str(entry.passage): dict(zip(CRITERIA, entry.criteria, strict=False)) for entry in self.passages}
 
 
-@lru_cache(maxsize=64)
 def judgement_of(count: int) -> type[RetrievalJudgement]:
     """The schema of a judgement of `count` passages: exactly so many scores."""
-    field = Field(
-        description=f"The relevance score of each of the {count} passages, 0 to 10, in their order",
-        json_schema_extra=_exactly(count),
-    )
-    return create_model("RetrievalJudgement", __base__=RetrievalJudgement, scores=(list[_WholeScore], field))
+    return exactly(RetrievalJudgement, "scores", count)
 
 
-@lru_cache(maxsize=64)
 def criteria_of(count: int) -> type[CriteriaJudgement]:
     """The same by eight criteria."""
-    field = Field(description=f"One entry for each of the {count} passages", json_schema_extra=_exactly(count))
-    return create_model("CriteriaJudgement", __base__=CriteriaJudgement, passages=(list[PassageCriteria], field))
+    return exactly(CriteriaJudgement, "passages", count)
 
 
 class DocumentVerdict(BaseModel):

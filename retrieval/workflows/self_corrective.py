@@ -85,6 +85,7 @@ class State(Asking, total=False):
     grades: Mapping[str, DocumentGrade]  # of every search
     documents: tuple[ScoredChunk, ...]  # of every search, each once, best first
     answerability: float  # the trained model's best estimate of a search's documents; 0 where it was not asked
+    blended: float  # the same with the model's word
     readings: tuple[ScoredChunk, ...]  # one for each document to ask back about
     stagnant: int  # searches in a row that brought nothing new that passes
     web_searched: bool
@@ -178,6 +179,7 @@ async def grade(state: State, runtime: Runtime[Context]) -> State:
         "grades": graded.grades,
         "documents": all_documents,
         "answerability": max(graded.answerability, state.get("answerability", 0.0)),
+        "blended": max(graded.blended, state.get("blended", 0.0)),
         "stagnant": 0 if gained else state.get("stagnant", 0) + 1,
     }
     state = {**state, **weighed}
@@ -361,16 +363,14 @@ def assessed(state: State) -> Assessment:
         candidates=best_first(state["documents"]),
         reason=f"P(the documents hold the answer) = {estimate:.2f}",
         answerability=estimate,
-        retrieval_score=estimate,
+        retrieval_score=state["blended"],
     )
 
 
 def last_resort(state: State, tools: Toolbox) -> Literal["generate", "no_answer"]:
-    """With no other search to come. What a model graded is answered from if anything has passed. Without one, the
-    estimate for all documents decides: one document that looks good among poor ones is no answer, and
-    of several that share the question's words seldom any passes alone."""
-    if state["graded"].by_model:
-        return "generate" if passing(state["documents"], state["grades"]) else "no_answer"
+    """With no other search to come. The estimate for all documents decides, with the model's word where it was asked:
+    one document that looks good among poor ones is no answer, and of several that share the question's words seldom any
+    passes alone."""
     assessment = assessed(state)
     worth_a_try = is_worth_a_try(assessment, tools.settings.corrective) or was_offered(state["question"], assessment)
     return "generate" if worth_a_try else "no_answer"

@@ -223,16 +223,16 @@ class Evaluator(Step[Given, Result]):
         """One structured call about the quoted passages.
 
         probabilities: P(it answers) of each, of the trained estimate; then likely ones are quoted at greater length.
-        tokens: of all that is quoted, by default `excerpts.TOKENS`. Raises ModelError.
+        tokens: of all that is quoted, by default `excerpts.TOKENS` or CHINESE_TOKENS. Raises ModelError.
         """
-        chunks = [passage.chunk for passage in passages]
+        chunks, language = [passage.chunk for passage in passages], self.context.language
         quoted = await asyncio.to_thread(
             quote_excerpts,
             question,
             chunks,
             probabilities=probabilities or [1.0] * len(chunks),
-            tokens=tokens or excerpts.TOKENS,
-            language=self.context.language,
+            tokens=tokens or (excerpts.CHINESE_TOKENS if language.startswith("zh") else excerpts.TOKENS),
+            language=language,
         )
         return await self.complete(prompt, schema, passages=quoted, question=one_line(question), **variables)
 

@@ -17,7 +17,8 @@ from retrieval.text.sentences import Sentence, sentence_spans
 from retrieval.text.tokens import estimate_tokens
 from retrieval.values import StoredChunk
 
-TOKENS = 700  # of all excerpts together
+TOKENS = 700  # of all excerpts together, as `estimate_tokens` counts them
+CHINESE_TOKENS = 1000  # a Chinese character counts as one there, and costs two thirds of one
 LEAST_TOKENS = 30  # of each passage, as far as it has so many
 NEIGHBOUR = 0.6  # share of its worth that a sentence lends to the one after it, and, halved, to the one before
 FITTING = 0.25  # of the question's whole weight: what it adds that a sentence could hold the answer's kind

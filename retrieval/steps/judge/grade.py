@@ -7,7 +7,7 @@ alone of which the estimate is unsure and the model's word can change the grade,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,12 +29,17 @@ EXCERPT_CHARS = 2000  # of a graded document, kept in the decision path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentGrade:
-    """`confidence`: in this verdict, 0..1."""
+    """`confidence`: in this verdict, 0..1. `said`: the model's own word on it; None where it was not asked."""
 
     relevant: bool
     confidence: float
     reason: str = ""
-    by_model: bool = False
+    said: bool | None = None
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model's word is in it."""
+        return self.said is not None
 
     @property
     def score(self) -> float:
@@ -120,7 +125,10 @@ class Grade(Evaluator[Documents, Graded]):
                 words = await self._ask_each(given.question, unsure, probabilities, entry)
                 for key, word in words.items():
                     grades[key] = _blended(probabilities[key], word, judge)
-                blended = self._blended_list(answerability, probabilities, words, judge, entry)
+                for key, word in words.items():
+                    said, probability = word.is_relevant, probabilities[key]
+                    self.tools.judge_tally.note(judge.model, self.name, probability=probability, said=said)
+            blended = await self._blended_list(answerability, probabilities, grades, entry)
         ranked = self.rank(documents, [grades[grade_key(document)].score for document in documents])
         scored = {document.chunk_id: document for document in ranked}
         passed = [document for document in ranked if grades[grade_key(document)].relevant]
@@ -165,7 +173,8 @@ class Grade(Evaluator[Documents, Graded]):
         if not worth_asking(EAGER):
             entry.detail["not_asked"] = "the estimate is sure of each document"
             return [], None
-        judge = await self.attempt(entry, self.judge(), fallback=lambda: None)
+        work: Coroutine[Any, Any, Judge | None] = self.judge()
+        judge = await self.attempt(entry, work, fallback=lambda: None)
         unsure = worth_asking(judge) if judge else []
         if judge and not unsure:
             entry.detail["not_asked"] = "the model's word could change no grade"
@@ -213,21 +222,23 @@ class Grade(Evaluator[Documents, Graded]):
             if verdict is not None
         }
 
-    def _blended_list(
+    async def _blended_list(
         self,
         answerability: float,
         probabilities: Mapping[str, float],
-        words: Mapping[str, DocumentVerdict],
-        judge: Judge,
+        grades: Mapping[str, DocumentGrade],
         entry: StepRecord,
     ) -> float:
-        """P(the documents hold the answer) with the model's word. It is heeded where it was asked about the likeliest
-        document: what it says of others leaves that one as it is."""
-        for key, word in words.items():
-            self.tools.judge_tally.note(judge.model, self.name, probability=probabilities[key], said=word.is_relevant)
-        if max(probabilities, key=lambda key: probabilities[key]) not in words:
+        """P(the documents hold the answer) with the model's word. It is heeded where it was asked, now or before, about
+        the likeliest document: what it says of others leaves that one as it is."""
+        said = {key: grades[key].said for key in probabilities if key in grades and grades[key].by_model}
+        if max(probabilities, key=lambda key: probabilities[key]) not in said:
             return answerability
-        yes = any(word.is_relevant for word in words.values())
+        try:
+            judge = await self.judge()
+        except ModelError:  # it was there before
+            return answerability
+        yes = any(said.values())
         entry.detail["judge"] = judge.word(yes)
         return blend(answerability, said=yes, judge=judge)
 
@@ -242,7 +253,7 @@ def _blended(probability: float, word: DocumentVerdict, judge: Judge) -> Documen
     together = blend(probability, said=word.is_relevant, judge=judge)
     said = "relevant" if word.is_relevant else "not relevant"
     reason = f"the model says: {said}; probability {probability:.2f}, with that {together:.2f}"
-    return replace(_from_probability(together, reason), by_model=True)
+    return replace(_from_probability(together, reason), said=word.is_relevant)
 
 
 def _from_probability(probability: float, reason: str) -> DocumentGrade:

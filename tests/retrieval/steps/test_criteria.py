@@ -49,7 +49,9 @@ async def test_all_eight_are_asked_for_in_the_questions_language(online, languag
     system = online.chats[0].body["messages"][0]["content"]
     assert named in system
     assert all(f"{number}. " in system for number in range(1, 9))
-    criteria = online.chats[0].body["format"]["properties"]["passages"]["items"]["properties"]["criteria"]
+    passages = online.chats[0].body["format"]["properties"]["passages"]
+    assert (passages["minItems"], passages["maxItems"]) == (2, 2)
+    criteria = passages["items"]["properties"]["criteria"]
     assert (criteria["minItems"], criteria["maxItems"]) == (8, 8)
 
 

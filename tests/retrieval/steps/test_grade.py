@@ -171,3 +171,10 @@ async def test_an_unknown_models_word_moves_a_grade_by_no_more_than_it_is_worth(
     graded, _, _ = await grade()
     assert graded.grade_of(graded.documents[0]).relevant
     assert not graded.grade_of(graded.documents[-1]).relevant
+
+
+async def test_a_word_of_an_earlier_round_about_the_likeliest_document_goes_on_holding(online) -> None:
+    online.reply(json=verdict(False))
+    first, _, _ = await grade()
+    again, _, _ = await grade((*DOCUMENTS, scored(4, "Bicycles stand in the yard.")), known=first.grades)
+    assert again.blended < again.answerability

@@ -45,8 +45,9 @@ LOANS = "How many books may an undergraduate borrow?"
 
 
 @pytest.fixture(autouse=True)
-def _a_model_is_asked_whatever_the_estimate_says(rag_settings) -> None:
+def _a_model_is_asked_whatever_the_estimate_says(rag_settings, monkeypatch) -> None:
     rag_settings(corrective=UNSURE)
+    monkeypatch.setattr("retrieval.steps.judge.tally.RECENT_S", -1.0)  # a run of the same verdict costs no trust
 
 
 async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tuple[Answer, Trace, Events]:
@@ -190,8 +191,7 @@ async def test_rewriting_can_be_switched_off(online) -> None:
     assert not steps(trace, "rewrite")
 
 
-async def test_the_worst_case_takes_the_rounds_that_are_stated(online, monkeypatch) -> None:
-    monkeypatch.setattr("retrieval.steps.judge.tally.RECENT_S", -1.0)  # a run of the same verdict costs no trust
+async def test_the_worst_case_takes_the_rounds_that_are_stated(online) -> None:
     online.reply(match="standalone_question", json={"standalone_question": "deposit for a room in Lakeside hall"})
     online.reply(match=rf"(?s){GRADE}.*EUR 99", json=verdict(True))
     online.reply(match=GRADE, json=verdict(False))
