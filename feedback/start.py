@@ -1,5 +1,5 @@
-"""What happens when the site starts: searches learn where boosts come from, conversations where ratings are, and
-deletions take evidence along.
+"""What happens when the site starts: searches learn where boosts come from and how far judges have been right,
+conversations where ratings are, and deletions take evidence along.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from feedback.models import Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.evidence import answer_touch
+from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_relocate
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.core.rag_settings import RagSettings
-from retrieval.engine import use_boosts
+from retrieval.engine import use_boosts, use_judge_records
 from retrieval.models import Document
 from retrieval.ports import Models
 
 
 def connect() -> None:
     use_boosts(_make_boosts)
+    use_judge_records(LearnedJudgeRecords)
     use_ratings(ChatRatings())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")

@@ -13,7 +13,7 @@ from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.groups import Groups
-from feedback.ranking.rater_reliability import QuestionGroups, rater_weights, votes_to_compare
+from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights, rater_weights, votes_to_compare
 from feedback.ranking.snapshot import Content, DocumentPrior
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
@@ -157,13 +157,8 @@ def _passages_load() -> Passages:
 # ------------------------------------------------------------------------------------------------ boosts
 def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     """All counted votes → boosts → their difference from the live ones."""
-    votes = ballot.counted
-    votes = votes.where(boosts.within_daily_cap(votes, per_day=boosts.RATINGS_PER_DAY))
-    to_compare = votes_to_compare(votes)
-    group_questions = _question_groups(votes, to_compare)
-    votes = boosts.deduplicated(votes, group_questions)
-    to_compare = to_compare.where(np.isin(to_compare.key, votes.key))
-    votes = rater_weights(to_compare, group_questions).apply(votes)
+    votes, weights = votes_weighed(ballot)
+    votes = weights.apply(votes)
     votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=boosts.HALF_LIFE_DAYS)
     queries = boosts.strongest(
         boosts.query_tallies(votes),
@@ -180,6 +175,17 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     }
     content = Content(queries=queries, documents=documents, parameters=parameters())
     return Proposal(content=content, votes=len(votes), changes=changes_between(live, content, ballot.passages))
+
+
+def votes_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
+    """The counted votes, of one who rated the same several times the last, and what each rater's votes weigh."""
+    votes = ballot.counted
+    votes = votes.where(boosts.within_daily_cap(votes, per_day=boosts.RATINGS_PER_DAY))
+    to_compare = votes_to_compare(votes)
+    group_questions = _question_groups(votes, to_compare)
+    votes = boosts.deduplicated(votes, group_questions)
+    to_compare = to_compare.where(np.isin(to_compare.key, votes.key))
+    return votes, rater_weights(to_compare, group_questions)
 
 
 def _question_groups(votes: Votes, to_compare: Votes) -> QuestionGroups:

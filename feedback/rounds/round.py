@@ -29,6 +29,7 @@ from feedback.rounds.bulk_rows import room_for_many_rows
 from feedback.rounds.bursts import bursts_flag
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.guard import guard_measure
+from feedback.rounds.judges import judges_learn
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
@@ -138,6 +139,8 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     gathered, not_embedded = _gather(state, renew, laps)
     bursts, ballot = bursts_flag(ballot_load())
     laps.end("votes")
+    judges_learn(ballot)
+    laps.end("judges")
     notes = (f"some rated questions are compared by words alone: {not_embedded}",) if not_embedded else ()
     renew()
     done: dict[str, Any] = {
