@@ -308,12 +308,21 @@ class Source:
     cited: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class SentenceEvidence:
+    """`text[start:end]` of the chunk under that marker: the sentence or two of it that are nearest to a statement."""
+
+    marker: int
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroundedSentence:
     """A sentence of an answer, checked against the passages that it cites. start, end: its characters in the answer.
 
     markers: what it was checked against; empty: nothing was cited, so all passages. score: 0..1. supported, score None:
-    it could not be checked. reason: why it is weak or unchecked.
+    it could not be checked. reason: why it is weak or unchecked. evidence: of each cited passage one place at most.
     """
 
     sentence: str
@@ -323,11 +332,13 @@ class GroundedSentence:
     score: float | None = None
     supported: bool | None = None
     reason: str = ""
+    evidence: tuple[SentenceEvidence, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "sentence": self.sentence, "start": self.start, "end": self.end, "markers": list(self.markers),
             "score": self.score, "supported": self.supported, "reason": self.reason,
+            "evidence": [{"marker": one.marker, "start": one.start, "end": one.end} for one in self.evidence],
         }  # fmt: skip
 
 

@@ -166,6 +166,14 @@ class DegradedSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class SentenceEvidenceSerializer(serializers.Serializer[Any]):
+    """Where in a source a sentence of the answer is borne out."""
+
+    marker = serializers.IntegerField()
+    start = serializers.IntegerField(help_text="The first character in the source's `text`, from 0.")
+    end = serializers.IntegerField()
+
+
 class GroundedSentenceSerializer(serializers.Serializer[Any]):
     """A sentence of the answer, checked against its sources."""
 
@@ -178,6 +186,9 @@ class GroundedSentenceSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField(allow_null=True, help_text="0 to 1; null: it could not be checked.")
     supported = serializers.BooleanField(allow_null=True, help_text="Null: it could not be checked.")
     reason = serializers.CharField(help_text="Why it is weak or unchecked.")
+    evidence = SentenceEvidenceSerializer(
+        many=True, required=False, help_text="The nearest place in each cited source. Answers from before lack it."
+    )
 
 
 class AnswerSerializer(serializers.Serializer[Any]):

@@ -46,6 +46,11 @@ def split_sentences(text: str) -> list[str]:
     return [sentence.text for sentence in sentence_spans(text)]
 
 
+def ends_in_abbreviation(text: str) -> bool:
+    """Whether its last full stop is one of an abbreviation: "e.g.", "Dr."."""
+    return bool(_ABBREVIATION.search(text[-10:]))
+
+
 def _add(sentences: list[Sentence], text: str, start: int, end: int) -> None:
     piece = text[start:end]
     stripped = piece.strip()

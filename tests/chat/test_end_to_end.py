@@ -118,8 +118,8 @@ async def test_answer_goes_on_when_the_reader_drops_in_mid_stream(
 async def test_a_sentence_that_its_passage_does_not_bear_out_is_marked_for_good(
     api: Api, online: OllamaServer, library: Chunk
 ) -> None:
-    text = "Undergraduates may borrow ten books for four weeks [1]. The canteen serves vegetarian lunch [1]."
-    online.reply(structured=False, text=text)
+    text = "Undergraduates may borrow ten books for four weeks [1]. The canteen serves vegetarian lunch."
+    online.reply(structured=False, text=f"{text} [1]")
     told = (await api.ask("How many books may undergraduates borrow from the library?")).json()
     stored = (await api.call("get", f"/api/messages/{told['message_id']}")).json()
     assert told["answer"] == text

@@ -1,6 +1,7 @@
 """Generate: the answer, streamed as the model writes it; without a model, the best sentences of the passages.
 
-What has reached the reader is the answer: markers are cleaned on the way, and a stream that breaks leaves what came.
+What has reached the reader is the answer: citations are set on the way, sentence by sentence, and a stream that breaks
+leaves what came.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from dataclasses import dataclass, replace
 
 from retrieval.errors import ModelError
 from retrieval.ports import ChatModel, Prompt
+from retrieval.steps.answer.citing import CitedStream
 from retrieval.steps.answer.echo import EchoGuard
 from retrieval.steps.answer.extractive import extractive_answer
 from retrieval.steps.answer.in_force import in_force
 from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.answer.phrases import phrase
+from retrieval.steps.grounding.align import align
 from retrieval.steps.grounding.verify import Verify
 from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.steps.query.small_talk import small_talk_kind
@@ -37,7 +40,7 @@ NOTHING_FOUND = "the model found no answer in the passages"
 
 
 class AnswerWriter:
-    """Emits an answer's pieces, cleaned; `text` is what has been emitted."""
+    """Emits an answer's pieces, cleaned of markers that point to nothing; `text` is what has been emitted."""
 
     def __init__(self, trace: Trace, *, passages: int, language: Language = "other") -> None:
         """`language`: the script that a Chinese answer is kept in; "other" leaves it as it comes."""
@@ -57,6 +60,24 @@ class AnswerWriter:
         if content:
             self.text += content
             await self._trace.emit_chunk(content)
+
+
+class CitedWriter(AnswerWriter):
+    """Sets the citations of a model's answer itself: each sentence gets those of the passages that bear it out, when it
+    is complete. The model's own markers are a hint (`retrieval.steps.grounding.align`)."""
+
+    def __init__(self, trace: Trace, *, sources: Sequence[Source], question: str, language: Language) -> None:
+        super().__init__(trace, passages=len(sources), language=language)
+        self._cited = CitedStream(
+            len(sources), lambda sentence, hints: align(sentence, sources, question=question, hints=hints)
+        )
+
+    async def write(self, piece: str) -> None:
+        await self._emit(await self._cited.feed(self._script.feed(piece)))
+
+    async def finish(self) -> None:
+        last = await self._cited.feed(self._script.finish())
+        await self._emit(last + await self._cited.finish())
 
 
 async def write_answer(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> Answer:
@@ -114,7 +135,8 @@ class Generate(Step[Material, Answer]):
     async def act(self, given: Material, entry: StepRecord) -> Answer:
         language, sources = self.context.language, given.sources
         await self.run.trace.sink.sources_chosen(sources)
-        writer = AnswerWriter(self.run.trace, passages=len(sources), language=language)
+        trace = self.run.trace
+        writer: AnswerWriter = CitedWriter(trace, sources=sources, question=given.asked.text, language=language)
         model, failure = given.author.model, given.author.failure
         if model:
             try:
@@ -124,7 +146,7 @@ class Generate(Step[Material, Answer]):
         if failure:
             entry.degrade(failure)
         if not writer.text:
-            model, failure = None, ""
+            model, failure, writer = None, "", AnswerWriter(trace, passages=len(sources), language=language)
             most, text = EXTRACTIVE_SENTENCES, given.asked.text
             for piece in await asyncio.to_thread(extractive_answer, text, sources, language=language, sentences=most):
                 await writer.write(piece)

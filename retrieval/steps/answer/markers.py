@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _MARKER = re.compile(r"(?<![ \t])([ \t]*)[\[【]\s*+(\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+)\s*+[\]】]")
+MARKER = re.compile(r"[\[【]\s*+\d{1,3}(?:\s*+[,，、;；]\s*+\d{1,3})*+\s*+[\]】]")  # without the blanks before it
+_OPEN = re.compile(r"[\[【][\d\s,，、;；]*")
 _NUMBERS = re.compile(r"[\d\s,，、;；]*")
 _CITED = re.compile(r"\[(\d+)\]")
 
@@ -50,3 +52,13 @@ def _unfinished(text: str) -> int:
 
 def cited_markers(text: str) -> set[int]:
     return {int(number) for number in _CITED.findall(text)}
+
+
+def numbers_of(marker: str) -> list[int]:
+    """[2, 9] → 2, 9."""
+    return [int(number) for number in re.findall(r"\d+", marker)]
+
+
+def is_open_marker(text: str) -> bool:
+    """Whether it may become a marker when more of it comes."""
+    return bool(_OPEN.fullmatch(text))

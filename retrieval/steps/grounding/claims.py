@@ -13,6 +13,7 @@ from retrieval.text.strips import Strip, split_strips
 _LEADING_MARKERS = re.compile(r"(?:\s*\[\d{1,3}\])+[\s.,;:，。；]*")
 _MARKER = re.compile(r"(?<!\s)\s*\[(\d{1,3})\]")
 _EMPHASIS = re.compile(r"\*\*|__|[*`~|]")
+_NUMBER_ALONE = re.compile(r"[€$£¥]? ?\d[\d,.:]* ?[%€\w]?[.。]?")
 _WORD = re.compile(r"[^\W\d_]")
 _STATES_NOTHING = (":", "：", "?", "？")
 
@@ -31,14 +32,21 @@ class Claim:
 
 
 def claims_of(answer: str) -> list[Claim]:
-    """In order. Headings, code, questions, lines that introduce a list, and refusals state nothing."""
+    """In order. Headings, code, questions, lines that introduce a list, and refusals state nothing.
+
+    A number is an answer by itself, beside others it is a list's. A refusal with citations is none: they are set where
+    a passage says so ("breakfast is not included [1]").
+    """
     pieces = _pieces(answer)
     claims = []
     for piece, markers in zip(pieces, _markers(answer, pieces), strict=True):
-        text = plain(answer[piece.start : piece.end])
-        if piece.kind in ("heading", "code") or len(_WORD.findall(text)) < 2:
+        own = answer[piece.start : piece.end]
+        text = plain(own)
+        if piece.kind in ("heading", "code"):
             continue
-        if text.rstrip("*_ ").endswith(_STATES_NOTHING) or reads_as_refusal(text):
+        if len(_WORD.findall(text)) < 2 and not (len(pieces) == 1 and _NUMBER_ALONE.fullmatch(text)):
+            continue
+        if text.rstrip("*_ ").endswith(_STATES_NOTHING) or (reads_as_refusal(text) and not _MARKER.search(own)):
             continue
         claims.append(Claim(text, piece.start, piece.end, markers))
     return claims

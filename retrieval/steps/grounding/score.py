@@ -1,72 +1,95 @@
-"""How far passages support a statement: by its words, numbers, names and negation, without a model.
+"""How far passages support a statement: by its words, figures, names and negation, without a model.
 
 Words are compared as the index does (stems, Traditional Chinese as Simplified), so an answer in the other script is
-checked like any other. A statement in another language than the passage can't be checked this way.
+checked like any other. A statement in another language than the passage is checked by its figures alone.
+
+A figure or a name that no passage has makes a statement unsupported, whatever words they share. So does a figure that
+only the question has: the passage may speak of another year. One that follows from others by adding, subtracting or
+multiplying is weak, and no more.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
-from retrieval.answerability.passage import PassageView, view_passage
+from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import QuestionView, view_question
+from retrieval.steps.grounding.names import missing_names
 from retrieval.text.analysis import analyze, query_terms
+from retrieval.text.figures import Figure, known_figures, missing_figures, says_rounded, stated_figures
 from retrieval.text.language import detect_language, to_simplified
 from retrieval.text.negation import DENIAL
-from retrieval.text.numbers import missing_numbers
-from retrieval.text.sentences import split_sentences
+from retrieval.text.numbers import numbers_in, spanned
+from retrieval.text.sentences import sentence_spans
 from retrieval.values import StoredChunk
 
 WEAK_WORD, NAME = 0.5, 1.5  # what general words and names weigh; other words weigh 1
+FIGURE, UNIT = 0.5, 0.5  # and a figure, and its unit: that a passage has it says little, that it has it not is decisive
 ASKED = 0.15  # of its weight that a word keeps which the question holds already
 LOCAL = 0.5  # share of the score that the best two neighbouring sentences give, the whole passage gives the rest
 MIN_TERMS = 2  # without a name or a figure, fewer say nothing that could be looked up: "Yes.", "So it is."
-NUMBER_CAP = 0.2  # the most that a statement gets with a number that no passage has
+REFUTED_CAP = 0.2  # the most that a statement gets with a figure or a name that no passage has
 NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other way round
+WEAK_CAP = 0.4  # and one with a figure that only the question has, or that must be computed
 NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone is a contradiction
+NEIGHBOUR_GAIN = 0.2  # of the words' weight that the next sentence must add to be evidence as well
+SMALL = 10  # a count up to it that the question gives is repeated with its words: "two of the main reasons"
+MAX_TERMS_OF_SUM = 12  # figures beside the statement's words that may have been computed with
+MAX_SENTENCES = 200  # of a passage, as in `view_passage`
 
 _CLAUSE = re.compile(r"[,;:，；：、()（）—–]|\b(?:but|although|though|while|because|which|who|that)\b|但|虽然|因为|而")
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The characters of a passage, by its index among those given, that bear a statement out."""
+
+    passage: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Grounding:
-    """score: 0..1; None: it can't be checked. reason: for None and for a capped score."""
+    """score: 0..1; None: it can't be checked. reason: for None and for a capped score. words: the score without a cap.
+    places: the nearest sentence or two of each passage that has a part in it."""
 
     score: float | None
     reason: str = ""
+    words: float = 0.0
+    places: tuple[Place, ...] = ()
 
 
 def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, language: str) -> Grounding:
     """How far the passages together support the statement. `language`: the answer's, by `detect_language`."""
-    readable = [passage for passage in passages if same_language(language, _language_of(passage.text))]
+    readable = [passage for passage in passages if same_language(language, language_of(passage.text))]
     if not readable:
-        return Grounding(None, "the passage is in another language")
+        return _by_figures_alone(statement, passages, question)
     stated, asked = view_question(statement), view_question(question)
-    if len(stated.terms) < MIN_TERMS and not stated.names:
+    figures = stated_figures(statement)
+    if len(stated.terms) < MIN_TERMS and not stated.names and not figures:
         return Grounding(None, "it is too short to be looked up")
-    views = [_view(passage) for passage in readable]
-    known = f"{question}\n" + "\n".join(_all_text(passage) for passage in readable)
-    missing = missing_numbers(statement, known)
-    # Numbers are looked up by their value, negations by what they deny, and what stands beside the text is given.
-    given = _denying_terms() | {term for passage in readable for term in _terms_beside(passage)}
-    weights = {
-        term: _weight(term, stated, asked) for term in stated.terms if not term.isdecimal() and term not in given
-    }
-    if weights:
-        whole = _coverage(weights, views)
-        local, best, nearest = _best_sentences(weights, views, [_sentences(passage.text) for passage in readable])
-    else:
-        whole, local, best, nearest = 1.0, 1.0, 0.0, ""
-    score = LOCAL * local + (1 - LOCAL) * whole
-    if missing:
-        return Grounding(min(score, NUMBER_CAP), f"not in the passage: {', '.join(missing)}")
-    if best >= NEARLY_QUOTED and _contradict(statement, nearest, weights):
-        return Grounding(min(score, NEGATION_CAP), "one of them denies what the other says")
-    return Grounding(score)
+    views = [view_of(passage) for passage in readable]
+    weights = statement_weights(stated, asked, figures, readable)
+    nearest = [nearest_of(passage, weights, figures) for passage in readable]
+    known = {figure for passage in readable for figure in known_figures(all_text(passage))}
+    missing = missing_figures(figures, known, rounded=says_rounded(statement))
+    score = _score(weights, views, nearest, figures, missing)
+    places = _places(passages, readable, nearest)
+    cap, reason = _refuted(missing, readable, nearest, question)
+    if cap is None:
+        said = "\n".join(all_text(passage) for passage in readable)
+        if names := missing_names(statement, views, said, question):
+            cap, reason = REFUTED_CAP, f"not in the passage: {', '.join(names)}"
+    best = max(nearest, key=lambda near: near.alone)
+    if cap is None and best.alone >= NEARLY_QUOTED and _contradict(statement, best.text, weights):
+        cap, reason = NEGATION_CAP, "one of them denies what the other says"
+    return Grounding(score if cap is None else min(score, cap), reason, words=score, places=places)
 
 
 def same_language(left: str, right: str) -> bool:
@@ -75,22 +98,41 @@ def same_language(left: str, right: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _language_of(text: str) -> str:
+def language_of(text: str) -> str:
+    """By `detect_language`, kept."""
     return detect_language(text)
 
 
-def _view(passage: StoredChunk) -> PassageView:
+def view_of(passage: StoredChunk) -> PassageView:
     """As the answerability model looked at it, so that its work is not done again (it is cached)."""
     return view_passage(f"{passage.title}\n{passage.heading}".strip(), passage.text)
 
 
-def _terms_beside(passage: StoredChunk) -> set[str]:
-    return set(analyze(" \n".join((passage.department, passage.doc_type, passage.file_name))))
-
-
-def _all_text(passage: StoredChunk) -> str:
+def all_text(passage: StoredChunk) -> str:
+    """What the passage says, and what stands beside it."""
     facts = (passage.title, passage.heading, passage.department, passage.doc_type, passage.file_name, passage.published)
     return "\n".join((*facts, str(passage.policy_year or ""), str(passage.page or ""), passage.text))
+
+
+def statement_weights(
+    stated: QuestionView, asked: QuestionView, figures: Iterable[Figure], passages: Iterable[StoredChunk]
+) -> dict[str, float]:
+    """What each word of a statement weighs.
+
+    Figures are looked up by their value, negations by what they deny, and what stands beside the text is given.
+    """
+    given = _denying_terms() | {term for passage in passages for term in _terms_beside(passage)}
+    given |= {term for figure in figures for term in query_terms(figure.text)}
+    return {term: _weight(term, stated, asked) for term in stated.terms if not term.isdecimal() and term not in given}
+
+
+def _terms_beside(passage: StoredChunk) -> frozenset[str]:
+    return _beside(" \n".join((passage.department, passage.doc_type, passage.file_name)))
+
+
+@lru_cache(maxsize=1024)
+def _beside(text: str) -> frozenset[str]:
+    return frozenset(analyze(text))
 
 
 def _weight(term: str, stated: QuestionView, asked: QuestionView) -> float:
@@ -103,49 +145,177 @@ def _denying_terms() -> frozenset[str]:
     return frozenset(query_terms("not no never cannot neither nor 不 没有 无法 不得 禁止 未能 并非 未"))
 
 
-def _coverage(weights: dict[str, float], views: Sequence[PassageView]) -> float:
-    held = sum(weight * max(view.credit(term) for view in views) for term, weight in weights.items())
-    return held / (sum(weights.values()) or 1.0)
+def _score(
+    weights: dict[str, float],
+    views: Sequence[PassageView],
+    nearest: Sequence[Nearest],
+    figures: Sequence[Figure],
+    missing: Sequence[Figure],
+) -> float:
+    """The share of the statement's words and figures that the passages have, half of it in one place."""
+    words = sum(weights.values())
+    stated, lacking = (sum(FIGURE + UNIT * bool(one.unit) for one in some) for some in (figures, missing))
+    if not words + stated:
+        return 1.0
+    whole = sum(weight * max(view.credit(term) for view in views) for term, weight in weights.items())
+    local = max((near.pair for near in nearest), default=0.0) * words
+    return (LOCAL * local + (1 - LOCAL) * whole + stated - lacking) / (words + stated)
 
 
-def _best_sentences(
-    weights: dict[str, float], views: Sequence[PassageView], texts: Sequence[Sequence[str]]
-) -> tuple[float, float, str]:
-    """Coverage by the best two neighbouring sentences, by the best one, and that one."""
-    total = sum(weights.values()) or 1.0
-    pair = best = 0.0
-    nearest = ""
-    for view, sentences in zip(views, texts, strict=True):
-        held = [
-            {term for term in weights if term in sentence.terms or term in view.head} for sentence in view.sentences
-        ]
-        for at, terms in enumerate(held):
-            alone = sum(weights[term] for term in terms) / total
-            if alone > best:
-                best, nearest = alone, sentences[at]
-            joined = terms | (held[at + 1] if at + 1 < len(held) else set())
-            pair = max(pair, sum(weights[term] for term in joined) / total)
-    return pair, best, nearest
+# ------------------------------------------------------------------------------------------------ sentences
+@dataclass(frozen=True, slots=True)
+class PlacedSentence:
+    """`passage.text[start:end]`, and its terms."""
+
+    start: int
+    end: int
+    text: str
+    terms: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A passage's sentence that is nearest to a statement.
+
+    alone, pair: the share of the statement's words, 0..1, in it, and in the best two neighbours. start, end: it, with
+    its neighbour where that adds much. text: it alone.
+    """
+
+    alone: float
+    pair: float
+    start: int
+    end: int
+    text: str
+    figures: int = 0  # of the statement's that stand in start … end
 
 
 @lru_cache(maxsize=1024)
-def _sentences(text: str) -> tuple[str, ...]:
-    """As `view_passage` cuts them."""
-    return tuple(split_sentences(unicodedata.normalize("NFKC", text)))
+def sentences_of(text: str) -> tuple[PlacedSentence, ...]:
+    """The sentences of a passage with their places in it; their terms are taken from its cached view."""
+    spans = sentence_spans(text)[:MAX_SENTENCES]
+    normal = unicodedata.normalize("NFKC", text)
+    views: Sequence[SentenceView] = view_passage("", text).sentences if normal == text else ()
+    if len(views) != len(spans):
+        views = [view_sentence(unicodedata.normalize("NFKC", span.text))[0] for span in spans]
+    return tuple(
+        PlacedSentence(span.start, span.end, span.text, view.terms) for span, view in zip(spans, views, strict=True)
+    )
+
+
+def nearest_of(passage: StoredChunk, weights: dict[str, float], figures: Sequence[Figure]) -> Nearest:
+    """The sentence with most of the words, and of equals the one with most of the figures."""
+    head, total = view_of(passage).head, sum(weights.values()) or 1.0
+    sentences = sentences_of(passage.text)
+    if not sentences:
+        return Nearest(0.0, 0.0, 0, 0, "")
+    held = [{term for term in weights if term in sentence.terms or term in head} for sentence in sentences]
+    alone = [sum(weights[term] for term in terms) / total for terms in held]
+    with_next = [
+        sum(weights[term] for term in terms | (held[at + 1] if at + 1 < len(held) else set())) / total
+        for at, terms in enumerate(held)
+    ]
+    found = [_held_figures(figures, sentence.text) for sentence in sentences] if figures else [0] * len(sentences)
+    share = 1.0 / max(1, len(figures))
+    best = max(range(len(sentences)), key=lambda at: (round(alone[at] + found[at] * share, 6), -at))
+    first = last = best
+    gains = [
+        (with_next[at] - alone[best] + (found[other] > found[best]) * share, at, other)
+        for at, other in ((best, best + 1), (best - 1, best - 1))
+        if at >= 0 and 0 <= other < len(sentences)
+    ]
+    if gains and max(gains)[0] >= NEIGHBOUR_GAIN:
+        first, last = min(best, max(gains)[2]), max(best, max(gains)[2])
+    closest = max(range(len(sentences)), key=lambda at: (alone[at], -at))
+    return Nearest(
+        alone=alone[closest],
+        pair=max(with_next),
+        start=sentences[first].start,
+        end=sentences[last].end,
+        text=unicodedata.normalize("NFKC", sentences[closest].text),
+        figures=max(found[at] for at in (first, last)),
+    )
+
+
+def _held_figures(figures: Sequence[Figure], text: str) -> int:
+    return len(figures) - len(missing_figures(figures, known_figures(text)))
+
+
+def _places(
+    passages: Sequence[StoredChunk], readable: Sequence[StoredChunk], nearest: Sequence[Nearest]
+) -> tuple[Place, ...]:
+    index = {id(passage): at for at, passage in enumerate(passages)}
+    return tuple(
+        Place(index[id(passage)], near.start, near.end)
+        for passage, near in zip(readable, nearest, strict=True)
+        if near.end > near.start and (near.pair or near.figures)
+    )
+
+
+# ------------------------------------------------------------------------------------------------ figures, denials
+def _refuted(
+    missing: Sequence[Figure], passages: Sequence[StoredChunk], nearest: Sequence[Nearest], question: str
+) -> tuple[float | None, str]:
+    """(the most that a statement may score, why) with these figures that the passages do not have."""
+    if missing:
+        asked = numbers_in(question)
+        within = {number for passage in passages for number in spanned(passage.text, asked)}
+        missing = [figure for figure in missing if not any(figure.value == float(number) for number in within)]
+    if not missing:
+        return None, ""
+    there = known_figures(question)
+    unknown = missing_figures(missing, there)
+    missing = [figure for figure in missing if figure in unknown or figure.unit or figure.value > SMALL]
+    told = ", ".join(dict.fromkeys(figure.text for figure in unknown or missing))
+    if not missing:
+        return None, ""
+    if not unknown:
+        return WEAK_CAP, f"only the question says it: {told}"
+    texts = [passage.text[near.start : near.end] for passage, near in zip(passages, nearest, strict=True)]
+    if all(_is_computed(figure, [*texts, question]) for figure in unknown):
+        return WEAK_CAP, f"computed, not said: {told}"
+    return REFUTED_CAP, f"not in the passage: {told}"
+
+
+def _is_computed(figure: Figure, texts: Sequence[str]) -> bool:
+    """Whether two figures that stand beside the statement's words make it, or the hundredth part of a product does."""
+    values = sorted({value for text in texts for value, unit in known_figures(text) if unit not in ("month", "date")})
+    wanted = figure.value
+    for left, right in combinations(values[:MAX_TERMS_OF_SUM], 2):
+        product = left * right
+        if any(abs(made - wanted) < 1e-6 for made in (left + right, right - left, product, product / 100)):
+            return left not in (0.0, 1.0) or abs(product - wanted) > 1e-6
+    return False
+
+
+def _by_figures_alone(statement: str, passages: Sequence[StoredChunk], question: str) -> Grounding:
+    """In another language than its passages only figures can be looked up; that they are there proves nothing."""
+    figures = stated_figures(statement)
+    nearest = [nearest_of(passage, {}, figures) for passage in passages]
+    known = {figure for passage in passages for figure in known_figures(all_text(passage))}
+    missing = missing_figures(figures, known, rounded=says_rounded(statement))
+    known = {figure for passage in passages for figure in known_figures(all_text(passage))}
+    missing = missing_figures(figures, known, rounded=says_rounded(statement))
+    cap, reason = _refuted(missing, passages, nearest, question)
+    if cap is not None:
+        return Grounding(cap, reason, words=cap)
+    index = range(len(passages))
+    places = tuple(Place(at, near.start, near.end) for at, near in zip(index, nearest, strict=True) if near.figures)
+    return Grounding(None, "the passage is in another language", places=places)
 
 
 def _contradict(statement: str, sentence: str, weights: dict[str, float]) -> bool:
     """Whether one denies what the other says: a denial in another part of the sentence is about something else."""
-    if _denies(statement):
-        return not _denies(sentence)
+    if denies(statement):
+        return not denies(sentence)
     total = sum(weights.values()) or 1.0
     for clause in _CLAUSE.split(sentence):
-        if _denies(clause):
+        if denies(clause):
             held = sum(weights[term] for term in weights.keys() & set(analyze(clause)))
             if held / total >= NEARLY_QUOTED:
                 return True
     return False
 
 
-def _denies(sentence: str) -> bool:
+def denies(sentence: str) -> bool:
+    """Whether it denies something."""
     return bool(DENIAL.search(to_simplified(sentence)))

@@ -1,9 +1,9 @@
 """Verify: each sentence of an answer is checked against the passages that it cites; weak ones are marked.
 
 The answer has been read by then, so nothing is taken back: weak sentences stand in the step's detail, and the page
-underlines them. Only an answer that cites nothing, and of which no passage supports a single sentence, becomes
-NO_ANSWER. Words are compared (`ground`), or, where the setting says so, the fast model is asked, in one call for all
-sentences. See docs/decisions/0005-grounding.md.
+underlines them. Only an answer of which no sentence comes near to what its passages say becomes NO_ANSWER. Words,
+figures and names are compared (`ground`); where the setting says so, the fast model is asked as well, in one call for
+all sentences: it can find a sentence unsupported, never supported. See docs/decisions/0005-grounding.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from retrieval.errors import ModelOutputError
 from retrieval.steps.grounding.claims import Claim, claims_of
-from retrieval.steps.grounding.score import ground
+from retrieval.steps.grounding.score import Grounding, ground
 from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.steps.schemas import CheckedStatements
 from retrieval.steps.step import Step
@@ -22,9 +22,10 @@ from retrieval.text.language import detect_language
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
-from retrieval.values import Answer, GroundedSentence
+from retrieval.values import Answer, GroundedSentence, SentenceEvidence
 
-NOTHING_SUPPORTED = "no passage bears out any sentence of the answer, and it cites none"
+NOTHING_SUPPORTED = "no passage bears out any sentence of the answer"
+BASELESS = 0.3  # score below which a sentence is not only weak: another figure, another name, nearly no words in common
 STATEMENT_CHARS = 600
 MAX_SENTENCES = 40  # of one answer that are checked
 PROMPT = "verify"  # its file in retrieval/prompts
@@ -55,7 +56,7 @@ class Verify(Step[WrittenAnswer, Answer]):
         parts += [f"{unchecked} can't be checked"] if unchecked else []
         entry.summary = ", ".join(parts) if grounding else "nothing in the answer states a fact"
         entry.detail["grounding"] = [sentence.as_dict() for sentence in grounding]
-        if grounding and weak == len(grounding) and not any(source.cited for source in answer.sources):
+        if grounding and weak == len(grounding) and _is_baseless(answer, grounding):
             return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED, grounding=grounding)
         return replace(answer, grounding=grounding)
 
@@ -83,6 +84,11 @@ class Verify(Step[WrittenAnswer, Answer]):
         return known
 
 
+def _is_baseless(answer: Answer, grounding: Sequence[GroundedSentence]) -> bool:
+    cites = any(source.cited for source in answer.sources)
+    return not cites or all((sentence.score or 0.0) < BASELESS for sentence in grounding)
+
+
 def check_by_words(
     answer: Answer, claims: Sequence[Claim], question: str, *, supported_score: float
 ) -> tuple[GroundedSentence, ...]:
@@ -104,16 +110,22 @@ def check_by_words(
                 score=None if grounding.score is None else round(grounding.score, 3),
                 supported=supported,
                 reason="" if supported else grounding.reason or "the passages hold too few of its words",
+                evidence=_evidence(list(cited), grounding),
             )
         )
     return tuple(checked)
 
 
+def _evidence(cited: Sequence[int], grounding: Grounding) -> tuple[SentenceEvidence, ...]:
+    """Of a sentence that cites nothing there is none to show."""
+    return tuple(SentenceEvidence(cited[at.passage], at.start, at.end) for at in grounding.places if cited)
+
+
 def with_verdicts(grounding: Sequence[GroundedSentence], verdicts: Mapping[int, bool]) -> tuple[GroundedSentence, ...]:
-    """The model's verdict in place of the words'; a sentence that it left out keeps what the words say."""
+    """A model that is easily pleased proves nothing: it can only lower what the words say."""
     return tuple(
-        replace(sentence, supported=verdicts[at], reason="" if verdicts[at] else "the model finds it unsupported")
-        if at in verdicts
+        replace(sentence, supported=False, reason=sentence.reason or "the model finds it unsupported")
+        if verdicts.get(at) is False and sentence.supported is not False
         else sentence
         for at, sentence in enumerate(grounding)
     )

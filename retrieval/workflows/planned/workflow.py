@@ -249,7 +249,7 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
 
 
 def after_check(state: State, runtime: Runtime[Context]) -> Literal["mend", "__end__"]:
-    unseen = not state["held"].released and state["answer"].decision == "ANSWER"
+    unseen = not state["held"].released and bool(state["answer"].model)  # what the site itself says has been sent
     return "mend" if unseen else "__end__"
 
 

@@ -32,10 +32,18 @@ def test_list_items_and_rows_stand_for_themselves() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "# Fees", "Which year do you mean?", "Here is what to do:", "The documents do not say.", "文件中没有提到。",
-     "👍", "[1]", "12. [1]", "```\nmake install\n```"],
+     "👍", "[1]", "12. [1]\n13. [1]", "```\nmake install\n```"],
 )  # fmt: skip
 def test_what_states_nothing_is_no_claim(text: str) -> None:
     assert read(text) == []
+
+
+def test_a_number_by_itself_is_an_answer() -> None:
+    assert read("12 [1].") == [("12.", (1,))]
+
+
+def test_a_refusal_that_a_passage_says_is_a_claim() -> None:
+    assert read("The rent does not include breakfast [1].") == [("The rent does not include breakfast.", (1,))]
 
 
 @settings(deadline=None)

@@ -30,9 +30,9 @@ async def generate(text: str = QUESTION, rag=None, language="en"):
 
 
 async def test_tokens_are_streamed_after_the_sources_and_are_the_answer(online) -> None:
-    online.reply(text="It is EUR 55 [1], not 40 [9]. Open at eight [2].")
+    online.reply(text="It costs EUR 55 [1], paid online [9]. The library opens at eight [2].")
     answer, events, trace = await generate()
-    assert answer.text == events.text == "It is EUR 55 [1], not 40. Open at eight [2]."
+    assert answer.text == events.text == "It costs EUR 55, paid online [1]. The library opens at eight [2]."
     assert events.kinds.index("sources") < events.kinds.index("chunk")
     assert len(events.chunks) > 3
     assert [source.cited for source in answer.sources] == [True, True]
@@ -106,6 +106,99 @@ async def test_stopping_closes_the_models_connection(online) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await asyncio.to_thread(online.chats[0].wait_client_closed)
+
+
+# ------------------------------------------------------------------------------------------------ citations
+@pytest.mark.parametrize(
+    "written", ["The library opens at eight.", "The library opens at eight [1].", "[1] The library opens at eight.",
+                "The library opens at eight. [1][2]", "The library opens at eight [9]."],
+)  # fmt: skip
+async def test_a_sentence_cites_the_passage_that_bears_it_out_whatever_the_model_cited(online, written: str) -> None:
+    online.reply(text=written)
+    answer, events, _ = await generate()
+    assert answer.text == events.text == "The library opens at eight [2]."
+    assert [source.cited for source in answer.sources] == [False, True]
+
+
+async def test_each_marker_is_sent_with_its_sentence_before_the_next_one_begins(online) -> None:
+    online.reply(text="The library opens at eight. A resit costs EUR 55.")
+    _, events, _ = await generate()
+    first = next(number for number, piece in enumerate(events.chunks) if "[2]" in piece)
+    assert "".join(events.chunks[:first]) == "The library opens at eight"
+    assert not any("resit" in piece for piece in events.chunks[: first + 1])
+
+
+async def test_a_sentence_that_joins_facts_cites_both_passages(online) -> None:
+    online.reply(text="A resit costs EUR 55 and the library opens at eight.")
+    answer, _, _ = await generate()
+    assert answer.text == "A resit costs EUR 55 and the library opens at eight [1][2]."
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "written", "text"),
+    [
+        ("zh-hans", "补考费多少？", "补考费为五十五欧元 [2]。图书馆八点开门。",
+         "补考费为五十五欧元 [1]。图书馆八点开门 [2]。"),
+        ("zh-hant", "補考費多少？", "補考費為55歐元。圖書館八點開門【1】。",
+         "補考費為55歐元 [1]。圖書館八點開門 [2]。"),
+    ],
+)  # fmt: skip
+async def test_chinese_sentences_cite_what_bears_them_out_in_either_script(
+    online, language, question: str, written: str, text: str
+) -> None:
+    online.reply(text=written)
+    found = (scored(1, "补考费为55欧元，在线缴纳。", rerank=0.9), scored(2, "图书馆每天八点开门。", rerank=0.4))
+    run = start_run(settings.RAG)
+    asked = Asked(ask(question), question)
+    answer = await write_answer(context(make_tools(settings.RAG), run, language=language), asked, found)
+    assert answer.text == text
+    assert [sentence.supported for sentence in answer.grounding] == [True, True]
+
+
+async def test_the_evidence_is_the_passages_sentence(online) -> None:
+    online.reply(text="One pays the resit fee online.")
+    answer, _, _ = await generate()
+    [evidence] = answer.grounding[0].evidence
+    assert evidence.marker == 1
+    assert answer.sources[0].chunk.text[evidence.start : evidence.end] == "The resit fee is paid online."
+
+
+async def test_a_right_sentence_without_a_citation_is_an_answer(online) -> None:
+    online.reply(text="A resit costs 55 euros.")
+    answer, _, _ = await generate()
+    assert (answer.decision, answer.text) == ("ANSWER", "A resit costs 55 euros [1].")
+
+
+@pytest.mark.parametrize("text", ["A resit costs EUR 90 [1].", "Parking costs EUR 100 [1]."])
+async def test_an_answer_whose_figure_no_passage_has_is_no_answer(online, text: str) -> None:
+    online.reply(text=text)
+    answer, _, _ = await generate()
+    assert answer.decision == "NO_ANSWER"
+    assert [sentence.supported for sentence in answer.grounding] == [False]
+
+
+@pytest.mark.parametrize("text", ["[2]", "[1][2].", "See [1].", "Passage 2", "【1】。"])
+async def test_an_answer_of_markers_alone_is_empty(online, text: str) -> None:
+    online.reply(text=text)
+    answer, events, trace = await generate()
+    assert "No language model wrote this" in answer.text
+    assert answer.text == events.text
+    assert trace.degraded[0] == {"step": "generate", "reason": "the model gave an empty answer"}
+
+
+async def test_a_refusal_with_a_marker_is_a_refusal(online) -> None:
+    online.reply(text="The documents do not mention the resit fee [1].")
+    answer, _, _ = await generate()
+    assert (answer.decision, answer.text) == ("NO_ANSWER", "The documents do not mention the resit fee.")
+
+
+async def test_a_passage_that_denies_is_no_refusal(online) -> None:
+    online.reply(text="The rent does not include breakfast.")
+    run = start_run(settings.RAG)
+    found = (scored(1, "The rent of a room does not include breakfast or laundry.", rerank=0.9),)
+    asked = Asked(ask("Is breakfast included?"), "Is breakfast included?")
+    answer = await write_answer(context(make_tools(settings.RAG), run), asked, found)
+    assert (answer.decision, answer.text) == ("ANSWER", "The rent does not include breakfast [1].")
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,10 @@ def written(text: str, *, model: str = "m", partial: bool = False, passages=(FEE
     return Answer(decision="ANSWER", text=text, sources=sources, model=model, partial=partial)
 
 
-async def verify(answer: Answer, *, language="en", **numbers):
+async def verify(answer: Answer, *, language="en", question=QUESTION, **numbers):
     rag = settings.RAG.replace(verify=settings.RAG.verify.replace(**numbers))
     here = context(make_tools(rag), language=language)
-    checked = await Verify(here)(WrittenAnswer(answer=answer, question=QUESTION))
+    checked = await Verify(here)(WrittenAnswer(answer=answer, question=question))
     return checked, here.run.trace.steps[-1], here.run.trace
 
 
@@ -70,9 +70,25 @@ async def test_the_sentence_that_an_answer_broke_off_in_is_neither_weak_nor_refu
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [None])
 
 
-async def test_a_cited_answer_stays_one_however_weak_it_is(offline) -> None:
-    answer, _, _ = await verify(written("The canteen serves lunch all day [1]."))
+@pytest.mark.parametrize(
+    "text", ["The canteen serves lunch all day [1].", "A late resit costs EUR 90 [1].", "Resits cost 45 % less [1]."]
+)
+async def test_a_cited_answer_with_nothing_of_its_passages_is_no_answer(offline, text: str) -> None:
+    answer, _, _ = await verify(written(text))
+    assert (answer.decision, verdicts(answer)) == ("NO_ANSWER", [False])
+
+
+async def test_a_weak_answer_that_is_not_baseless_stays_one(offline) -> None:
+    answer, _, _ = await verify(written("Two late resits cost EUR 110 [1]."), question="What do two resits cost?")
     assert (answer.decision, verdicts(answer)) == ("ANSWER", [False])
+    assert "computed" in answer.grounding[0].reason
+
+
+async def test_the_evidence_is_a_place_in_the_cited_passage(offline) -> None:
+    answer, step, _ = await verify(written("Registration closes on 1 July [1]."))
+    [evidence] = answer.grounding[0].evidence
+    assert FEES.text[evidence.start : evidence.end] == "Registration for resits closes on 1 July."
+    assert step.detail["grounding"][0]["evidence"] == [{"marker": 1, "start": evidence.start, "end": evidence.end}]
 
 
 async def test_in_another_language_than_its_passages_an_answer_is_neither_weak_nor_refused(offline) -> None:
@@ -108,6 +124,13 @@ async def test_the_model_is_asked_once_about_all_sentences_where_so_configured(o
     assert "1. A late resit costs EUR 55. [1]" in prompt
     assert '<passage id="2"' in prompt
     assert step.status == "ok"
+
+
+async def test_a_model_that_is_pleased_with_everything_raises_nothing(online) -> None:
+    online.reply(match='"statements"', json={"statements": [{"statement": 1, "supported": True}]})
+    answer, _, _ = await verify(written("A late resit costs EUR 90 [1]."), by_model=True)
+    assert verdicts(answer) == [False]
+    assert "90" in answer.grounding[0].reason
 
 
 async def test_by_default_no_model_is_asked(online) -> None:

@@ -245,9 +245,8 @@ async def test_words_of_a_rejected_answer_do_not_go_out_to_the_web(online) -> No
     online.reply(match=REWRITE, json={"queries": ["NLU-E107 cup holder", "cup last year"]})
     online.reply(match='{"query": "..."}', status=500)  # the query for the web is then made by rules
     online.reply(match=JUDGE, json=judgement("ANSWER", 0.9))
-    online.reply(match=GRADE, json=grade(0.2), times=1)
     online.reply(match=GRADE, json=grade(0.9))
-    online.reply(structured=False, text="NLU-E107 holds it [1].", times=1)
+    online.reply(structured=False, text="NLU-E107 won the cup [1].", times=1)  # no passage says so
     online.reply(structured=False, text="Rovers won it [1].")
     await answer(ask("Who won the cup last year?", options=AnswerOptions(web_search=True)), web=web)
     assert len(web.queries) == 2
@@ -282,15 +281,15 @@ async def test_a_rejected_answer_is_never_sent_and_searched_anew_with_other_word
     online.reply(match=JUDGE, json=judgement("ANSWER", 0.9, 0.9, 0.9, 0.9))
     online.reply(match=GRADE, json=grade(0.2, missing="the price"), times=1)
     online.reply(match=GRADE, json=grade(0.9))
-    online.reply(structured=False, text="A first try [1].", times=1)
+    online.reply(structured=False, text="The deposit is EUR 300, at first try [1].", times=1)
     online.reply(structured=False, text="The deposit is EUR 300 [1].")
     searcher = MemorySearcher(HANDBOOK)
     result, trace, events = await answer(DEPOSIT, searcher=searcher)
-    assert result.text == events.text == "The deposit is EUR 300 [1]."
+    assert result.text == events.text == "The deposit is EUR 300 [2]."
     assert events.kinds.count("sources") == 1
     assert [query.text for query in searcher.requests[-1].queries] == ["late resit price"]
     corrective = next(request for request in online.chats if REWRITE in request.prompt)
-    assert "A first try" in corrective.prompt and "the price" in corrective.prompt
+    assert "at first try" in corrective.prompt and "the price" in corrective.prompt
     assert [step.detail["accepted"] for step in steps(trace, "reflect")] == [False, True]
 
 
@@ -300,10 +299,10 @@ async def test_passages_found_again_are_written_from_again_with_what_was_missing
     online.reply(match=JUDGE, json=judgement("ANSWER", 0.9, 0.9, 0.9, 0.9))
     online.reply(match=GRADE, json=grade(0.4, missing="when it is paid back"), times=1)
     online.reply(match=GRADE, json=grade(0.9))
-    online.reply(structured=False, match=r"\(when it is paid back\)", text="EUR 300 [1], paid back in 30 days [1].")
+    online.reply(structured=False, match=r"\(when it is paid back\)", text="EUR 300, paid back in 30 days [1].")
     online.reply(structured=False, text="EUR 300 [1].")
     result, trace, _ = await answer(DEPOSIT)
-    assert result.text == "EUR 300 [1], paid back in 30 days [1]."
+    assert result.text == "EUR 300, paid back in 30 days [1]."
     assert len(steps(trace, "retrieve")) == 2
 
 
@@ -312,14 +311,14 @@ async def test_it_corrects_twice_and_then_sends_the_best_with_a_warning(online) 
     online.reply(match=REWRITE, json={"queries": ["Wi-Fi password"]}, times=1)
     online.reply(match=REWRITE, json={"queries": ["late resit"]})
     online.reply(match=JUDGE, json=judgement("ANSWER", 0.9, 0.9, 0.9, 0.9))
-    for number, score in enumerate((0.2, 0.5, 0.3), start=1):
+    for letter, score in zip("abc", (0.2, 0.5, 0.3), strict=True):
         online.reply(match=GRADE, json=grade(score), times=1)
-        online.reply(structured=False, text=f"Try {number} [1].", times=1)
+        online.reply(structured=False, text=f"The deposit is EUR 300, try {letter} [1].", times=1)
     memory = Remembering()
     result, trace, events = await answer(DEPOSIT, memory=memory)
     assert len(steps(trace, "reflect")) == 3
     assert result.text == events.text
-    assert result.text.startswith("This is the nearest I found") and result.text.endswith("Try 2 [1].")
+    assert result.text.startswith("This is the nearest I found") and result.text.endswith("try b [2].")
     assert not memory.kept
     assert steps(trace, "consolidate")[0].status == "skipped"
 

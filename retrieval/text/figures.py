@@ -1,0 +1,378 @@
+"""Figures in a text as values with units, so that one can be looked up however the other text writes it.
+
+"50 %", "fifty percent" and 百分之五十 are one figure, and so are "1,000" and 1000, "two weeks" and "14 days",
+2025-03-01, "1 March 2025" and 二〇二五年三月一日 (a date is its parts: year, month, day). What belongs to a code, as in
+NLU-E107 or B2, is none.
+
+A figure is read generously in a text that is searched, and only where it clearly is one in a statement that is
+checked: "one", 一般 and "second" state no amount.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from retrieval.text.language import to_simplified
+
+TOLERANCE = 0.05  # share by which a figure may be off that the statement itself calls rounded
+MAX_CHARS = 20_000  # of a text that are read
+_LONG_RUN = 12  # characters of a number; a longer one is a code
+
+# Units: those of one class can be compared; `_DURATION` and `_SPAN` turn them into one another.
+_UNIT_WORDS = {
+    "%": "% percent percentage 个百分点 percents",
+    "eur": "€ eur euro euros 欧元",
+    "usd": "$ usd us$ dollar dollars 美元",
+    "gbp": "£ gbp pound pounds 英镑",
+    "cny": "¥ cny rmb yuan 人民币",
+    "money": "元 块",
+    "second": "second seconds sec secs 秒 秒钟",
+    "minute": "minute minutes min mins 分钟",
+    "hour": "hour hours hr hrs h 小时 个小时 钟头",
+    "day": "day days 天",
+    "week": "week weeks 周 星期 个星期 礼拜",
+    "months": "month months 个月",
+    "years": "year years yrs 岁",
+    "km": "km kilometre kilometres kilometer kilometers 公里 千米",
+    "m": "m metre metres meter meters 米",
+    "mile": "mile miles 英里",
+    "kg": "kg kilogram kilograms kilo kilos 公斤 千克",
+    "credit": "credit credits ects 学分",
+}  # fmt: skip
+_UNITS = {word: unit for unit, words in _UNIT_WORDS.items() for word in words.split()}
+_MONEY = frozenset(("eur", "usd", "gbp", "cny", "money"))
+_DURATION = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+_SPAN = {"months": 1.0, "years": 12.0}
+_SCALES = {
+    "hundred": 100, "thousand": 1000, "million": 10**6, "millions": 10**6, "billion": 10**9, "trillion": 10**12,
+    "bn": 10**9, "百": 100, "千": 1000, "万": 10**4, "十万": 10**5, "百万": 10**6, "千万": 10**7, "亿": 10**8,
+}  # fmt: skip
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+)
+_WORDS = {word: value for value, word in enumerate(_SMALL.split())} | {
+    "twenty": 20, "thirty": 30, "forty": 40, "fourty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
+    "ninety": 90,
+}  # fmt: skip
+# What is read in a searched text alone: in a statement these are seldom amounts.
+_LOOSE = {
+    "once": 1, "twice": 2, "single": 1, "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6,
+    "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10, "dozen": 12, "both": 2, "pair": 2, "double": 2, "triple": 3,
+    "decade": 10, "century": 100, "a": 1, "an": 1,
+}  # fmt: skip
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        ("january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
+         "september sept sep", "october oct", "november nov", "december dec"),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH = "|".join(name.capitalize() for name in _MONTHS)
+_HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_HAN_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
+_HAN = "零〇一二两三四五六七八九十百千万亿"
+# What follows a single Chinese digit that is an amount; 一 alone is as often an article or a part of a word.
+_COUNTED = "年月日号天周个名位本次元欧岁条种倍门小时学人件台座层公米亩吨项家所场届级期页字千百万亿"
+
+_UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
+_SCALE = "|".join(sorted(map(re.escape, _SCALES), key=len, reverse=True))
+_NUMBER = r"\d{1,3}(?:,\d{3}){1,4}(?!\d)(?:\.\d{1,6})?|\d{1,12}(?:\.\d{1,6})?"
+_DATES = (
+    re.compile(r"(?<!\d)(?<!\d\.)(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?!\d)"),
+    re.compile(r"(?<!\d)(?<!\d\.)(?P<day>\d{1,2})([/.])(?P<month>\d{1,2})\2(?P<year>\d{4})(?!\d)"),
+    re.compile(
+        rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<name>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}})(?!\d))?"
+    ),
+    re.compile(
+        rf"\b(?P<name>{_MONTH})\b\.? (?P<day>\d{{1,2}})(?!\d)(?:st|nd|rd|th)?(?:,? (?P<year>\d{{4}})(?!\d))?"
+    ),
+    re.compile(rf"\b(?P<name>{_MONTH})\b\.?,? (?:of )?(?P<year>\d{{4}})(?!\d)"),
+    re.compile(r"\b(?P<name>January|February|April|June|July|August|September|October|November|December)\b"),
+    re.compile(
+        rf"(?:(?P<year>\d{{4}}|[{_HAN}]{{4}})年)?(?P<month>\d{{1,2}}|[一二三四五六七八九十]{{1,2}})月"
+        rf"(?:(?P<day>\d{{1,2}}|[{_HAN}]{{1,3}})[日号])?"
+    ),
+)  # fmt: skip
+# "March" and "may" are words of other kinds as well.
+_MONTH_IN = re.compile(r"\b(?:in|of|by|until|till|since|during|from|to|every|each|before|after) (?P<name>March|May)\b")
+_MONTH_ALONE = re.compile(r"\b(?P<name>March|May)\b")
+_TIME = re.compile(
+    r"(?<![\d:])(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?!\d)|(?= ?(?:[ap]\.?m\b|o'clock|点)))"
+    r"(?: ?(?P<half>[ap])\.?m\b)?",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(
+    rf"(?P<before>[€$£¥] ?|(?<![A-Za-z])(?:EUR|USD|GBP|CNY|RMB) ?)?(?<![A-Za-z\d_])(?<!\d[.,])(?<![A-Za-z][-_/])"
+    rf"(?P<number>{_NUMBER})(?:(?:st|nd|rd|th|s)(?![A-Za-z]))?(?: ?-?(?P<scale>{_SCALE})(?![A-Za-z]))?"
+    rf"(?:[ -]?(?P<unit>{_UNIT})(?![A-Za-z]))?(?![A-Za-z_])",
+    re.IGNORECASE,
+)
+_WORD_RUN = re.compile(r"[A-Za-z]+")
+_AFTER = re.compile(rf"[ -]?(?P<unit>{_UNIT})(?![A-Za-z])", re.IGNORECASE)
+_HAN_FIGURE = re.compile(
+    rf"(?P<share>百分之)?(?P<number>[{_HAN}]{{1,12}})(?P<tenths>成)?(?P<unit>{_UNIT})?(?P<next>[\u4e00-\u9fff]?)"
+)
+_ROUNDED = re.compile(
+    r"\b(?:about|around|nearly|almost|roughly|approximately|over|more than|some|circa|ca)\b|约|近|将近|左右|超过|多",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """value: in `unit`, or without one. text: as written, for people."""
+
+    value: float
+    unit: str
+    text: str
+
+
+def stated_figures(text: str) -> list[Figure]:
+    """What a statement says, in order, each once."""
+    return list(_figures(_plain(text), loose=False))
+
+
+def known_figures(text: str) -> frozenset[tuple[float, str]]:
+    """(value, unit) of all that a text may be taken to say."""
+    return _known(text[:MAX_CHARS])
+
+
+@lru_cache(maxsize=2048)
+def _known(text: str) -> frozenset[tuple[float, str]]:
+    return frozenset((figure.value, figure.unit) for figure in _figures(_plain(text), loose=True))
+
+
+def missing_figures(
+    stated: Iterable[Figure], known: Iterable[tuple[float, str]], *, rounded: bool = False
+) -> list[Figure]:
+    """Those of `stated` that are not in `known`, whatever unit stands there if one side names none.
+
+    rounded: the statement says "about": a figure within TOLERANCE will do.
+    """
+    there: dict[float, set[str]] = {}
+    for value, unit in known:
+        there.setdefault(value, set()).add(unit)
+    return [figure for figure in stated if not _is_there(figure, there, rounded=rounded)]
+
+
+def says_rounded(statement: str) -> bool:
+    """Whether it calls its figures rounded: about, nearly, 约."""
+    return bool(_ROUNDED.search(statement))
+
+
+def _is_there(figure: Figure, there: dict[float, set[str]], *, rounded: bool) -> bool:
+    if any(_agree(figure.unit, unit) for unit in there.get(figure.value, ())):
+        return True
+    for kinds in (_DURATION, _SPAN):
+        if figure.unit in kinds:
+            length = figure.value * kinds[figure.unit]
+            if any(
+                unit in kinds and abs(value * kinds[unit] - length) < 1e-6
+                for value, units in there.items()
+                for unit in units
+            ):
+                return True
+    if figure.unit == "time" and any(
+        abs(value - figure.value) in (0.0, 12.0) and unit in ("time", "")
+        for value, units in there.items()
+        for unit in units
+    ):
+        return True
+    if rounded and figure.value:
+        return any(
+            abs(value - figure.value) <= TOLERANCE * figure.value and any(_agree(figure.unit, unit) for unit in units)
+            for value, units in there.items()
+        )
+    return False
+
+
+def _agree(left: str, right: str) -> bool:
+    if left == right or not left or not right:
+        return True
+    if left in _MONEY and right in _MONEY:
+        return "money" in (left, right)
+    return False
+
+
+# ------------------------------------------------------------------------------------------------ reading
+def _plain(text: str) -> str:
+    return " ".join(to_simplified(unicodedata.normalize("NFKC", text)).split())
+
+
+def _figures(text: str, *, loose: bool) -> Iterator[Figure]:
+    seen: set[tuple[float, str]] = set()
+    for figure in _all(text, loose=loose):
+        if (figure.value, figure.unit) not in seen:
+            seen.add((figure.value, figure.unit))
+            yield figure
+
+
+def _all(text: str, *, loose: bool) -> Iterator[Figure]:
+    text = yield from _dates(text, loose=loose)
+    text = yield from _times(text)
+    yield from _digits(text, loose=loose)
+    yield from _spelt(text, loose=loose)
+    yield from _chinese(text, loose=loose)
+
+
+def _dates(text: str, *, loose: bool) -> Generator[Figure, None, str]:
+    """Returns the text without them: their parts are figures of their own."""
+    for pattern in (*_DATES, _MONTH_ALONE if loose else _MONTH_IN):
+        rest, end = [], 0
+        for match in pattern.finditer(text):
+            parts = {name: part for name, part in match.groupdict().items() if part}
+            year, day = _value(parts.get("year", "")), _value(parts.get("day", ""))
+            month = _MONTHS[parts["name"].lower()] if "name" in parts else _value(parts["month"])
+            if month is None or not 1 <= month <= 12 or (day is not None and not 1 <= day <= 31):
+                continue
+            yield Figure(float(month), "month", match.group())
+            if day is not None:
+                yield Figure(float(day), "date", match.group())
+            if year is not None:
+                yield Figure(float(year), "", match.group())
+            rest += [text[end : match.start()], " , "]
+            end = match.end()
+        text = "".join((*rest, text[end:])) if end else text
+    return text
+
+
+def _times(text: str) -> Generator[Figure, None, str]:
+    rest, end = [], 0
+    for match in _TIME.finditer(text):
+        hour, minute = int(match["hour"]), int(match["minute"] or 0)
+        if hour > 24 or minute > 59:
+            continue
+        if (match["half"] or "").lower() == "p" and hour < 12:
+            hour += 12
+        yield Figure(hour + minute / 60, "time", match.group())
+        rest += [text[end : match.start()], " , "]
+        end = match.end()
+    return "".join((*rest, text[end:])) if end else text
+
+
+def _digits(text: str, *, loose: bool) -> Iterator[Figure]:
+    for match in _FIGURE.finditer(text):
+        written = match["number"].replace(",", "")
+        if len(written) > _LONG_RUN:
+            continue
+        value = float(written) * _SCALES.get((match["scale"] or "").lower(), 1)
+        unit = _unit(match["unit"]) or _unit((match["before"] or "").strip())
+        text_of = match.group().strip()
+        yield Figure(value, unit, text_of)
+        if loose and match["scale"]:
+            yield Figure(float(written), "", text_of)
+    if loose:  # 1,50 as people write it elsewhere, 1 000 with a blank
+        for whole, part in re.findall(r"(?<![\d,.])(\d{1,6}),(\d{1,2})(?![\d,])", text):
+            yield Figure(float(f"{whole}.{part}"), "", f"{whole},{part}")
+        for run in re.findall(r"(?<![\d,.])\d{1,3}(?: \d{3}){1,3}(?!\d)", text):
+            yield Figure(float(run.replace(" ", "")), "", run)
+        for low in re.findall(r"(?<=\d)[-–—~/](\d{1,6}(?:\.\d{1,3})?)(?![\d.])", text):
+            yield Figure(float(low), "", low)
+
+
+def _unit(word: str | None) -> str:
+    return _UNITS.get((word or "").lower(), "")
+
+
+def _spelt(text: str, *, loose: bool) -> Iterator[Figure]:
+    """twenty-five, one hundred and twenty, three million; as a run of words between which only blanks stand."""
+    words = [(match.group().lower(), match.start(), match.end()) for match in _WORD_RUN.finditer(text)]
+    at = 0
+    while at < len(words):
+        word = words[at][0]
+        if word not in _WORDS and not (
+            loose and (word in _LOOSE or word in ("half", "quarter", "hundred", "thousand", "million"))
+        ):
+            at += 1
+            continue
+        last, total, part = at, 0.0, 0.0
+        if word in _LOOSE or word in ("half", "quarter"):
+            following = words[at + 1][0] if at + 1 < len(words) else ""
+            if word in ("a", "an") and following not in _SCALES and following not in _UNITS and following != "dozen":
+                at += 1
+                continue
+            if word in ("half", "quarter"):
+                share = 0.5 if word == "half" else 0.25
+                yield Figure(share * 100, "%", word)
+                yield Figure(share, "", word)
+                at += 1
+                continue
+            part = float(_LOOSE[word])
+        else:
+            part = float(_WORDS.get(word, 1))
+            if word in _SCALES:
+                part = float(_SCALES[word])
+        while last + 1 < len(words) and text[words[last][2] : words[last + 1][1]] in (" ", "-"):
+            following = words[last + 1][0]
+            if following in _SCALES:
+                if _SCALES[following] >= 1000:
+                    total, part = total + (part or 1) * _SCALES[following], 0.0
+                else:
+                    part = (part or 1) * _SCALES[following]
+            elif (
+                following == "and" and last + 2 < len(words) and words[last + 2][0] in _WORDS and (part >= 100 or total)
+            ):
+                pass
+            elif following in _WORDS and ((part % 100 >= 20 and _WORDS[following] < 10) or part % 100 == 0):
+                part += _WORDS[following]
+            else:
+                break
+            last += 1
+        value = total + part
+        unit_match = _AFTER.match(text, words[last][2])
+        written = text[words[at][1] : words[last][2]]
+        if loose or value != 1:
+            yield Figure(value, _unit(unit_match["unit"]) if unit_match else "", written)
+        at = last + 1
+
+
+def _chinese(text: str, *, loose: bool) -> Iterator[Figure]:
+    for match in _HAN_FIGURE.finditer(text):
+        run, unit, following = match["number"], _unit(match["unit"]), match["next"]
+        clear = match["share"] or match["tenths"] or unit or len(run) > 1 or (following and following in _COUNTED)
+        if not loose and (not clear or run in ("一", "万一", "千万", "百万", "一一", "十万")):
+            continue
+        value = _value(run)
+        if value is None:
+            continue
+        before = text[max(0, match.start() - 4) : match.start()]
+        scaled = re.search(r"\d$", before)
+        if scaled:  # 5万: read with its digits
+            continue
+        if match["share"]:
+            yield Figure(float(value), "%", match.group().removesuffix(following))
+        elif match["tenths"]:
+            yield Figure(float(value) * 10, "%", match.group().removesuffix(following))
+        else:
+            yield Figure(float(value), unit, run)
+    if loose and "半" in text:
+        yield Figure(0.5, "", "半")
+        yield Figure(50.0, "%", "半")
+
+
+def _value(written: str) -> int | None:
+    """五千 → 5000, 二〇二五 → 2025, "12" → 12."""
+    if not written:
+        return None
+    if written.isdigit() and written.isascii():
+        return int(written)
+    if all(char in _HAN_DIGITS for char in written):
+        return int("".join(str(_HAN_DIGITS[char]) for char in written))
+    total = section = digit = 0
+    for char in written:
+        if char in _HAN_DIGITS:
+            digit = _HAN_DIGITS[char]
+        elif char in "万亿":
+            total, section, digit = (total + section + digit or 1) * _HAN_UNITS[char], 0, 0
+        elif char in _HAN_UNITS:
+            section, digit = section + (digit or 1) * _HAN_UNITS[char], 0
+        else:
+            return None
+    return total + section + digit
