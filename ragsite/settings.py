@@ -99,19 +99,19 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "ragsite.web.on_the_loop.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "ragsite.web.security.ContentSecurityPolicyMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "ragsite.web.on_the_loop.SessionMiddleware",
+    "ragsite.web.on_the_loop.LocaleMiddleware",
+    "ragsite.web.on_the_loop.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "ragsite.web.on_the_loop.AuthenticationMiddleware",
     "ragsite.accounts.middleware.SignInLimitsMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "ragsite.web.on_the_loop.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_prometheus.middleware.PrometheusAfterMiddleware",
+    "ragsite.web.on_the_loop.PrometheusAfterMiddleware",
 ]
 
 TEMPLATES = [

@@ -158,6 +158,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
             )
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
+    is_first = ask.session_id is None
     return Assignment(
         message_id=answer_id,
         run_id=lease.token,
@@ -167,10 +168,10 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
         question=Question(
             text=asked.text,
             scope=scope,
-            history=selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
+            history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
             filters=ask.filters.in_mode(ask.filters_mode),
             options=ask.options,
-            open_clarification=selectors.open_clarification_before(asked),
+            open_clarification=None if is_first else selectors.open_clarification_before(asked),
             user_id=str(user.pk),
             conversation_id=str(session.pk),
             answer_id=str(answer_id),

@@ -155,11 +155,12 @@ class _Checker:
             self._task = None
 
     async def _run(self) -> None:
+        await asyncio.sleep(CHECK_EVERY_S)  # most connections are closed before: they cost no thread
         async with ThreadSensitiveContext():
             try:
                 while True:
-                    await asyncio.sleep(CHECK_EVERY_S)
                     await self._check()
+                    await asyncio.sleep(CHECK_EVERY_S)
             finally:
                 await sync_to_async(connections.close_all)()
 

@@ -11,6 +11,8 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from ragsite.web.on_the_loop import OnTheLoop
+
 EXCEPTIONS = {
     # Swagger UI writes style attributes while it draws; its scripts are files of ours.
     "/api/docs": {"style-src": [UNSAFE_INLINE]},
@@ -19,7 +21,7 @@ EXCEPTIONS = {
 }
 
 
-class ContentSecurityPolicyMiddleware(CSPMiddleware):
+class ContentSecurityPolicyMiddleware(OnTheLoop, CSPMiddleware):
     """django-csp's, with the site's own socket and the pages that need exceptions."""
 
     def get_policy_parts(
