@@ -67,7 +67,8 @@ def test_a_golden_question_counts_once_for_a_model_however_often_it_is_asked() -
     golden("What does a book cost?", chunk)
     for _ in range(20):
         judged(answered("What does a book cost?", [chunk]), "yes", shown=[chunk])
-    assert learned() == JudgeRecord(yes_held=pytest.approx(1.0))
+    record = learned()
+    assert (record.yes_held, total(record)) == (pytest.approx(1.0), pytest.approx(1.0))
 
 
 def test_a_golden_question_that_is_switched_off_counts_nothing() -> None:
@@ -104,8 +105,9 @@ def test_one_persons_mass_of_ratings_counts_no_more_than_a_golden_question(ratin
 
 
 def test_a_new_accounts_rating_counts_less() -> None:
+    newcomer: Any = UserFactory()
     chunk = passage("A book costs EUR 40.")
-    rate(judged(answered("What does a book cost?", [chunk], user=UserFactory()), "yes", model="new"), 5)
+    rate(judged(answered("What does a book cost?", [chunk], user=newcomer), "yes", model="new"), 5)
     rate(judged(answered("What does a book cost?", [chunk], user=regular()), "yes", model="old"), 5)
     feedback_round()
     records = records_load()
