@@ -4,10 +4,11 @@
 
 FOLDER holds one folder per set: corpus.jsonl, queries.jsonl {id, text, answers}, qrels.tsv. The answer is one sentence,
 made by rule: the question as a statement with its answer in it; its sources are six passages found by BM25, the one
-made by rule: the question as a statement with its answer in it; its sources are six passages found by BM25, the one
 that answers among them. The model's marker is right, absent, wrong (another passage's), or all of them stand there.
-answer stands in its place; refused is what is marked as not supported. Constants were set on the first half of
-squad2_en, which is the row "tuned on".
+
+Baseline: the markers as the model wrote them. False facts: a figure of the answer is changed, or another question's
+answer stands in its place; refused is what is marked as not supported. Constants were chosen by hand on the first half
+of squad2_en, which is the row "tuned on".
 """
 
 from __future__ import annotations
