@@ -1,14 +1,14 @@
 """Whether the sentences of an answer cite the passages that bear them out, and whether wrong facts are refused.
 
-    python -m benchmarks.citations FOLDER [--sets squad2_en,xquad_en,cmrc2018_zh,hotpotqa_en] [--limit 150] [--json]
+    python -m benchmarks.citations FOLDER [--sets squad2_en,xquad_en,cmrc2018_zh,hotpotqa_en] [--limit 100] [--json]
 
 FOLDER holds one folder per set: corpus.jsonl, queries.jsonl {id, text, answers}, qrels.tsv. The answer is one sentence,
 made by rule: the question as a statement with its answer in it; its sources are six passages found by BM25, the one
 that answers among them. The model's marker is right, absent, wrong (another passage's), or all of them stand there.
 
 Baseline: the markers as the model wrote them. False facts: a figure of the answer is changed, or another question's
-answer stands in its place; refused is what is marked as not supported. Constants were chosen by hand on the first half
-of squad2_en, which is the row "tuned on".
+answer stands in its place; refused is what is marked as not supported. No constant was
+searched for, but rules were mended after false alarms on samples of these four sets, so the figures flatter them.
 """
 
 from __future__ import annotations
@@ -80,15 +80,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sets", default="squad2_en,xquad_en,cmrc2018_zh,hotpotqa_en")
-    parser.add_argument("--limit", type=int, default=150)
+    parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = []
     for name in options.sets.split(","):
-        found = cases_of(LabelledSet(name, options.folder, None), 2 * options.limit)
-        cases = [case for case in found if ASKING.search(case.question)]
-        halves = {f"{name} (tuned on)": cases[::2], name: cases[1::2]} if name == "squad2_en" else {name: cases[::2]}
-        rows += [measure(label, part) for label, part in halves.items()]
+        found = cases_of(LabelledSet(name, options.folder, None), 3 * options.limit)
+        cases = [case for case in found if ASKING.search(case.question)][: 2 * options.limit]
+        rows.append(measure(name, cases[name == "squad2_en" :: 2]))  # its other half was looked at most
     show(rows, as_json=options.json, notes=["Right passage cited, in percent, by what the model marked; then facts."])
 
 
