@@ -36,7 +36,7 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 
 PASSAGES, POOL = 6, 10
-_ASKING = re.compile(
+ASKING = re.compile(
     r"\b(?:what|which|who|whom|whose|where|when|how (?:many|much|long|old|far))\b(?:\s+(?:is|was|are|were)\b)?"
     r"|谁|什么时候|什么|哪[一]?[个位年天些里]?|何时|何地|多少",
     re.IGNORECASE,
@@ -108,14 +108,14 @@ def grounding(name: str, cases: Sequence[Case]) -> dict[str, object]:
     marked: dict[str, list[bool]] = {
         kind: [] for kind in ("quoted", "restated", "other answer", "other figure", "next passage", "far passage")
     }
-    usable = [case for case in cases if _ASKING.search(case.question)]
+    usable = [case for case in cases if ASKING.search(case.question)]
     for at, case in enumerate(usable):
-        text, quoted, restated = case.gold.text, _sentence(case), _statement(case.question, case.answer)
+        text, quoted, restated = case.gold.text, _sentence(case), as_statement(case.question, case.answer)
         marked["quoted"].append(_is_weak(quoted, case.gold, case.question))
         marked["restated"].append(_is_weak(restated, case.gold, case.question))
         other = usable[(at + 5) % len(usable)]
         if other.answer not in text:
-            marked["other answer"].append(_is_weak(_statement(case.question, other.answer), case.gold, case.question))
+            marked["other answer"].append(_is_weak(as_statement(case.question, other.answer), case.gold, case.question))
         figure = re.sub(r"\d", lambda match: str((int(match[0]) + 3) % 10), case.answer, count=1)
         if figure not in text:
             marked["other figure"].append(_is_weak(quoted.replace(case.answer, figure), case.gold, case.question))
@@ -141,8 +141,9 @@ def _sentence(case: Case) -> str:
     )
 
 
-def _statement(question: str, answer: str) -> str:
-    return _ASKING.sub(lambda _: answer, question, count=1).rstrip("?？ ") + "."
+def as_statement(question: str, answer: str) -> str:
+    """The question as a statement, with the answer where it asks."""
+    return ASKING.sub(lambda _: answer, question, count=1).rstrip("?？ ") + "."
 
 
 def main() -> None:

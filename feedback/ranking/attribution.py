@@ -1,6 +1,7 @@
 """From a rating to evidence: which passages get credit or blame for it, and how much. Pure.
 
-- A good answer credits the passages that it cites, in proportion to how often it leans on them. A bad one debits them
+- A good answer credits the passages that it cites, in proportion to how often it leans on them; a sentence that its
+  passages do not bear out counts only where no other one cites anything. A bad one debits them
   by its reason: `wrong_source` and `outdated` are about the sources, `style`, `wrong_reasoning` and `incomplete` are
   not; without a reason it may be either, and counts half.
 - `outdated` is about the document, `wrong_source` about this question: it counts hardly at all for the document.
@@ -38,12 +39,13 @@ class CitedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedAnswer:
-    """decision, status: as stored with the message."""
+    """decision, status: as stored with the message. weak: places in the text of sentences without support."""
 
     text: str
     decision: str
     status: str
     sources: Sequence[CitedSource] = ()
+    weak: Sequence[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +121,24 @@ def use_of(answer: RatedAnswer) -> dict[int, float]:
     Each place with markers counts once, divided among the markers that stand there.
     """
     cited = [source.marker for source in answer.sources if source.cited]
-    used = dict.fromkeys(cited, 0.0)
-    for place in _MARKERS.findall(answer.text):
-        markers = {int(number) for number in _NUMBER.findall(place)}.intersection(used)
-        for marker in markers:
-            used[marker] += 1.0 / len(markers)
+    borne_out = _count(
+        [place for place in _MARKERS.finditer(answer.text) if not _is_weak(place.start(), answer)], cited
+    )
+    used = borne_out if any(borne_out.values()) else _count(list(_MARKERS.finditer(answer.text)), cited)
     total = sum(used.values())
     if not total:
         return dict.fromkeys(cited, 1.0 / len(cited)) if cited else {}
     return {marker: part / total for marker, part in used.items() if part}
+
+
+def _count(places: Sequence[re.Match[str]], cited: Sequence[int]) -> dict[int, float]:
+    used = dict.fromkeys(cited, 0.0)
+    for place in places:
+        markers = {int(number) for number in _NUMBER.findall(place.group())}.intersection(used)
+        for marker in markers:
+            used[marker] += 1.0 / len(markers)
+    return used
+
+
+def _is_weak(at: int, answer: RatedAnswer) -> bool:
+    return any(start <= at < end for start, end in answer.weak)

@@ -7,7 +7,7 @@ after a crash or a change of the clock nothing is lost, and nothing is counted t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -178,6 +178,11 @@ def _given(messages: Sequence[Key]) -> list[_Given]:
     return [rating for rating in ratings if (rating.user, rating.message) in changed]
 
 
+def _weak(grounding: Sequence[Mapping[str, Any]] | None) -> list[tuple[int, int]]:
+    """Places in the answer of sentences that its passages do not bear out."""
+    return [(sentence["start"], sentence["end"]) for sentence in grounding or () if sentence["supported"] is False]
+
+
 def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
     messages = list(dict.fromkeys(rating.message for rating in given))
     listed: dict[Key, list[CitedSource]] = defaultdict(list)
@@ -195,14 +200,14 @@ def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
         marker_of[key] = marker
     searched = _first_queries(DecisionStep.objects.filter(one_of("message_id", messages)), raw("message_id"))
     rows = Message.objects.filter(one_of("id", messages)).order_by()
-    columns = rows.values_list(raw("id"), "text", "decision", "status", "reply_to__text")
+    columns = rows.values_list(raw("id"), "text", "decision", "status", "reply_to__text", "grounding")
     answers = {
         key: _Answer(
-            rated=RatedAnswer(text=text, decision=decision, status=status, sources=listed[key]),
+            rated=RatedAnswer(text=text, decision=decision, status=status, sources=listed[key], weak=_weak(grounding)),
             question=(searched.get(key) or question or "")[:MAX_QUESTION_CHARS],
             sources=places[key],
         )
-        for key, text, decision, status, question in columns
+        for key, text, decision, status, question, grounding in columns
     }
     for rating in given:
         marker = None if rating.source is None else marker_of[rating.source]

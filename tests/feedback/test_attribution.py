@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from feedback.ranking.attribution import CitedSource, GivenRating, RatedAnswer, attribute, use_of, vote
@@ -27,6 +29,15 @@ def weights(rated: RatedAnswer, *ratings: GivenRating) -> dict[int, float]:
 def test_a_good_answer_credits_what_it_cites_in_proportion_to_use() -> None:
     rated = answer("A [1]. B [1]. C [1][2].")
     assert weights(rated, given(5)) == {1: round(2.5 / 3, 4), 2: round(0.5 / 3, 4)}
+
+
+def test_a_sentence_that_is_not_borne_out_credits_nothing_beside_one_that_is() -> None:
+    rated = RatedAnswer(
+        text="A [1]. B [2].", decision="ANSWER", status="complete", weak=[(7, 13)],
+        sources=[CitedSource(1, cited=True), CitedSource(2, cited=True)],
+    )  # fmt: skip
+    assert weights(rated, given(5)) == {1: 1.0}
+    assert weights(replace(rated, weak=[(0, 6), (7, 13)]), given(5)) == {1: 0.5, 2: 0.5}
 
 
 def test_sources_that_are_not_cited_get_nothing() -> None:
