@@ -1,8 +1,8 @@
 """Middleware of others that computes and waits for nothing, run where the request is: on the event loop.
 
-Django hands every method of a middleware that is not async to a thread, sixteen times for each request of ours; each
-time costs more than what is done there. What reads or writes the session's row still goes to the thread. Security,
-CSRF and frame options stay Django's own: `manage.py check --deploy` looks for them by name.
+Django hands every method of a middleware that is not async to a thread, twenty-two times for a request of ours; each
+time costs more than what is done there. Seven are left, beside what reads or writes the session's row: security, CSRF
+and frame options stay Django's own, since `manage.py check --deploy` looks for them by name.
 """
 
 from __future__ import annotations
