@@ -65,7 +65,7 @@ _REFERS_CHINESE = re.compile(
     r"|(?:这|那)(?!些?(?:里|么|样|时))|本(?=[站校书片剧作曲线市县镇村机][^身来])"
 )
 _TELLS_APART = re.compile(r"\d|[\"“”‘《》「」『』]")
-_NAMESAKE = re.compile(r"\s*[(（]|,\s")
+_NAMESAKE = re.compile(r"[(（]|,\s")
 
 _READ: dict[str, Callable[[StoredChunk], str]] = {
     "policy_year": lambda chunk: str(chunk.policy_year or ""),
