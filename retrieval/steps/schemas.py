@@ -254,32 +254,33 @@ class SufficiencyVerdict(BaseModel):
 
 
 class EvidenceReflection(BaseModel):
-    """Scores of the passages and of the whole, in one call."""
+    """Scores of the passages and of the whole, in one call; about 35 tokens for eight passages. See
+    `reflection_of`."""
 
-    scores: list[PassageScore] = Field(description="One entry for every passage")
-    completeness: float = Field(description="How much of the question the passages answer together, from 0 to 1")
-    factuality: float = Field(description="How far the passages agree with each other and with the question's facts")
-    missing: str = Field(default="", description="What is still missing, in a few words")
-    problem: str = Field(
-        default="none", json_schema_extra={"enum": ["none", "unclear", "absent", "incomplete", "outdated"]}
-    )
+    scores: list[_WholeScore] = Field(description="The relevance score of each passage, 0 to 10, in their order")
+    completeness: _WholeScore = Field(description="How much of the question the passages answer together, 0 to 10")
+    factuality: _WholeScore = Field(description="How far they agree with each other and with the question's facts")
+
+
+def reflection_of(count: int) -> type[EvidenceReflection]:
+    """The schema of a reflection on `count` passages: exactly so many scores."""
+    return exactly(EvidenceReflection, "scores", count)
 
 
 # ------------------------------------------------------------------------------------------------ answers
 class AnswerGrade(BaseModel):
     """Does the answer solve the question?"""
 
-    score: float = Field(description="How well the answer solves the question, from 0 to 1")
-    solves: bool = Field(description="Whether the answer solves the question")
-    missing: str = Field(default="", description="What is missing or wrong, in a few search words")
-    reason: str = Field(default="", description="Why, in one short sentence")
+    score: _WholeScore = Field(description="How well the answer solves the question, from 0 to 10")
+    missing: str = Field(
+        description="What is missing or wrong, in a few search words", json_schema_extra={"maxLength": 60}
+    )
 
 
 class AnswerReflection(BaseModel):
-    relevance: float = Field(description="How well the answer keeps to the question, from 0 to 1")
-    completeness: float = Field(description="How much of the question it answers, from 0 to 1")
-    factuality: float = Field(description="How far the passages bear it out, from 0 to 1")
-    reason: str = Field(default="", description="Why, in one short sentence")
+    relevance: _WholeScore = Field(description="How well the answer keeps to the question, from 0 to 10")
+    completeness: _WholeScore = Field(description="How much of the question it answers, from 0 to 10")
+    factuality: _WholeScore = Field(description="How far the passages bear it out, from 0 to 10")
 
 
 class CheckedStatement(BaseModel):

@@ -21,7 +21,7 @@ from retrieval.search import hybrid
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
 from retrieval.steps.answer.generate import AnswerWriter, Greet
 from retrieval.steps.answer.no_answer import WHY, no_answer_text
-from retrieval.steps.judge.evaluator import Assessment
+from retrieval.steps.judge.evaluator import Assessment, is_of_the_web
 from retrieval.steps.query.condense import chooses, condense_without_model, takes_up
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
@@ -232,19 +232,11 @@ def was_offered(question: Question, assessment: Assessment) -> bool:
 async def readings_to_ask_about(
     assessment: Assessment, standalone: str, filters: SearchFilters, *, question: Question, context: Context
 ) -> tuple[ScoredChunk, ...]:
-    """For a workflow that answers for every reading of a question: what it asks back about where no model writes, since
-    quoted sentences can't say for which reading each of them holds. See `open_readings`; none where nothing that was
-    found is worth asking about, or it was asked back before."""
-    weak = assessment.refused or assessment.retrieval_score < context.tools.settings.corrective.weak_score
-    if weak or takes_up(standalone, question.open_clarification) or await _has_writer(context):
+    """See `open_readings`: what the question is asked back about. None where it was asked back before, where nothing
+    that was found is worth asking about, or where a page of the web answers best: what the documents differ in is
+    another question then."""
+    best = max(assessment.candidates, key=lambda one: one.scores.rerank or 0.0, default=None)
+    weak = assessment.retrieval_score < context.tools.settings.corrective.weak_score
+    if best is None or weak or is_of_the_web(best) or takes_up(standalone, question.open_clarification):
         return ()
     return await asyncio.to_thread(open_readings, assessment, standalone, filters)
-
-
-async def _has_writer(context: Context) -> bool:
-    try:
-        async with asyncio.timeout(context.run.deadline.remaining()):
-            await context.tools.models.chat("answer")
-    except (ModelError, TimeoutError):
-        return False
-    return True

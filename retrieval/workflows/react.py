@@ -11,12 +11,12 @@
                                  ▲     │       └─ SUFFICIENT ─────────────────► generator ──► END
                     web_search ──┘     ├─ INSUFFICIENT, web not yet searched ► web_search
                                        ├─ INSUFFICIENT, nothing left ────────► generator or no_answer
-                                       └─ several readings, no model ────────► clarify ────► END
+                                       └─ several readings ──────────────────► clarify ────► END
 
 At most two rewrites, the router's included. What several searches found is evaluated together, so a rewrite can't make
 things worse. When everything is used up, the writing model, told to say so when the passages do not answer, has the
-last word where the trained grader sees a chance at all. A question with several readings is answered for each; it is
-asked back where no model can write that. The web is searched only where it is configured and asked for.
+last word where the trained grader sees a chance at all. A question with several readings is asked
+back. The web is searched only where it is configured and asked for.
 Source: Yao et al., "ReAct", ICLR 2023; seed 004.
 """
 
@@ -240,9 +240,10 @@ class ReactWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=2,
+        best=1,
         worst=8,
-        notes="evaluate and generate for a clear query; a short or chatty one is rewritten first, which makes three. "
+        notes="generate for a clear query where the estimate is sure, with an evaluation before it where it is not; a "
+        "short or chatty one is rewritten first. "
         "Each of at most two rewrites adds a rewrite and an evaluation, a web search the same. A greeting takes one.",
     )
 

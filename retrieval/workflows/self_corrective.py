@@ -6,7 +6,7 @@
                              ▲        ▲      ├─ the same, and nothing has passed ──────────► no_answer ► END
                              │        │      ├─ the same, and the web is wanted ─► web_search, once ─► grade
                              │        └──────┼────────────────────────────────────────┘
-                             │               ├─ several readings, and no model ────────────► clarify ──► END
+                             │               ├─ several readings ──────────────────────────► clarify ──► END
                              │               └─ passRate < threshold ─► rewrite ─┬─ no other words ► as above
                              └───────────────────────────────────────────────────┘
 
@@ -19,7 +19,7 @@ graded in their place. Filters that the question names hold until it is searched
 
 Without a model, the trained grader grades, and its estimate for all documents says whether there is an answer, as in
 every other workflow; in the end the best ones give it although none has passed. A question with several readings is
-answered for each, and asked back where no model can write that.
+asked back.
 """
 
 from __future__ import annotations
@@ -309,9 +309,10 @@ class SelfCorrectiveWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=2,
+        best=1,
         worst=11,
-        notes="grade and generate when enough documents pass at once; a follow-up is condensed first (+1), each of at "
+        notes="generate when enough documents pass at once, with a grade before it where the estimate is unsure of "
+        "one; a follow-up is condensed first (+1), each of at "
         "most 3 rewrites adds two: rewrite and grade, and so does a web search: its words and grade. All documents are "
         "graded side by side: one round.",
     )

@@ -15,7 +15,7 @@ from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
 from retrieval.models import Collection
 from retrieval.text.analysis import terms_text
-from retrieval.values import IndexRow
+from retrieval.values import IndexRow, JudgeRecord
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of, types
 from tests.factories import ChunkFactory, CollectionFactory, SessionFactory
 
@@ -66,9 +66,17 @@ async def handbook(user: User, rag_settings: Any, milvus_settings: MilvusSetting
     await close_engine()
 
 
-async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any) -> None:
+@pytest.fixture
+def decisive(rag_settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model is asked about every document, and its word decides."""
+    monkeypatch.setattr(JudgeRecord, "PRIOR_TRUE", 0.99999)
+    monkeypatch.setattr(JudgeRecord, "PRIOR_FALSE", 0.00001)
+    rag_settings(corrective={"sure_score": 1.0, "hopeless_score": 0.0})
+
+
+async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: Any, decisive: None) -> None:
     await handbook()
-    online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 0.9, "reasoning": "states it"})
+    online.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9})
     online.reply(structured=False, text="Ten books [1].")
     response = await post(api, topK=2, milvusConfig={"collectionName": "handbook"})
     data = response.json()
@@ -78,7 +86,7 @@ async def test_the_response_is_the_seeds(api: Api, handbook: Handbook, online: A
     assert data["rewriteHistory"] == []
     retrieval, grader = data["retrieval"], data["graderResult"]
     assert retrieval["totalDocuments"] == retrieval["filteredDocuments"] == len(retrieval["documents"]) <= 2
-    assert retrieval["documents"][0]["gradeResult"]["reasoning"] == "states it"
+    assert retrieval["documents"][0]["gradeResult"]["reasoning"].startswith("the model says: relevant")
     assert "ten books" in retrieval["documents"][0]["content"]
     assert (grader["passRate"], grader["shouldRewrite"]) == (1.0, False)
     assert grader["passCount"] == grader["totalCount"] == len(grader["documentGrades"])
@@ -111,19 +119,21 @@ async def test_while_that_model_is_away_words_are_searched_for_and_it_says_so(
 
 
 async def test_it_should_be_rewritten_no_more_where_no_other_words_were_left(
-    api: Api, handbook: Handbook, online: Any
+    api: Api, handbook: Handbook, online: Any, decisive: None
 ) -> None:
     await handbook()
-    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 0.8, "reasoning": "another topic"})
+    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
     online.reply(match="rewritten_query", json={"rewritten_query": QUESTION, "rewrite_reason": "-", "keywords": []})
     grader = (await post(api)).json()["graderResult"]
     assert grader["shouldRewrite"] is False
     assert "no other words are left" in grader["reasoning"]
 
 
-async def test_rewrites_and_the_documents_that_failed_are_told(api: Api, handbook: Handbook, online: Any) -> None:
+async def test_rewrites_and_the_documents_that_failed_are_told(
+    api: Api, handbook: Handbook, online: Any, decisive: None
+) -> None:
     await handbook()
-    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 0.8, "reasoning": "another topic"})
+    online.reply(match="is_relevant", json={"is_relevant": False, "confidence": 8})
     for number in (1, 2):
         rewrite = {"rewritten_query": f"loan limit {number}", "rewrite_reason": "too long", "keywords": ["loan"]}
         online.reply(match="rewritten_query", json=rewrite, times=1)

@@ -108,11 +108,12 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenAnswer:
-    """An answer to be judged. `released`: the reader has it already."""
+    """An answer to be judged. `released`: the reader has it already. likely: P(its passages hold the answer), 0..1."""
 
     answer: Answer
     question: str
     released: bool = False
+    likely: float = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
             verdict="ANSWER" if sufficient else "REFINE",
             candidates=ranked,
             reason=reason,
-            missing=_words(reply.missing) if reply and not sufficient else "",
+            missing=search_words(reply.missing) if reply and not sufficient else "",
             by_model=reply is not None,
             refused=reply is not None
             and not opinion.said
@@ -80,7 +80,7 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         return assessment
 
 
-def _words(missing: str) -> str:
+def search_words(missing: str) -> str:
     """Search words, without those that say that nothing is missing."""
     text = clipped(missing)
     return "" if text.strip(" .。-").casefold() in NOTHING else text

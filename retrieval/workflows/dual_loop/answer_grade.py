@@ -1,35 +1,31 @@
 """The gate of the outer loop: does the answer solve the question? Asked before anything of it is sent.
 
-Source: seed 001, `grade_relevance`. Without a model, an answer passes that cites what it says and is no refusal.
+Source: seed 001, `grade_relevance`. Our own check of its statements comes first: an answer that what it cites bears out
+passes, and one that it speaks against does not; a model is asked about those in between.
 """
 
 from __future__ import annotations
 
 import asyncio
 
+from retrieval.errors import ModelOutputError
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.judge import evaluator
-from retrieval.steps.judge.evaluator import (
-    BY_MODEL,
-    AnswerAssessment,
-    Evaluator,
-    WrittenAnswer,
-    clipped,
-    quote_windows,
-    unit_score,
-)
-from retrieval.steps.schemas import AnswerGrade
+from retrieval.steps.judge.answers import ACCEPT, AnswerEvaluator
+from retrieval.steps.judge.blending import YES_SCORE, passage_odds, shifted
+from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer, quote_windows
+from retrieval.steps.judge.sufficiency import search_words
+from retrieval.steps.schemas import TOP_SCORE, AnswerGrade
 from retrieval.text.quoting import neutralise, one_line
 from retrieval.trace import StepRecord
 from retrieval.values import Answer
 
-GOOD_ANSWER = 0.6  # a grade at or above it: the answer is accepted, 0-1
 PROMPT = "grade_answer"  # its file in retrieval/prompts
 
 NO_PASSAGES = "-"
 
 
-class GradeAnswer(Evaluator[WrittenAnswer, AnswerAssessment]):
+class GradeAnswer(AnswerEvaluator):
     """A refusal is rejected without a call: it says itself that it solves nothing. Never raises a ModelError."""
 
     name = "reflect"
@@ -39,7 +35,7 @@ class GradeAnswer(Evaluator[WrittenAnswer, AnswerAssessment]):
         if answer.decision == "NO_ANSWER" or (not answer.sources and reads_as_refusal(answer.text)):
             assessment = AnswerAssessment(accepted=False, score=0.0, reason="the answer says that it does not know")
         elif answer.model:
-            assessment = await self.attempt(entry, self._ask(given), fallback=lambda: without_model(answer))
+            assessment = await self._graded(given, entry)
         else:
             assessment = without_model(answer)
             entry.skip("no model wrote this answer, so none judges it")
@@ -48,30 +44,40 @@ class GradeAnswer(Evaluator[WrittenAnswer, AnswerAssessment]):
         entry.detail |= {"accepted": assessment.accepted, "score": round(score, 3), "missing": assessment.missing}
         return assessment
 
-    async def _ask(self, given: WrittenAnswer) -> AnswerAssessment:
+    async def _graded(self, given: WrittenAnswer, entry: StepRecord) -> AnswerAssessment:
+        opinion = await self.ask_of_answer(
+            entry, given, lambda: self._ask(given), said=lambda grade: grade.score >= YES_SCORE
+        )
+        if opinion.reply is None and not opinion.why_not:
+            return without_model(given.answer)
+        accepted, score = opinion.probability >= ACCEPT, opinion.probability
+        reason = f"it is good with a probability of {score:.2f}"
+        if opinion.reply and opinion.judge:
+            # Its number tells drafts apart that it is asked about one after the other.
+            unasked = shifted(opinion.probability, -opinion.shift)
+            [score] = passage_odds([unasked], [opinion.reply.score], opinion.judge)
+            reason += f"; the model gives it {opinion.reply.score} of {TOP_SCORE}"
+        return AnswerAssessment(
+            accepted=accepted,
+            score=score,
+            missing=search_words(opinion.reply.missing) if opinion.reply and not accepted else "",
+            reason=reason,
+        )
+
+    async def _ask(self, given: WrittenAnswer) -> AnswerGrade:
         length, language = evaluator.SNIPPET_LENGTH, self.context.language
         cited = [(source.marker, source.chunk) for source in given.answer.sources if source.cited]
         passages = await asyncio.to_thread(quote_windows, given.question, cited, length=length, language=language)
-        reply = await self.complete(
+        grade = await self.complete(
             PROMPT,
             AnswerGrade,
             passages=passages or NO_PASSAGES,
             answer=neutralise(given.answer.text),
             question=one_line(given.question),
         )
-        return read(reply, good=GOOD_ANSWER)
-
-
-def read(grade: AnswerGrade, *, good: float) -> AnswerAssessment:
-    """Score and verdict must not contradict each other: the answer passes when both do, or when the score is far above
-    `good`, 0..1."""
-    score = unit_score(grade.score)
-    return AnswerAssessment(
-        accepted=score >= (good if grade.solves else (1.0 + good) / 2),
-        score=score,
-        missing=clipped(grade.missing),
-        reason=clipped(grade.reason) or BY_MODEL,
-    )
+        if not 0 <= grade.score <= TOP_SCORE:
+            raise ModelOutputError(f"the model gave a grade outside 0 to {TOP_SCORE}")
+        return grade
 
 
 def without_model(answer: Answer) -> AnswerAssessment:

@@ -26,8 +26,9 @@ def best_draft(drafts: Sequence[Draft]) -> Answer | None:
 
 
 def passages_used(drafts: Sequence[Draft], *, weak_score: float) -> set[str]:
-    """Ids of the passages, not judged weak, that drafts were written from."""
-    answers = [draft.answer for draft in drafts if draft.answer and draft.answer.decision == "ANSWER"]
+    """Ids of the passages, not judged weak, that drafts were written from: those too of which no statement held."""
+    written = (draft.answer for draft in drafts if draft.answer)
+    answers = [answer for answer in written if answer.decision == "ANSWER" or answer.grounding]
     sources = (source for answer in answers for source in answer.sources)
     return {source.chunk.chunk_id for source in sources if (source.scores.rerank or 0.0) >= weak_score}
 

@@ -54,14 +54,15 @@ class Choice:
 
 
 class ChooseStrategy(Step[Choice, Plan]):
-    """Without a model, by what the question asks for. Never raises a ModelError."""
+    """Without a model, by what the question asks for, and so where the first search was clearly good: nothing is left
+    to be chosen then. Never raises a ModelError."""
 
     name = "route"
 
     async def act(self, given: Choice, entry: StepRecord) -> Plan:
         draft, available = given.asked.text, given.available
         by_rule = Plan(route=await asyncio.to_thread(route_by_rule, draft, available), standalone=draft)
-        plan = await self.attempt(entry, self._ask(given), fallback=lambda: by_rule)
+        plan = await self.attempt(entry, self._ask(given), fallback=lambda: by_rule, gives_way=True)
         entry.detail |= {
             "route": plan.route,
             "standalone_question": plan.standalone,

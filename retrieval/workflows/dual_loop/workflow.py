@@ -17,8 +17,8 @@
                    clarify, or fallback_response → END         └─ an earlier draft, where there is one
 
 Inner loop: hierarchical_search, direct_chunk_search and web_search, each once (`tried_routes`); what is not available
-stands in the path with its reason. Nothing found in the documents goes on to the web by itself. A question with several
-readings is answered for each; it is asked back where no model can write that.
+stands in the path with its reason. No model chooses where the search with the user's own words is clearly good. Nothing
+found in the documents goes on to the web by itself. A question with several readings is asked back.
 Outer loop: an answer is written to the end, graded, and only then sent, so that no reader sees text that is taken back;
 what happens meanwhile is told by the steps' events. A corrective round searches with new words, so every strategy is
 open again in it. What is worth remembering is written down after the answer was sent, and condensed by a worker later.
@@ -27,6 +27,7 @@ open again in it. What is worth remembering is written down after the answer was
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
@@ -57,10 +58,12 @@ from retrieval.workflows.base import (
     Rounds,
     ask_back,
     distinct_queries,
+    has_documents,
     is_small_talk,
     readings_to_ask_about,
     reranking_is_on,
     say_no_answer,
+    search_own_words,
     small_talk_answer,
     was_offered,
 )
@@ -86,6 +89,7 @@ class State(Asking, total=False):
     route: StrategyName | None  # the strategy whose turn it is; None: every one was tried
     plan: Plan
     filters: SearchFilters
+    first: SearchResult  # found with the user's own words
     queries: tuple[Query, ...]
     asked: tuple[Query, ...]  # every query so far: a corrective round asks others
     tried_routes: tuple[StrategyName, ...]
@@ -116,15 +120,28 @@ async def retrieve_memory(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def route_query(state: State, runtime: Runtime[Context]) -> State:
-    """Decides, and searches nothing. The filters that the question names are read beside it."""
-    question, asked = state["question"], Asked(state["question"], state["draft"])
+    """Decides. The search with the user's own words runs beside it: where that is clearly good, its passages are used,
+    and no model is asked for a route."""
+    context, question, asked = runtime.context, state["question"], Asked(state["question"], state["draft"])
     if is_small_talk(question) or not state["available"]:
         return {"route": "direct", "filters": question.filters}
-    plan, filters = await asyncio.gather(
-        ChooseStrategy(runtime.context)(Choice(asked=asked, memories=state["memories"], available=state["available"])),
-        Route(runtime.context)(asked),
+    filters = await Route(context)(asked)
+    choice = Choice(asked=asked, memories=state["memories"], available=state["available"])
+    plan, first = await asyncio.gather(
+        ChooseStrategy(context)(choice), _first_search({**state, "filters": filters}, context)
     )
-    return {"plan": plan, "route": plan.route, "filters": filters}
+    if context.run.first_search.good:
+        plan = replace(plan, route="direct_chunk_search", queries=())
+    return {"plan": plan, "route": plan.route, "filters": filters, "first": first}
+
+
+async def _first_search(state: State, context: Context) -> SearchResult:
+    """An index that is away is told by the strategies, which may have another place to look."""
+    if has_documents(state["question"]):
+        with suppress(IndexUnavailableError):
+            return await search_own_words(state, context, state["filters"])
+    context.run.first_search.finish(good=False)
+    return SearchResult()
 
 
 def initial_routing(state: State) -> Literal["direct_response", "rewrite_query", "fallback_response"]:
@@ -142,7 +159,9 @@ async def rewrite_query(state: State, runtime: Runtime[Context]) -> State:
     question, plan = state["question"], state["plan"]
     async with runtime.context.run.trace.step("rewrite") as step:
         variants: tuple[Query, ...] = ()
-        if question.options.rewrite is False or not runtime.context.tools.settings.rewrite.enabled:
+        if runtime.context.run.first_search.good:
+            step.skip("the first search was good enough")
+        elif question.options.rewrite is False or not runtime.context.tools.settings.rewrite.enabled:
             step.skip("switched off")
         else:
             variants = plan.queries or (Query(without_filler(plan.standalone), kind="rewrite"),)
@@ -184,6 +203,8 @@ async def retrieve_documents(state: State, runtime: Runtime[Context]) -> State:
     route = state["route"]
     assert route is not None
     tried = (*state["tried_routes"], route)
+    if runtime.context.run.first_search.good and not state["tried_routes"] and not state["drafts"]:
+        return {"candidates": state["first"].candidates, "tried_routes": tried}
     web_is_left = "web_search" in state["available"] and "web_search" not in tried
     try:
         result = await _searched(route, state, runtime)
@@ -227,6 +248,7 @@ async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
         listed=state["candidates"],
         semantic=question.scope.semantic,
         use_model=on,
+        insist=question.options.rerank is True,
         use_reranker=on,
     )
     assessment = await judge(runtime.context, retrieved)
@@ -300,7 +322,9 @@ async def grade_relevance(state: State, runtime: Runtime[Context]) -> State:
     if response is None:
         graded = AnswerAssessment(accepted=False, score=0.0, reason="no model could reply without documents")
     else:
-        graded = await GradeAnswer(runtime.context)(WrittenAnswer(answer=response, question=state["plan"].standalone))
+        likely = state["assessment"].retrieval_score if "assessment" in state and response.sources else 0.5
+        written = WrittenAnswer(answer=response, question=state["plan"].standalone, likely=likely)
+        graded = await GradeAnswer(runtime.context)(written)
     return {"drafts": (*state["drafts"], Draft(answer=response, graded=graded))}
 
 
@@ -381,10 +405,11 @@ class DualLoopWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=4,
+        best=1,
         worst=18,
-        notes="1 for a greeting. Route with rewrite, grade the documents, write, grade the answer; a round more for"
-        " each further strategy and for the web's words; all of it again, with a rewrite, for each of 2 corrections.",
+        notes="write alone, where the search with the user's own words is clearly good and the answer is borne out. "
+        "Else route with rewrite, grade the documents, write, grade the answer; a round more for each further strategy "
+        "and for the web's words; all of it again, with a rewrite, for each of 2 corrections. A greeting takes one.",
     )
 
     @property

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from retrieval.errors import ModelOutputError
 from retrieval.steps.answer.no_answer import reads_as_refusal
-from retrieval.steps.judge.evaluator import AnswerAssessment, Evaluator, WrittenAnswer
-from retrieval.steps.schemas import AnswerReflection
+from retrieval.steps.judge.answers import ACCEPT, AnswerEvaluator, is_baseless
+from retrieval.steps.judge.blending import YES_SCORE
+from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
+from retrieval.steps.schemas import TOP_SCORE, AnswerReflection
 from retrieval.text.quoting import one_line, quote_source
 from retrieval.trace import StepRecord
 from retrieval.workflows.planned import reflect
 
-REASON_CHARS = 200
+PROMPT = "reflect_answer"  # its file in retrieval/prompts
 
 
-class AnswerCheck(Evaluator[WrittenAnswer, AnswerAssessment]):
+class AnswerCheck(AnswerEvaluator):
     """Of an answer that the reader has already only the statements are counted: no model is asked.
 
-    Not accepted: better to search again. Never raises a ModelError.
+    Not accepted: better to search again. Where no model gives its word, only what the passages speak against is not
+    accepted: other words may say the same. Never raises a ModelError.
     """
 
     name = "reflect"
@@ -34,31 +38,30 @@ class AnswerCheck(Evaluator[WrittenAnswer, AnswerAssessment]):
         if answer.decision == "NO_ANSWER":
             entry.summary = answer.reason
             return AnswerAssessment(accepted=False, baseless=True, score=0.0, reason=answer.reason)
-        checked = await self.attempt(entry, self._ask(given, entry), fallback=lambda: None)
-        if checked is None:
-            return AnswerAssessment(accepted=True, reason=entry.summary)
-        entry.summary = f"{'good' if checked.accepted else 'not good enough'}: {checked.score:.2f}; {checked.reason}"
-        return checked
+        opinion = await self.ask_of_answer(
+            entry, given, lambda: self._ask(given), said=lambda reply: reply.factuality >= YES_SCORE
+        )
+        reply, probability = opinion.reply, opinion.probability
+        accepted = probability >= (ACCEPT if reply else self.settings.corrective.hopeless_score)
+        baseless = not accepted and is_baseless(given)
+        reason = f"it is borne out with a probability of {probability:.2f}"
+        if reply:
+            numbers = [number / TOP_SCORE for number in (reply.relevance, reply.completeness, reply.factuality)]
+            accepted = accepted and reflect.weighted(*numbers) >= reflect.RETRY_SCORE
+            reason += f"; the model says {reply.relevance}, {reply.completeness} and {reply.factuality} of {TOP_SCORE}"
+        entry.summary = f"{'good' if accepted else 'not good enough'}: {reason}"
+        return AnswerAssessment(accepted=accepted, baseless=baseless, score=probability, reason=reason)
 
-    async def _ask(self, given: WrittenAnswer, entry: StepRecord) -> AnswerAssessment | None:
+    async def _ask(self, given: WrittenAnswer) -> AnswerReflection:
         language = self.context.language
         passages = (quote_source(source.marker, source.chunk, language) for source in given.answer.sources)
         reply = await self.complete(
-            "reflect_answer",
+            PROMPT,
             AnswerReflection,
             passages="\n\n".join(passages),
             answer=one_line(given.answer.text),
             question=one_line(given.question),
         )
-        relevance, completeness, factuality = (
-            min(1.0, max(0.0, value)) for value in (reply.relevance, reply.completeness, reply.factuality)
-        )
-        score = reflect.weighted(relevance, completeness, factuality)
-        baseless = factuality < reflect.RETRY_SCORE
-        entry.detail |= {"score": round(score, 3), "factuality": reply.factuality, "by_model": True}
-        return AnswerAssessment(
-            accepted=not baseless and score >= reflect.RETRY_SCORE,
-            baseless=baseless,
-            score=score,
-            reason=one_line(reply.reason)[:REASON_CHARS] or f"factuality {factuality:.2f}",
-        )
+        if not all(0 <= number <= TOP_SCORE for number in (reply.relevance, reply.completeness, reply.factuality)):
+            raise ModelOutputError(f"the model gave a number outside 0 to {TOP_SCORE}")
+        return reply

@@ -46,7 +46,6 @@ class Mending:
             return mended
 
     def _tasks(self) -> list[Task]:
-        wanted = " ".join(filter(None, [self.standalone, self.reflection.missing]))
         tasks: list[Task] = []
 
         def add(kind: str, text: str = "", depends_on: tuple[str, ...] = ()) -> tuple[str]:
@@ -59,12 +58,12 @@ class Mending:
                 case "web":
                     add("web_search", self.standalone)
                 case "switch":
-                    add("text_search", wanted)
-                    add("vector_search", wanted)
+                    add("text_search", self.standalone)
+                    add("vector_search", self.standalone)
                 case "reword":
                     add("retrieve", depends_on=add("rewrite", self.standalone))
                 case "widen":
-                    add("wide_search", wanted)
+                    add("wide_search", self.standalone)
                 case "more_queries":
                     add("retrieve", depends_on=add("decompose", self.standalone))
                 case "rerank":

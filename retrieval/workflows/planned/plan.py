@@ -39,6 +39,10 @@ class Plan:
     why: str = ""  # of a mended plan: what it is to remedy
 
     @property
+    def mends(self) -> bool:
+        return bool(self.why)
+
+    @property
     def sub_questions(self) -> tuple[str, ...]:
         """What is searched for independently of other findings; more than one where the question has several sides."""
         searches = {task.id for task in self.tasks if task.type in SEARCHES}

@@ -1,31 +1,30 @@
 """Reflect: is what was found good enough to answer from, and if not, what is to be done about it?
 
 Source: seed 002 §8.3.3: relevance, completeness and factuality; from 0.8 on it passes, from 0.5 on the search is tuned,
-below that another way is tried; its table of signs and remedies is `diagnose` and `REMEDIES`. Shinn et al., Reflexion,
-2023, arXiv:2303.11366.
+below that another way is tried; its table of signs and remedies is `diagnose` and `REMEDIES`. At least MIN_DOCS good
+documents (§2.6.2, minDocNeed). Shinn et al., Reflexion, 2023, arXiv:2303.11366.
+
+Relevance is the trained estimate, completeness and factuality are read from the words; a model is asked where its word
+can change the outcome, and its numbers move all three by what they are worth as evidence. After a retry only what it
+newly found is judged, beside the best of what was there: what the first search found would else keep its place.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from statistics import fmean
 from typing import Literal
 
 from retrieval.answerability import Estimate
-from retrieval.steps.judge.evaluator import (
-    Assessment,
-    Evaluator,
-    Evidence,
-    clipped,
-    passage_scores,
-    scores_by_chunk,
-    unit_score,
-)
+from retrieval.errors import ModelOutputError
+from retrieval.steps.judge.blending import check_scores, passage_odds, says_yes
+from retrieval.steps.judge.evaluator import Assessment, Evaluator, Evidence, Opinion, scores_by_chunk
+from retrieval.steps.judge.judge import BESIDE, combine, worth_showing
 from retrieval.steps.query.route import years_in
-from retrieval.steps.schemas import EvidenceReflection
+from retrieval.steps.schemas import TOP_SCORE, EvidenceReflection, reflection_of
 from retrieval.text.quoting import one_line
 from retrieval.text.term_coverage import coverage, full_text, strong_terms, term_weights, terms_of
 from retrieval.trace import StepRecord
@@ -42,6 +41,9 @@ LOW_AVERAGE = 0.5  # average score of the passages below it: reword, more candid
 LOW_COVERAGE = 0.6  # completeness below it: search wider, more queries
 ABSENT_SCORE = 0.3  # all passages below it: the documents do not hold it, so the web is searched
 MAX_AGE_YEARS = 3  # a question about today's state whose newest passage is older is outdated
+MIN_DOCS = 1  # documents with a passage at GOOD_DOCUMENT or above that a result needs to pass
+GOOD_DOCUMENT = 0.5  # P(the passage answers)
+MOST_SHOWN = 8  # passages that a model is shown in one call: its reply stays below 40 tokens
 FIRST = 5  # passages that the table's "Top1" and "Top5" and the average look at
 
 # The remedies of each problem; the first that has not been tried is used. A medium result is tuned: other numbers,
@@ -74,24 +76,24 @@ class Reflection(Assessment):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings(Evidence):
-    """`parts`: what the plan searched for, where that is several things. `judged`: a judgement of the plan's own, and
-    `before` the last reflection: where one of them saw all passages, no model is asked anew."""
+    """`parts`: what the plan searched for, where that is several things. `judged`: a judgement of the plan's own; where
+    it saw all passages, no model is asked anew. `before`: the last reflection: passages that it judged keep their
+    scores. may_raise: whether the passages can make the answer likelier than it was before; see `Retrieved`."""
 
     parts: Sequence[str] = ()
     judged: Assessment | None = None
     before: Reflection | None = None
+    may_raise: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """All 0..1; `grades`: of the passages, in their order. `problem`: what the model named."""
+    """All 0..1; `grades`: of the passages, in their order."""
 
     grades: Sequence[float]
     relevance: float
     completeness: float
     factuality: float
-    missing: str = ""
-    problem: str = ""
 
 
 class Reflect(Evaluator[Findings, Reflection]):
@@ -100,12 +102,15 @@ class Reflect(Evaluator[Findings, Reflection]):
     name = "reflect"
 
     async def act(self, given: Findings, entry: StepRecord) -> Reflection:
-        passages = tuple(given.passages[: self.settings.rerank.max_candidates])
-        estimate = await self.estimate(given, passages)
-        unaided = await asyncio.to_thread(_without_model, given, passages, estimate)
-        scores = _from_judgement(given.judged, passages, unaided) or _from_before(given.before, passages)
-        scores = scores or await self.consult(entry, given, estimate, lambda: self._ask(given, passages, estimate))
-        reflection = self._weigh(given.question, passages, scores or unaided, estimate, by_model=scores is not None)
+        before = given.before
+        known = {candidate.chunk_id for candidate in before.candidates} if before else set()
+        new = [passage for passage in given.passages if passage.chunk_id not in known]
+        passages = tuple(new[: self.settings.rerank.max_candidates])
+        if before and not passages:
+            reflection = before
+            entry.detail["not_asked"] = "nothing new was found"
+        else:
+            reflection = await self._judged(given, passages, entry)
         entry.detail |= {
             "of": "retrieval",
             "relevance": round(reflection.relevance, 3),
@@ -114,56 +119,106 @@ class Reflect(Evaluator[Findings, Reflection]):
             "score": round(reflection.score, 3),
             "outcome": reflection.outcome,
             "problems": list(reflection.problems),
-            "missing": reflection.missing,
             "by_model": reflection.by_model,
+            "holds_answer": round(reflection.answerability, 3),
+            "new": len(passages),
             "scores": scores_by_chunk(reflection.candidates),
         }
         entry.summary = f"{reflection.outcome}: {reflection.score:.2f} ({reflection.reason})"
         return reflection
 
-    async def _ask(self, given: Findings, passages: Sequence[ScoredChunk], estimate: Estimate) -> Scores:
-        parts = "\n".join(f"- {one_line(part)}" for part in given.parts) or "-"
-        reply = await self.ask_about(passages, given.question, "reflect", EvidenceReflection, parts=parts)
-        grades = passage_scores(reply.scores, estimate.passages)
-        return Scores(
-            grades=grades,
-            relevance=max(grades),
-            completeness=_share(reply.completeness),
-            factuality=_share(reply.factuality),
-            missing=clipped(reply.missing),
-            problem=reply.problem,
+    async def _judged(self, given: Findings, passages: Sequence[ScoredChunk], entry: StepRecord) -> Reflection:
+        """With what was judged before, each candidate once."""
+        before = given.before
+        beside = before.candidates[:BESIDE] if before else ()
+        estimate = await self.estimate(given, passages, beside=beside)
+        if before and not given.may_raise:
+            answerability = min(estimate.answerability, before.answerability)
+            estimate = replace(estimate, answerability=answerability)
+        everything = (*passages, *before.candidates) if before else tuple(passages)
+        unaided = await asyncio.to_thread(_without_model, given, everything, estimate)
+        scores, by_model, shift = _from_judgement(given.judged, passages, unaided), True, 0.0
+        if scores is None:
+            scores, opinion = await self._asked(given, passages, beside, estimate, unaided, entry)
+            by_model, shift = opinion.reply is not None, opinion.shift
+        latest = Assessment(
+            verdict="REFINE",
+            candidates=self.rank(passages, scores.grades),
+            by_model=by_model,
+            answerability=estimate.answerability,
+            shift=shift,
+            retrieval_score=scores.relevance,
         )
+        if before:
+            good = self.settings.corrective.good_score
+            latest = combine(before, latest, may_raise=given.may_raise, good=good)
+        return self._weigh(given, latest, replace(scores, relevance=latest.retrieval_score))
 
-    def _weigh(
-        self, question: str, passages: Sequence[ScoredChunk], scores: Scores, estimate: Estimate, *, by_model: bool
-    ) -> Reflection:
-        """The three scores as one, the outcome, and what is wrong. Irrelevant passages lower the whole score: being
-        complete and true about another subject does not help."""
+    async def _asked(
+        self,
+        given: Findings,
+        passages: Sequence[ScoredChunk],
+        beside: Sequence[ScoredChunk],
+        estimate: Estimate,
+        unaided: Scores,
+        entry: StepRecord,
+    ) -> tuple[Scores, Opinion[EvidenceReflection]]:
+        """The scores with the model's word, where it is worth asking for."""
+        likeliest = worth_showing(estimate.passages)
+        likeliest = sorted(sorted(likeliest, key=lambda at: -estimate.passages[at])[: MOST_SHOWN - len(beside)])
+        shown = [*(passages[at] for at in likeliest), *beside]
+        probabilities = [*(estimate.passages[at] for at in likeliest), *(one.scores.rerank or 0.0 for one in beside)]
+
+        async def ask() -> EvidenceReflection:
+            parts = "\n".join(f"- {one_line(part)}" for part in given.parts) or "-"
+            reply = await self.ask_about(
+                shown, given.question, "reflect", reflection_of(len(shown)),
+                probabilities=probabilities, parts=parts, count=len(shown),
+            )  # fmt: skip
+            check_scores([*reply.scores[: len(shown)], *[None] * (len(shown) - len(reply.scores))])
+            if not all(0 <= number <= TOP_SCORE for number in (reply.completeness, reply.factuality)):
+                raise ModelOutputError(f"the model gave a number outside 0 to {TOP_SCORE}")
+            return reply
+
+        opinion = await self.ask_judge(
+            entry, given, estimate.answerability, ask, said=lambda reply: says_yes(reply.scores[: len(likeliest)])
+        )
+        scores = replace(unaided, relevance=opinion.probability)
+        if opinion.reply and opinion.judge:
+            told = dict(zip(likeliest, opinion.reply.scores, strict=False))
+            whole = (opinion.reply.completeness, opinion.reply.factuality)
+            completeness, factuality = passage_odds((unaided.completeness, unaided.factuality), whole, opinion.judge)
+            scores = Scores(
+                grades=passage_odds(estimate.passages, [told.get(at) for at in range(len(passages))], opinion.judge),
+                relevance=opinion.probability,
+                completeness=completeness,
+                factuality=factuality,
+            )
+        return scores, opinion
+
+    def _weigh(self, given: Findings, judged: Assessment, scores: Scores) -> Reflection:
+        """The three scores as one, the outcome, and what is wrong."""
         relevance, completeness, factuality = scores.relevance, scores.completeness, scores.factuality
-        score = weighted(relevance, completeness, factuality)
-        if relevance < ABSENT_SCORE:
-            score = min(score, relevance)
-        outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
+        good = {one.document_id for one in judged.candidates if (one.scores.rerank or 0.0) >= GOOD_DOCUMENT}
+        sure = relevance >= self.settings.corrective.sure_score and not given.parts
+        score, outcome = outcome_of(scores, good_documents=len(good), sure=sure)
+        reason = f"relevance {relevance:.2f}, completeness {completeness:.2f}, factuality {factuality:.2f}"
+        if len(good) < MIN_DOCS:
+            reason += f", {len(good)} of {MIN_DOCS} good documents"
         return Reflection(
             verdict="ANSWER" if outcome == "pass" else "REFINE",
-            candidates=self.rank(passages, scores.grades),
-            reason=f"relevance {relevance:.2f}, completeness {completeness:.2f}, factuality {factuality:.2f}",
-            missing=scores.missing,
-            by_model=by_model,
-            scored_by_model=by_model,
-            answerability=estimate.answerability,
+            candidates=judged.candidates,
+            reason=reason,
+            by_model=judged.by_model,
+            answerability=judged.answerability,
+            shift=judged.shift,
             retrieval_score=relevance,
             completeness=completeness,
             factuality=factuality,
             score=score,
             outcome=outcome,
-            problems=() if outcome == "pass" else diagnose(question, passages, scores),
+            problems=() if outcome == "pass" else diagnose(given.question, judged.candidates, scores),
         )
-
-
-def _share(value: float) -> float:
-    """0..1; what is on no scale at all speaks for nothing, so it is 0."""
-    return unit_score(value) if 0.0 <= value <= 100.0 else 0.0
 
 
 def weighted(relevance: float, completeness: float, factuality: float) -> float:
@@ -171,17 +226,29 @@ def weighted(relevance: float, completeness: float, factuality: float) -> float:
     return RELEVANCE_WEIGHT * relevance + COMPLETENESS_WEIGHT * completeness + FACTUALITY_WEIGHT * factuality
 
 
+def outcome_of(scores: Scores, *, good_documents: int, sure: bool) -> tuple[float, Outcome]:
+    """The three scores as one, 0..1, and what follows. Irrelevant passages lower the whole score: being complete and
+    true about another subject does not help. sure: they hold all that one question asks for, whatever words it uses."""
+    score = weighted(scores.relevance, scores.completeness, scores.factuality)
+    if scores.relevance < ABSENT_SCORE:
+        score = min(score, scores.relevance)
+    outcome: Outcome = "pass" if score >= PASS_SCORE else "tune" if score >= RETRY_SCORE else "retry"
+    if outcome == "tune" and sure:
+        outcome = "pass"
+    return score, "tune" if outcome == "pass" and good_documents < MIN_DOCS else outcome
+
+
 def diagnose(question: str, passages: Sequence[ScoredChunk], scores: Scores) -> tuple[Problem, ...]:
-    """The seed's table of signs, and what the model named, in the order of `REMEDIES`; where none of them shows, what
-    the lowest of the three scores stands for."""
-    grades, first = scores.grades, scores.grades[:FIRST]
+    """The seed's table of signs, in the order of `REMEDIES`; where none of them shows, what the lowest of the three
+    scores stands for. `passages`: all, best first; `scores.grades` are of the newly found, as they were found."""
+    best, found = [passage.scores.rerank or 0.0 for passage in passages[:FIRST]], scores.grades[:FIRST]
     signs: dict[Problem, bool] = {
-        "absent": scores.problem == "absent" or all(grade < ABSENT_SCORE for grade in grades),
-        "outdated": scores.problem == "outdated" or is_outdated(question, passages, MAX_AGE_YEARS),
-        "unclear": scores.problem == "unclear",
-        "low_relevance": bool(first) and fmean(first) < LOW_AVERAGE,
-        "incomplete": scores.problem == "incomplete" or scores.completeness < LOW_COVERAGE,
-        "badly_ordered": bool(first) and first[0] < LOW_AVERAGE <= max(first),
+        "absent": all(score < ABSENT_SCORE for score in best),
+        "outdated": is_outdated(question, passages, MAX_AGE_YEARS),
+        "unclear": False,  # only an answer shows that
+        "low_relevance": bool(best) and fmean(best) < LOW_AVERAGE,
+        "incomplete": scores.completeness < LOW_COVERAGE,
+        "badly_ordered": bool(found) and found[0] < LOW_AVERAGE <= max(found),
     }
     if problems := tuple(problem for problem in REMEDIES if signs[problem]):
         return problems
@@ -220,7 +287,7 @@ def is_outdated(question: str, passages: Sequence[ScoredChunk], max_age_years: i
 def _without_model(given: Findings, passages: Sequence[ScoredChunk], estimate: Estimate) -> Scores:
     """Relevance: the estimate for the whole list. Completeness: for each part the share of its terms that the passages
     hold, rare ones weighing more; the mean over the parts. Factuality: the share of the question's codes and numbers
-    that the passages hold; 1 where it names none."""
+    that the passages hold; 1 where it names none. `passages`: all of them, those judged before included."""
     if not passages:
         return Scores(grades=(), relevance=0.0, completeness=0.0, factuality=0.0)
     texts = [terms_of(full_text(candidate.chunk)) for candidate in passages]
@@ -240,34 +307,12 @@ def _without_model(given: Findings, passages: Sequence[ScoredChunk], estimate: E
 
 
 def _from_judgement(judged: Assessment | None, passages: Sequence[ScoredChunk], unaided: Scores) -> Scores | None:
-    """The scores that the plan's own judgement gave, if a model did and saw every passage; else None."""
-    if judged is None or not judged.scored_by_model:
+    """The scores that the plan's own judgement gave, if a model or a cross-encoder did and saw every passage; else
+    None."""
+    if judged is None or not (judged.by_model or judged.scored_by_model):
         return None
     known = {candidate.chunk_id: candidate.scores.rerank for candidate in judged.candidates}
     grades = [score for candidate in passages if (score := known.get(candidate.chunk_id)) is not None]
     if not grades or len(grades) < len(passages):
         return None
-    incomplete = bool(judged.missing) and judged.verdict != "ANSWER"
-    return Scores(
-        grades=grades,
-        relevance=max(grades),
-        completeness=min(unaided.completeness, 0.5) if incomplete else max(unaided.completeness, judged.best),
-        factuality=unaided.factuality,
-        missing=judged.missing,
-    )
-
-
-def _from_before(before: Reflection | None, passages: Sequence[ScoredChunk]) -> Scores | None:
-    """A model's scores of the last reflection, if it saw every passage; else None."""
-    if before is None or not before.by_model or not passages:
-        return None
-    known = {candidate.chunk_id: candidate.scores.rerank or 0.0 for candidate in before.candidates}
-    if any(candidate.chunk_id not in known for candidate in passages):
-        return None
-    return Scores(
-        grades=[known[candidate.chunk_id] for candidate in passages],
-        relevance=max(known.values()),
-        completeness=before.completeness,
-        factuality=before.factuality,
-        missing=before.missing,
-    )
+    return replace(unaided, grades=grades, relevance=judged.retrieval_score)

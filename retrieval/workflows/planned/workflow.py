@@ -10,15 +10,14 @@
 
 `plan` gives way where the search with the user's own words is clearly good; a plan by rules serves then, as it does
 without a model. `execute` runs independent tasks side by side. `reflect` scores relevance, completeness and factuality;
-`mend` adds the tasks that its remedies ask for, at most `max_retries` times, and the best result so far is used. So an
-answer takes three model rounds before its first token (plan; reflect; generate), two when the first search is good, and
-one or two more for each retry. The answer is shown from its first borne-out statement on, and judged as a whole if
-there is none.
+`mend` adds the tasks that its remedies ask for, at most `max_retries` times, and the best result so far is used. A
+model reflects only where its word could change the outcome. So an answer takes one model round before its first token
+when the first search is good, else three (plan; reflect; generate), and one or two more for each retry. The answer is
+shown from its first borne-out statement on, and judged as a whole if there is none.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -28,16 +27,15 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from retrieval.errors import IndexUnavailableError
-from retrieval.steps.answer.clarify import open_readings
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import no_answer_text
 from retrieval.steps.judge.evaluator import AnswerAssessment, WrittenAnswer
 from retrieval.steps.memory import Answered, ConsolidateMemory, RecallMemory, quote_memories
-from retrieval.steps.query.condense import Condense, takes_up
+from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.web_search import may_search_web
-from retrieval.steps.schemas import SEARCHES
+from retrieval.steps.schemas import REWORDINGS, SEARCHES
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
@@ -51,6 +49,7 @@ from retrieval.workflows.base import (
     has_documents,
     is_small_talk,
     is_worth_a_try,
+    readings_to_ask_about,
     reranking_is_on,
     say,
     say_no_answer,
@@ -172,18 +171,24 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
 
 
 async def reflect(state: State, runtime: Runtime[Context]) -> State:
-    tools = runtime.context.tools
-    findings = [finding for finding in state["findings"].values() if finding.candidates]
+    """On what the last tasks found: after a retry, only what is new in it."""
+    tools, before = runtime.context.tools, state.get("reflection")
+    own = {task.id for task in state["plan"].tasks}
+    findings = [finding for name, finding in state["findings"].items() if finding.candidates and name in own]
     listed = pool([finding.candidates for finding in findings])
-    passages = await Dedupe(runtime.context)(Hits(listed)) if listed else ()
+    known = before.candidates if before else ()
+    passages = await Dedupe(runtime.context)(Hits(listed, known)) if listed else ()
     judged = next((finding.assessment for finding in reversed(findings) if finding.assessment), None)
+    asked = state["question"].options.rerank
     evidence = Findings(
         question=state["standalone"],
         parts=state["goals"] if len(state["goals"]) > 1 else (),
         passages=passages,
         judged=judged,
-        before=state.get("reflection"),
+        before=before,
+        may_raise=may_raise(state),
         use_model=reranking_is_on(state["question"], tools),
+        insist=asked is True,
         listed=listed,
         semantic=state["question"].scope.semantic,
     )
@@ -191,10 +196,9 @@ async def reflect(state: State, runtime: Runtime[Context]) -> State:
     best = state.get("best")
     in_vain = best is not None and reflection.score <= best.score + GAIN
     best = reflection if best is None or reflection.score >= best.score else best
-    readings: tuple[ScoredChunk, ...] = ()
-    worth_asking = best.retrieval_score >= tools.settings.corrective.weak_score
-    if worth_asking and not takes_up(state["standalone"], state["question"].open_clarification):
-        readings = await asyncio.to_thread(open_readings, best, state["standalone"], state["filters"])
+    readings = await readings_to_ask_about(
+        best, state["standalone"], state["filters"], question=state["question"], context=runtime.context
+    )
     return {"reflection": reflection, "best": best, "readings": readings, "in_vain": in_vain}
 
 
@@ -234,7 +238,9 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
 async def check(state: State, runtime: Runtime[Context]) -> State:
     """An answer that is being read is only counted; one that was held back is judged, and released unless it fails."""
     run, held, answer = runtime.context.run, state["held"], state["answer"]
-    written = WrittenAnswer(answer=answer, question=state["standalone"], released=held.released)
+    written = WrittenAnswer(
+        answer=answer, question=state["standalone"], released=held.released, likely=state["best"].retrieval_score
+    )
     checked = await AnswerCheck(runtime.context)(written)
     if not checked.accepted and not held.released:
         if may_retry(state, runtime.context) and _mending({**state, "checked": checked}, runtime.context).remedies:
@@ -287,12 +293,12 @@ class PlannedWorkflow(GraphWorkflow):
 
     graph = build_graph()
     rounds = Rounds(
-        best=2,
+        best=1,
         worst=20,
-        notes="reflect and generate when the search with the user's own words is clearly good; three with a plan of "
-        "searches that do not wait for each other. A task that waits for another may add one (eight tasks at most), a "
-        "retry (two at most) a reflection and a rewording, and an answer that was held back its check. A greeting "
-        "takes one.",
+        notes="generate alone when the search with the user's own words is clearly good; three with a plan of searches "
+        "that do not wait for each other, and a reflection. A task that waits for another may add one (eight tasks at "
+        "most), a retry (two at most) a reflection and a rewording, and an answer that was held back its check. A "
+        "greeting takes one.",
     )
 
     @property
@@ -316,6 +322,15 @@ def has_something_to_search(question: Question, tools: Toolbox) -> bool:
 def may_retry(state: State, context: Context) -> bool:
     time_left = context.run.deadline.remaining() > TIME_FOR_ANSWERING * TIMEOUT_S
     return state["retries"] < context.tools.settings.planned.max_retries and time_left
+
+
+def may_raise(state: State) -> bool:
+    """Whether what the plan has found can make the answer likelier than it was: by other words, without a filter that
+    was read from the question, or from the web. The same words, searched for in another way, find more to choose the
+    best of, whatever is in the documents."""
+    kinds = {task.type for task in state["plan"].tasks}
+    lifted = "wide_search" in kinds and state["filters"] != state["question"].filters
+    return not state["plan"].mends or lifted or bool(kinds & {*REWORDINGS, "web_search"})
 
 
 def _mending(state: State, context: Context) -> Mending:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -7,8 +8,17 @@ from django.conf import settings
 
 from retrieval.answerability import estimate_answerability
 from retrieval.steps.judge.evaluator import Assessment
-from retrieval.workflows.planned.reflect import Findings, Reflect, choose_remedies, is_outdated
-from tests.retrieval.steps.fakes import HANDBOOK, context, make_tools, scored
+from retrieval.workflows.planned.reflect import (
+    MOST_SHOWN,
+    Findings,
+    Reflect,
+    Scores,
+    choose_remedies,
+    diagnose,
+    is_outdated,
+    outcome_of,
+)
+from tests.retrieval.steps.fakes import HANDBOOK, TRUSTED, context, make_tools, scored
 
 QUESTION = "What is the deposit for a room in Lakeside hall?"
 HOUSING = scored(3, HANDBOOK[2].text, title="Student Housing Policy", policy_year=2024)
@@ -17,44 +27,51 @@ LOANS = scored(1, HANDBOOK[0].text, title="Library Loan Regulations")
 
 
 async def reflect(question: str = QUESTION, passages=(HOUSING, WIFI), parts=(), **options):
-    here = context(make_tools(settings.RAG))
+    """By a model that has always been right so far, and is asked however sure the estimate is."""
+    here = context(make_tools(settings.RAG, judge_records=TRUSTED))
+    options.setdefault("insist", True)
     result = await Reflect(here)(Findings(question=question, passages=passages, parts=parts, **options))
     return result, here.run.trace
 
 
-def told(*scores: float, completeness: float = 1.0, factuality: float = 1.0, **fields):
-    entries = [{"passage": number, "score": score} for number, score in enumerate(scores, start=1)]
-    return {"scores": entries, "completeness": completeness, "factuality": factuality, **fields}
+def told(*scores: int, completeness: int = 10, factuality: int = 10):
+    return {"scores": scores, "completeness": completeness, "factuality": factuality}
 
 
 @pytest.mark.parametrize(
-    ("best", "completeness", "factuality", "outcome"),
-    [(0.9, 0.9, 0.9, "pass"), (0.8, 0.8, 0.8, "pass"), (0.7, 0.7, 0.7, "tune"), (0.5, 0.5, 0.5, "tune"),
-     (0.4, 0.4, 0.4, "retry"), (0.1, 1.0, 1.0, "retry")],
+    ("relevance", "completeness", "factuality", "outcome"),
+    [(0.9, 0.9, 0.9, "pass"), (0.75, 0.9, 0.9, "pass"), (0.7, 0.7, 0.7, "tune"), (0.5, 0.5, 0.5, "tune"),
+     (0.4, 0.4, 0.4, "retry"), (0.1, 1.0, 1.0, "retry"), (0.9, 0.5, 0.5, "pass")],
 )  # fmt: skip
-async def test_the_thresholds_are_the_seeds(online, best, completeness, factuality, outcome) -> None:
-    online.reply(json=told(best, 0.0, completeness=completeness, factuality=factuality))
-    result, _ = await reflect()
-    assert result.outcome == outcome
+def test_the_thresholds_are_the_seeds(relevance, completeness, factuality, outcome) -> None:
+    scores = Scores(grades=(), relevance=relevance, completeness=completeness, factuality=factuality)
+    assert outcome_of(scores, good_documents=1, sure=relevance >= 0.8)[1] == outcome
+
+
+def test_what_is_sure_passes_only_with_the_documents_that_are_needed() -> None:
+    scores = Scores(grades=(), relevance=0.9, completeness=0.5, factuality=1.0)
+    assert outcome_of(scores, good_documents=0, sure=True)[1] == "tune"
+    assert outcome_of(replace(scores, completeness=1.0), good_documents=0, sure=True)[1] == "tune"
 
 
 @pytest.mark.parametrize(
-    ("reply", "problem", "remedy"),
+    ("ranked", "scores", "problem", "remedy"),
     [
-        (told(0.2, 0.1), "absent", "web"),
-        (told(0.7, 0.1, completeness=0.5), "low_relevance", "reword"),
-        (told(0.7, 0.6, completeness=0.5), "incomplete", "widen"),
-        (told(0.1, 0.7, completeness=0.7), "badly_ordered", "rerank"),
-        (told(0.6, 0.6, completeness=0.7, problem="unclear"), "unclear", "reword"),
-        (told(0.6, 0.6, completeness=0.7, problem="outdated"), "outdated", "web"),
-        (told(0.7, 0.6, completeness=0.7), "low_relevance", "reword"),
+        ((0.2, 0.1), Scores(grades=(0.2, 0.1), relevance=0.2, completeness=1.0, factuality=1.0), "absent", "web"),
+        ((0.7, 0.1), Scores(grades=(0.7, 0.1), relevance=0.7, completeness=1.0, factuality=1.0), "low_relevance",
+         "reword"),
+        ((0.7, 0.6), Scores(grades=(0.7, 0.6), relevance=0.7, completeness=0.5, factuality=1.0), "incomplete", "widen"),
+        ((0.7, 0.1), Scores(grades=(0.1, 0.7), relevance=0.7, completeness=0.7, factuality=1.0), "badly_ordered",
+         "rerank"),
+        ((0.7, 0.6), Scores(grades=(0.7, 0.6), relevance=0.7, completeness=0.7, factuality=1.0), "low_relevance",
+         "reword"),
     ],
-)
-async def test_each_sign_of_the_table_has_its_remedy(online, reply, problem, remedy) -> None:
-    online.reply(json=reply)
-    result, _ = await reflect()
-    assert problem in result.problems
-    assert remedy in choose_remedies(result.problems, tried=set(), web=True)
+)  # fmt: skip
+def test_each_sign_of_the_table_has_its_remedy(ranked, scores, problem, remedy) -> None:
+    passages = [scored(number, "A room.", rerank=score) for number, score in enumerate(ranked, start=1)]
+    problems = diagnose(QUESTION, passages, scores)
+    assert problem in problems
+    assert remedy in choose_remedies(problems, tried=set(), web=True)
 
 
 def test_a_remedy_is_tried_once_and_the_web_only_where_it_is_allowed() -> None:
@@ -66,33 +83,47 @@ def test_a_remedy_is_tried_once_and_the_web_only_where_it_is_allowed() -> None:
 
 
 async def test_passages_come_back_in_the_order_of_their_scores(online) -> None:
-    online.reply(json=told(0.1, 0.9))
+    online.reply(json=told(1, 9))
     result, trace = await reflect(passages=(WIFI, HOUSING))
     assert [one.chunk_id for one in result.candidates] == ["k3", "k5"]
-    assert trace.steps[0].detail["scores"] == {"k3": 0.9, "k5": 0.1}
+    assert trace.steps[0].detail["judge"]["said"] == "yes"
 
 
-async def test_scores_out_of_ten_and_out_of_range_are_understood(online) -> None:
-    online.reply(json=told(9, 1, completeness=8, factuality=-3))
-    result, _ = await reflect()
-    assert (result.relevance, result.completeness, result.factuality) == (0.9, 0.8, 0.0)
-
-
-async def test_a_number_on_no_scale_speaks_for_nothing(online) -> None:
-    online.reply(json=told(9, 1, completeness=900, factuality=101))
-    result, _ = await reflect()
-    assert (result.completeness, result.factuality) == (0.0, 0.0)
+async def test_a_models_no_lowers_what_the_estimate_says(online) -> None:
+    online.reply(json=told(1, 0, completeness=1, factuality=9))
+    no, _ = await reflect()
+    assert no.relevance < no.answerability
+    assert no.outcome != "pass" and no.by_model
 
 
 @pytest.mark.parametrize(
-    "fault", [{"status": 500}, {"text": "no json"}, {"json": {"scores": []}}, {"json": told()}, {"text": ""}]
-)
+    "fault",
+    [{"status": 500}, {"text": "no json"}, {"json": {"scores": []}}, {"json": told()}, {"text": ""},
+     {"json": told(9, 9)}, {"json": told(90, 10)}, {"json": told(9, 1, completeness=11)},
+     {"json": {"scores": [0.9, 0.1], "completeness": 0.9, "factuality": 1.0}}],
+)  # fmt: skip
 async def test_without_a_usable_reflection_the_trained_grader_serves(online, fault) -> None:
     online.reply(**fault)
     result, trace = await reflect()
     assert not result.by_model
     assert result.candidates[0].chunk_id == "k3"
     assert trace.degraded[0]["step"] == "reflect"
+
+
+async def test_where_the_estimate_is_sure_no_model_is_asked(online) -> None:
+    result, trace = await reflect(insist=False)
+    assert (result.outcome, result.by_model) == ("pass", False)
+    assert "sure" in trace.steps[0].detail["not_asked"]
+    assert not online.chats
+
+
+async def test_a_reply_is_short_whatever_was_found(online) -> None:
+    many = [scored(number, f"Note {number} on Lakeside hall and its deposit.") for number in range(1, 11)]
+    await reflect(passages=many)
+    [request] = online.chats
+    scores = request.body["format"]["properties"]["scores"]
+    assert scores["minItems"] == scores["maxItems"] <= MOST_SHOWN
+    assert request.body["format"]["required"] == ["scores", "completeness", "factuality"]
 
 
 async def test_offline_what_answers_scores_above_what_does_not(offline) -> None:
@@ -134,7 +165,7 @@ async def test_nothing_found_is_worth_nothing_and_costs_no_call(online) -> None:
 
 
 async def test_a_judgement_of_the_plan_is_used_where_it_saw_every_passage(online) -> None:
-    judged = Assessment(verdict="ANSWER", scored_by_model=True, by_model=True, candidates=(
+    judged = Assessment(verdict="ANSWER", by_model=True, retrieval_score=0.95, candidates=(
         scored(3, HANDBOOK[2].text, rerank=0.95), scored(5, HANDBOOK[4].text, rerank=0.1),
     ))  # fmt: skip
     result, _ = await reflect(judged=judged)
@@ -145,13 +176,22 @@ async def test_a_judgement_of_the_plan_is_used_where_it_saw_every_passage(online
 
 
 async def test_a_retry_that_brings_nothing_new_is_not_judged_anew(online) -> None:
-    online.reply(json=told(0.6, 0.1, completeness=0.5))
+    online.reply(json=told(6, 1, completeness=5), times=1)
+    online.reply(json=told(0, 6, 1, completeness=5))
     first, _ = await reflect()
     again, _ = await reflect(passages=(WIFI, HOUSING), before=first)
     assert (again.score, again.by_model) == (first.score, True)
     assert len(online.chats) == 1
-    await reflect(passages=(HOUSING, WIFI, LOANS), before=first)
+    later, _ = await reflect(passages=(HOUSING, WIFI, LOANS), before=first)
     assert len(online.chats) == 2
+    assert len(later.candidates) == 3 and later.relevance >= first.relevance
+
+
+async def test_the_same_words_searched_for_again_do_not_raise_the_estimate(offline) -> None:
+    first, _ = await reflect(passages=(WIFI, LOANS))
+    again, _ = await reflect(passages=(HOUSING,), before=first, may_raise=False)
+    other, _ = await reflect(passages=(HOUSING,), before=first)
+    assert again.relevance == first.relevance < other.relevance
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ import pytest
 from django.conf import settings
 
 from retrieval.steps.query.query_rewriter import CorrectiveRewrite, Wanted
-from retrieval.steps.schemas import AnswerGrade
 from retrieval.steps.step import Asked
 from retrieval.values import AnswerOptions
-from retrieval.workflows.dual_loop.answer_grade import read
 from retrieval.workflows.dual_loop.strategy import available_strategies, next_strategy, route_by_rule, why_not_available
 from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, context, make_tools
 
@@ -74,14 +72,3 @@ async def test_queries_that_were_tried_are_not_tried_again(online: Any) -> None:
     wanted = Wanted(asked=Asked(ask("What is it?"), "What is it?"), answer="x", tried=("What is it?", "late fee"))
     queries = await CorrectiveRewrite(context(make_tools(rag)))(wanted)
     assert [query.text for query in queries] == ["Overdue charge"]
-
-
-@pytest.mark.parametrize(
-    ("score", "solves", "accepted"),
-    [(0.9, True, True), (0.6, True, True), (0.5, True, False), (0.9, False, True), (0.7, False, False),
-     (8, True, True), (80, True, True), (3, True, False), (float("nan"), True, False), (-1, True, False)],
-)  # fmt: skip
-def test_score_and_verdict_of_a_grade_must_agree(score: float, solves: bool, accepted: bool) -> None:
-    graded = read(AnswerGrade(score=score, solves=solves), good=0.6)
-    assert graded.accepted is accepted
-    assert 0.0 <= graded.score <= 1.0
