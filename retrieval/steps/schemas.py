@@ -282,15 +282,10 @@ class AnswerReflection(BaseModel):
     reason: str = Field(default="", description="Why, in one short sentence")
 
 
-class CheckedStatement(BaseModel):
-    statement: int = Field(description="The number of the statement")
-    supported: bool = Field(description="Whether the passages say so")
-
-
 class CheckedStatements(BaseModel):
-    """Grounding of an answer's sentences in one call."""
+    """Grounding of an answer's sentences in one call; about two tokens a sentence."""
 
-    statements: list[CheckedStatement] = Field(description="One entry for every statement")
+    supported: list[bool] = Field(description="Whether the passages say so, for each statement in their order")
 
 
 class ConsolidatedFact(BaseModel):

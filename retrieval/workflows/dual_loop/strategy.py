@@ -57,6 +57,7 @@ class ChooseStrategy(Step[Choice, Plan]):
     """Without a model, by what the question asks for. Never raises a ModelError."""
 
     name = "route"
+    optional = True
 
     async def act(self, given: Choice, entry: StepRecord) -> Plan:
         draft, available = given.asked.text, given.available
