@@ -14,7 +14,8 @@ class RagsiteConfig(AppConfig):
         from django.conf import settings
 
         from ragsite.accounts import signing_out  # models can be imported only now
-        from ragsite.retired_settings import apply_retired
+        from ragsite.retired_settings import apply_retired, warn_of_gone
 
         apply_retired(settings.RETIRED)
+        warn_of_gone(settings.GONE)
         signing_out.connect()

@@ -1,9 +1,10 @@
-"""Variables of the version before that are constants now. In this version they still work, with a warning at start."""
+"""Variables of the version before. Those that are constants now still work in this version; those whose behaviour is
+gone are passed over. Either way a warning at start says so."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -218,6 +219,11 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_WEB_SEARCH_PROMPT": ("retrieval.steps.retrieve.web_search:PROMPT", str),
 }
 
+GONE: dict[str, str] = {  # variable → why nothing heeds it any more
+    "RAG_SEARCH_MIN_FILTERED_CANDIDATES": "filters that a question suggests are relaxed where what they leave does not"
+    " answer, however much they leave; those of a request never are",
+}
+
 RULES: list[tuple[tuple[str, ...], Callable[..., bool], str]] = [  # variables, what holds for their values, in words
     (("RAG_FEEDBACK_COSINE_FROM", "RAG_FEEDBACK_COSINE_FULL"), lambda begin, full: begin < full, "must rise"),
     (("RAG_FEEDBACK_OVERLAP_FROM", "RAG_FEEDBACK_OVERLAP_FULL"), lambda begin, full: begin < full, "must rise"),
@@ -254,6 +260,16 @@ def apply_retired(values: Mapping[str, Any]) -> None:
             "ignored from the next one on.",
             variable, constant, module,
         )  # fmt: skip
+
+
+def gone_variables(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Those that are set although nothing heeds them any more."""
+    return tuple(name for name in GONE if environ.get(name, "").strip())
+
+
+def warn_of_gone(variables: Iterable[str]) -> None:
+    for variable in variables:
+        logger.warning("%s is not heeded any more: %s.", variable, GONE[variable])
 
 
 def _constant(variable: str) -> Any:

@@ -16,7 +16,7 @@ from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
 from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
-from ragsite.retired_settings import retired_values
+from ragsite.retired_settings import gone_variables, retired_values
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -65,6 +65,7 @@ TRUSTED_PROXIES = SITE.trusted_proxies
 REDIS_URL = SITE.redis_url
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=SITE.prompts_dir)
 RETIRED = retired_values(ENVIRON)
+GONE = gone_variables(ENVIRON)
 
 # ------------------------------------------------------------------------------------------------ Django
 DEBUG = SITE.debug

@@ -18,7 +18,7 @@ import json as jsonlib
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,7 @@ class Reply:
     structured: bool | None = None  # True: only requests with a `format`; False: only those without
     times: int | None = None  # how often it serves; None: always
     text: str | None = None
+    pieces: Sequence[str] = ()  # the text as it is cut for the stream; by default at its words
     json: Any = None  # the answer is this object as JSON
     status: int = 200
     error: str = ""
@@ -301,7 +302,7 @@ class OllamaServer:
         text = self._text(request, reply)
         thinks = request.body.get("think") is not False and "thinking" in self._model(request).capabilities
         limit = request.body.get("options", {}).get("num_predict")
-        pieces, done_reason = answers.tokens(text), reply.done_reason
+        pieces, done_reason = list(reply.pieces) or answers.tokens(text), reply.done_reason
         if limit and limit > 0 and len(pieces) > limit:
             pieces, done_reason = pieces[:limit], "length"
         if request.body.get("stream") is False:

@@ -14,7 +14,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from ragsite.core.rag_settings import GROUPS, SettingsError, SiteSettings
-from ragsite.retired_settings import RETIRED, apply_retired, retired_values
+from ragsite.retired_settings import GONE, RETIRED, apply_retired, gone_variables, retired_values, warn_of_gone
 from retrieval.steps.query import query_rewriter
 from tests.constants import constants
 
@@ -28,6 +28,10 @@ def test_no_more_than_ninety_variables_are_left() -> None:
 
 def test_what_is_retired_is_no_setting_any_more() -> None:
     assert not KEPT & set(RETIRED)
+
+
+def test_what_is_gone_is_neither_a_setting_nor_a_constant() -> None:
+    assert not set(GONE) & (KEPT | set(RETIRED))
 
 
 @pytest.mark.parametrize("variable", RETIRED)
@@ -113,6 +117,32 @@ def test_a_site_starts_with_it_and_says_so(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["k 7"]
     assert done.stderr.count("RAG_SEARCH_RRF_K") == 1
     assert "WARNING" in done.stderr
+
+
+def test_of_a_variable_that_nothing_heeds_any_more_it_is_said_why(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        warn_of_gone(gone_variables({"RAG_SEARCH_MIN_FILTERED_CANDIDATES": "any", "RAG_SEARCH_TOP_K": "10"}))
+    (warning,) = caplog.messages
+    assert warning.startswith("RAG_SEARCH_MIN_FILTERED_CANDIDATES is not heeded any more: filters ")
+
+
+def test_an_empty_one_is_not_set() -> None:
+    assert gone_variables({"RAG_SEARCH_MIN_FILTERED_CANDIDATES": " "}) == ()
+
+
+def test_a_site_starts_with_switches_that_are_constants_now_and_one_that_is_gone(tmp_path: Path) -> None:
+    code = "from retrieval.steps.query import transform as t; print(t.STEP_BACK_ENABLED, t.DECOMPOSE_ENABLED)"
+    old = {"RAG_STEP_BACK_ENABLED": "0", "RAG_DECOMPOSE_ENABLED": "0", "RAG_SEARCH_MIN_FILTERED_CANDIDATES": "5"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "RAGSITE_DATA_DIR": str(tmp_path), **old},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines() == ["False False"]
+    assert [done.stderr.count(variable) for variable in old] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from chat.models import DecisionStep
 from feedback.models import Burst, Evidence, GoldenQuestion, JudgeAgreement, Rating
 from feedback.models.ratings import thumb_of
 from feedback.ranking.rater_reliability import RaterWeights
-from feedback.rounds.evidence import NEW_ACCOUNT_DAYS, NEW_ACCOUNT_WEIGHT
+from feedback.rounds import evidence
 from feedback.rounds.proposals import Ballot, votes_weighed
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk
@@ -210,8 +210,9 @@ def _texts(tags: Any) -> list[str]:
 def _rater_weights(weights: RaterWeights, users: set[int]) -> dict[int, float]:
     """A rater's own, less for a new account."""
     own = dict(zip(weights.rater.tolist(), np.asarray(weights.rater_weight).tolist(), strict=True))
-    new_since = timezone.now() - timedelta(days=NEW_ACCOUNT_DAYS)
+    new_since = timezone.now() - timedelta(days=evidence.NEW_ACCOUNT_DAYS)
     joined = get_user_model().objects.filter(pk__in=users).values_list("pk", "date_joined")
     return {
-        user: own.get(user, weights.site) * (NEW_ACCOUNT_WEIGHT if since > new_since else 1.0) for user, since in joined
+        user: own.get(user, weights.site) * (evidence.NEW_ACCOUNT_WEIGHT if since > new_since else 1.0)
+        for user, since in joined
     }

@@ -26,10 +26,11 @@ class Deadline:
     def share(self, seconds: float, *, optional: bool, writing: bool) -> float:
         """Seconds for one step's model call. What only improves an answer gets less, and falls away first.
 
-        writing: the answer's own text has been begun, so that no time is kept for it any more.
+        writing: the answer's own text has been begun, so that no time is kept for it any more; what is needed may take
+        all that is left.
         """
         if writing:
-            return self.limit(seconds)
+            return min(seconds, self.remaining() * (OPTIONAL_SHARE if optional else 1.0))
         left = self.remaining() - KEPT_FOR_WRITING * self._seconds
         return max(0.0, min(seconds, left * (OPTIONAL_SHARE if optional else NEEDED_SHARE)))
 

@@ -283,15 +283,10 @@ class AnswerReflection(BaseModel):
     factuality: _WholeScore = Field(description="How far the passages bear it out, from 0 to 10")
 
 
-class CheckedStatement(BaseModel):
-    statement: int = Field(description="The number of the statement")
-    supported: bool = Field(description="Whether the passages say so")
-
-
 class CheckedStatements(BaseModel):
-    """Grounding of an answer's sentences in one call."""
+    """Grounding of an answer's sentences in one call; about two tokens a sentence."""
 
-    statements: list[CheckedStatement] = Field(description="One entry for every statement")
+    supported: list[bool] = Field(description="Whether the passages say so, for each statement in their order")
 
 
 class ConsolidatedFact(BaseModel):

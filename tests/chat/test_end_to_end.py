@@ -125,8 +125,27 @@ async def test_a_sentence_that_its_passage_does_not_bear_out_is_marked_for_good(
     assert told["answer"] == text
     assert told["grounding"] == stored["grounding"]
     assert [one["supported"] for one in told["grounding"]] == [True, False]
-    assert "<mark>The canteen serves vegetarian lunch</mark>" in stored["html"]
+    assert "<mark>The canteen serves vegetarian lunch.</mark>" in stored["html"]
     assert "verify" in [step["name"] for step in told["decision_path"]]
+
+
+@pytest.mark.parametrize("workflow", ["corrective", "self_corrective"])
+@pytest.mark.parametrize("size", [1, 3, 7, 400])
+async def test_what_a_model_thinks_in_its_answer_reaches_nobody(
+    api: Api, online: OllamaServer, library: Chunk, size: int, workflow: str
+) -> None:
+    thoughts = "<think>The rules [2] say ten < twelve.\nShall I cite [1]?</think>\n\n"
+    whole = thoughts + "Undergraduates may borrow ten books for four weeks [1]. Use them well [1]."
+    online.reply(structured=False, pieces=[whole[at : at + size] for at in range(0, len(whole), size)])
+    response = await api.ask("How many books may undergraduates borrow?", workflow=workflow, stream=True)
+    events = [event async for event in events_of(response)]
+    told = events[-1]["message"]
+    stored = await Message.objects.aget(pk=events[-1]["message_id"])
+    read = "".join(event["content"] for event in events if event["type"] == "chunk")
+    assert read == told["answer"] == stored.text
+    assert read == "Undergraduates may borrow ten books for four weeks [1]. Use them well."
+    assert [source["marker"] for source in told["sources"] if source["cited"]] == [1]
+    assert "twelve" not in json.dumps(told)
 
 
 async def test_the_dual_loop_remembers_for_the_one_who_asked_alone(
@@ -138,7 +157,7 @@ async def test_the_dual_loop_remembers_for_the_one_who_asked_alone(
     response = await api.ask(question, workflow="dual_loop", stream=True)
     events = [event async for event in events_of(response)]
     message = events[-1]["message"]
-    assert (message["status"], message["usage"]["llm_rounds"]) == ("complete", 4)
+    assert (message["status"], message["decision"]) == ("complete", "ANSWER")
     assert "".join(event["content"] for event in events if event["type"] == "chunk") == message["answer"]
     memory = await Memory.objects.aget()
     assert (memory.user_id, memory.question) == (api.user.pk, question)

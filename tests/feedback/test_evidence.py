@@ -15,6 +15,7 @@ from feedback.rounds.passages import passages_relocate
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
 from retrieval.text.analysis import query_terms
+from retrieval.values import GroundedSentence
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
 
@@ -47,6 +48,56 @@ def test_evidence_keeps_the_normalized_score_of_its_passage(scores: dict[str, fl
     rate(message, 5)
     evidence_gather()
     assert Evidence.objects.get().normalized_score == expected
+
+
+LENT, KEPT = "Ten books may be borrowed [1].", "They may be kept for ever [2]."
+
+
+def grounded(*supported: bool | None) -> list[dict[str, object]]:
+    """Of the sentences LENT and KEPT, as a message keeps it."""
+    places = [(0, len(LENT)), (len(LENT) + 1, len(LENT) + 1 + len(KEPT))]
+    return [
+        GroundedSentence(
+            sentence=text,
+            start=start,
+            end=end,
+            markers=(marker,),
+            supported=verdict,
+            score=None if verdict is None else 0.5,
+        ).as_dict()
+        for marker, (text, (start, end), verdict) in enumerate(
+            zip((LENT, KEPT), places, supported, strict=True), start=1
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("grounding", "expected"),
+    [
+        (grounded(True, True), {1: 0.5, 2: 0.5}),
+        (grounded(True, False), {1: 1.0}),
+        (grounded(False, True), {2: 1.0}),
+        (grounded(True, None), {1: 0.5, 2: 0.5}),  # it could not be checked
+        (grounded(False, False), {1: 0.5, 2: 0.5}),  # weak, as all are
+        (None, {1: 0.5, 2: 0.5}),  # of before sentences were checked
+        ([], {1: 0.5, 2: 0.5}),
+    ],
+)
+def test_what_bears_no_sentence_out_is_given_no_credit(
+    grounding: list[dict[str, object]] | None, expected: dict[int, float]
+) -> None:
+    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
+    rate(answered(QUESTION, chunks, text=f"{LENT} {KEPT}", grounding=grounding), 5, "accurate")
+    evidence_gather()
+    of_chunk = dict(Evidence.objects.values_list("passage__chunk_id", "weight"))
+    assert {marker: of_chunk[chunk.pk] for marker, chunk in enumerate(chunks, 1) if chunk.pk in of_chunk} == expected
+
+
+def test_a_source_that_is_rated_by_itself_counts_whatever_its_sentence_is_worth() -> None:
+    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
+    message = answered(QUESTION, chunks, text=f"{LENT} {KEPT}", grounding=grounded(True, False))
+    rate(message, 1, "wrong_source", marker=2)
+    assert weights() == [-1.0]
 
 
 def test_gathering_again_changes_nothing() -> None:

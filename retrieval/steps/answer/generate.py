@@ -87,12 +87,20 @@ async def write_answer(context: Context, asked: Asked, candidates: Sequence[Scor
     """
     settings, step = context.tools.settings.corrective, Generate(context)
     most = asked.question.options.top_k or settings.context_passages
-    chosen = choose(in_force(candidates, asked.text), most=most, weak_score=settings.weak_score)
+    current = await asyncio.to_thread(in_force, candidates, asked.text)
+    chosen = choose(current, most=most, weak_score=settings.weak_score)
     author = await step.author(asked)
     passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
-    passages = await Order(context)(Ranking(passages, len(candidates), author.room))
+    passages = await Order(context)(
+        Ranking(passages, len(candidates), author.room, replaced=_titles_missing(candidates, current))
+    )
     answer = await step(Material(asked, passages, as_sources(passages, chosen), author))
     return await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
+
+
+def _titles_missing(candidates: Sequence[ScoredChunk], current: Sequence[ScoredChunk]) -> tuple[str, ...]:
+    kept = {hit.document_id for hit in current}
+    return tuple(dict.fromkeys(hit.chunk.title for hit in candidates if hit.document_id not in kept))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,13 @@ _NOT_THE_TOPIC = re.compile(r"\d+|[\s\-–—_/,.:;()（）年版]+")
 _REPLACES = re.compile(
     r"\b(?:replace[sd]?|replacing|supersede[sd]?|superseding)\b|取代|代替|废止|作废|失效", re.IGNORECASE
 )
+# A question about what held before is answered by it, too.
+_ASKS_FOR_EARLIER = re.compile(
+    r"\b(?:old|older|former|formerly|previous|previously|superseded|used to|what (?:has |have )?changed"
+    r"|chang(?:e|es|ed) (?:since|between|from)|differences?|differs?|compare[ds]?|comparison)\b"
+    r"|旧|^以前|以前的|原来的|原先的|此前的|上一版|前一版|改了什么|有(?:什么|哪些|何)(?:变化|变更|改变|不同|区别)|对比",
+    re.IGNORECASE,
+)
 
 
 def topic(chunk: StoredChunk) -> str:
@@ -48,6 +55,9 @@ def _replaced_years(chunk: StoredChunk) -> list[int]:
 
 
 def in_force(candidates: Sequence[ScoredChunk], question: str) -> tuple[ScoredChunk, ...]:
-    """The candidates without those of replaced documents; all of them where the question names a year."""
-    replaced = frozenset[str]() if years_in(question) else replaced_documents(candidates)
+    """The candidates without those of replaced documents; all of them where the question names a year, or asks for what
+    held before."""
+    if years_in(question) or _ASKS_FOR_EARLIER.search(fold(question)):
+        return tuple(candidates)
+    replaced = replaced_documents(candidates)
     return tuple(hit for hit in candidates if hit.document_id not in replaced)

@@ -9,14 +9,14 @@ all sentences: it can find a sentence unsupported, never supported. See docs/dec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from retrieval.errors import ModelOutputError
 from retrieval.steps.grounding.claims import Claim, claims_of
 from retrieval.steps.grounding.score import Grounding, ground
 from retrieval.steps.judge.evaluator import WrittenAnswer
-from retrieval.steps.schemas import CheckedStatements
+from retrieval.steps.schemas import CheckedStatements, exactly
 from retrieval.steps.step import Step
 from retrieval.text.language import detect_language
 from retrieval.text.quoting import one_line, quote_source
@@ -35,6 +35,7 @@ class Verify(Step[WrittenAnswer, Answer]):
     """The answer with its `grounding`; its text stays. Never raises a ModelError."""
 
     name = "verify"
+    optional = True  # the model's part; the words are compared in any case
 
     async def act(self, given: WrittenAnswer, entry: StepRecord) -> Answer:
         settings, answer = self.settings.verify, given.answer
@@ -46,7 +47,7 @@ class Verify(Step[WrittenAnswer, Answer]):
             check_by_words, answer, claims, given.question, supported_score=settings.supported_score
         )
         if settings.by_model and claims:
-            verdicts = await self.attempt(entry, self._ask(answer, claims, given.question), fallback=dict)
+            verdicts = await self.attempt(entry, self._ask(answer, claims, given.question), fallback=tuple)
             grounding = with_verdicts(grounding, verdicts)
         grounding = without_the_broken(answer, grounding)
         weak = sum(sentence.supported is False for sentence in grounding)
@@ -60,8 +61,8 @@ class Verify(Step[WrittenAnswer, Answer]):
             return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED, grounding=grounding)
         return replace(answer, grounding=grounding)
 
-    async def _ask(self, answer: Answer, claims: Sequence[Claim], question: str) -> Mapping[int, bool]:
-        """Index of a claim → whether the passages that it cites support it."""
+    async def _ask(self, answer: Answer, claims: Sequence[Claim], question: str) -> Sequence[bool]:
+        """Of each claim whether the passages that it cites support it."""
         sources, language = answer.sources, self.context.language
         cited = {marker for claim in claims for marker in claim.markers} or {source.marker for source in sources}
         model = await self.tools.models.chat("fast")
@@ -72,16 +73,17 @@ class Verify(Step[WrittenAnswer, Answer]):
         )
         reply = await self.complete(
             PROMPT,
-            CheckedStatements,
+            exactly(CheckedStatements, "supported", len(claims)),
             passages=_that_fit(passages, model.prompt_budget // 2),
             statements=statements,
+            count=len(claims),
             question=one_line(question),
         )
-        verdicts = {entry.statement - 1: entry.supported for entry in reply.statements}
-        known = {at: supported for at, supported in verdicts.items() if 0 <= at < len(claims)}
-        if not known:
-            raise ModelOutputError("the model checked none of the sentences")
-        return known
+        if len(reply.supported) != len(claims):
+            raise ModelOutputError(f"the model checked {len(reply.supported)} sentences, not {len(claims)}")
+        if len(claims) > 1 and not any(reply.supported):
+            raise ModelOutputError("the model said of every sentence that it is unsupported, which tells none apart")
+        return reply.supported
 
 
 def _is_baseless(answer: Answer, grounding: Sequence[GroundedSentence]) -> bool:
@@ -121,13 +123,13 @@ def _evidence(cited: Sequence[int], grounding: Grounding) -> tuple[SentenceEvide
     return tuple(SentenceEvidence(cited[at.passage], at.start, at.end) for at in grounding.places if cited)
 
 
-def with_verdicts(grounding: Sequence[GroundedSentence], verdicts: Mapping[int, bool]) -> tuple[GroundedSentence, ...]:
-    """A model that is easily pleased proves nothing: it can only lower what the words say."""
+def with_verdicts(grounding: Sequence[GroundedSentence], verdicts: Sequence[bool]) -> tuple[GroundedSentence, ...]:
+    """A model that is easily pleased proves nothing: it can only lower what the words say. No verdicts: they stand."""
     return tuple(
         replace(sentence, supported=False, reason=sentence.reason or "the model finds it unsupported")
-        if verdicts.get(at) is False and sentence.supported is not False
+        if not supported and sentence.supported is not False
         else sentence
-        for at, sentence in enumerate(grounding)
+        for sentence, supported in zip(grounding, verdicts or [True] * len(grounding), strict=True)
     )
 
 

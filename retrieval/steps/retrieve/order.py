@@ -22,11 +22,13 @@ IN_WORDS: Mapping[Position, str] = {"top_first": "the best first", "sandwich": "
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Passages, best first, out of `total`. `room`: tokens that they may have; None: no model reads them."""
+    """Passages, best first, out of `total`. `room`: tokens that they may have; None: no model reads them. `replaced`:
+    titles of documents that were left out since a later version says that it replaces them."""
 
     passages: Sequence[ScoredChunk]
     total: int
     room: int | None
+    replaced: Sequence[str] = ()
 
 
 class Order(Step[Ranking, list[ScoredChunk]]):
@@ -39,6 +41,9 @@ class Order(Step[Ranking, list[ScoredChunk]]):
         fitting = given.passages if given.room is None else fit(given.passages, tokens=given.room)
         placed = place(fitting, position)
         entry.summary = f"{len(placed)} of {given.total} passages, {IN_WORDS[position]}"
+        if given.replaced:
+            entry.summary += f"; left out, as a later version replaces it: {', '.join(given.replaced)}"
+            entry.detail["replaced"] = list(given.replaced)
         entry.detail["chunk_ids"] = [passage.chunk_id for passage in placed]
         return placed
 

@@ -78,6 +78,7 @@ class WebSearch(Step[WebQuestion, SearchResult]):
     """
 
     name = "web_search"
+    optional = True  # the model's wording of the query, for which there are rules
 
     async def act(self, given: WebQuestion, entry: StepRecord) -> SearchResult:
         web, question, text = self.tools.web, given.asked.question, given.asked.text

@@ -58,6 +58,7 @@ class ChooseStrategy(Step[Choice, Plan]):
     to be chosen then. Never raises a ModelError."""
 
     name = "route"
+    optional = True
 
     async def act(self, given: Choice, entry: StepRecord) -> Plan:
         draft, available = given.asked.text, given.available

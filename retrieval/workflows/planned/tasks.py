@@ -62,6 +62,7 @@ class FollowUp(Step[Link, str]):
     """The query of a chain's next link, made from what the last one found."""
 
     name = "rewrite"
+    optional = True
 
     async def act(self, given: Link, entry: StepRecord) -> str:
         text = await self.attempt(

@@ -40,6 +40,34 @@ async def test_tokens_are_streamed_after_the_sources_and_are_the_answer(online) 
     assert not trace.degraded
 
 
+NEW_RULES = scored(
+    1, "These rules replace the Loan Rules of 2022. Twelve books may be borrowed.", rerank=0.9,
+    title="Loan Rules (2025)", policy_year=2025,
+)  # fmt: skip
+OLD_RULES = scored(2, "Eight books may be borrowed.", rerank=0.8, title="Loan Rules (2022)", policy_year=2022)
+
+
+async def written_by_rules(text: str):
+    run = start_run(settings.RAG)
+    asked = Asked(ask(text), text)
+    answer = await write_answer(context(make_tools(settings.RAG), run), asked, [NEW_RULES, OLD_RULES])
+    [entry] = [step for step in run.trace.steps if step.name == "order"]
+    return [source.chunk.title for source in answer.sources], entry
+
+
+async def test_a_replaced_document_is_left_out_and_the_path_says_so(offline) -> None:
+    titles, entry = await written_by_rules("How many books may be borrowed?")
+    assert titles == ["Loan Rules (2025)"]
+    assert entry.summary.endswith("left out, as a later version replaces it: Loan Rules (2022)")
+    assert entry.detail["replaced"] == ["Loan Rules (2022)"]
+
+
+async def test_a_question_that_names_the_old_year_is_given_the_old_document(offline) -> None:
+    titles, entry = await written_by_rules("How many books could be borrowed in 2022?")
+    assert "Loan Rules (2022)" in titles
+    assert "replaced" not in entry.detail
+
+
 async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None:
     await generate()
     prompt = online.chats[0].prompt

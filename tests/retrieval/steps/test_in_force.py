@@ -31,6 +31,26 @@ def test_a_question_that_names_a_year_is_answered_by_what_held_then() -> None:
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "How many books did the old rules allow?", "What has changed for borrowers?", "How do both versions compare?",
+        "以前可以借几本？", "新旧规定有什么不同？", "新舊規定有什麼不同？",
+    ],
+)  # fmt: skip
+def test_a_question_for_what_held_before_is_answered_by_it_too(question: str) -> None:
+    new = scored(9, "These rules replace the Loan Rules of 2022.", title="Loan Rules (2025)", policy_year=2025)
+    assert in_force([OLD, new], question) == (OLD, new)
+
+
+@pytest.mark.parametrize(
+    "question", ["Can I change my course before May?", "What was I told?", "可以换课吗？", "九月一日以前可以退课吗？"]
+)
+def test_other_questions_are_not_taken_for_one(question: str) -> None:
+    new = scored(9, "These rules replace the Loan Rules of 2022.", title="Loan Rules (2025)", policy_year=2025)
+    assert in_force([OLD, new], question) == (new,)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "The roof was replaced in 2022.",  # something else

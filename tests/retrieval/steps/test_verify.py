@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 from django.conf import settings
 
+from retrieval.steps.deadline import Deadline
 from retrieval.steps.grounding.verify import Verify
 from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.values import Answer, Scores, Source
-from tests.retrieval.steps.fakes import chunk, context, make_tools
+from tests.retrieval.steps.fakes import chunk, context, make_tools, start_run
 
 QUESTION = "What does a resit cost?"
 FEES = chunk(1, "A late resit costs EUR 55. Registration for resits closes on 1 July.", title="Examination Regulations")
@@ -114,11 +115,12 @@ async def test_what_needs_no_check_is_skipped(answer: Answer, numbers: dict) -> 
 
 # ------------------------------------------------------------------------------------------------ by the model
 async def test_the_model_is_asked_once_about_all_sentences_where_so_configured(online) -> None:
-    online.reply(match='"statements"', json={"statements": [{"statement": 1, "supported": False}]})
+    online.reply(match='"supported"', json={"supported": [False, True]})
     answer, step, trace = await verify(
         written("A late resit costs EUR 55 [1]. The canteen serves lunch [2]."), by_model=True
     )
     assert verdicts(answer) == [False, False]
+    assert answer.grounding[0].reason == "the model finds it unsupported"
     assert trace.usage().llm_calls == 1
     prompt = online.chats[0].prompt
     assert "1. A late resit costs EUR 55. [1]" in prompt
@@ -127,7 +129,7 @@ async def test_the_model_is_asked_once_about_all_sentences_where_so_configured(o
 
 
 async def test_a_model_that_is_pleased_with_everything_raises_nothing(online) -> None:
-    online.reply(match='"statements"', json={"statements": [{"statement": 1, "supported": True}]})
+    online.reply(match='"supported"', json={"supported": [True]})
     answer, _, _ = await verify(written("A late resit costs EUR 90 [1]."), by_model=True)
     assert verdicts(answer) == [False]
     assert "90" in answer.grounding[0].reason
@@ -138,7 +140,32 @@ async def test_by_default_no_model_is_asked(online) -> None:
     assert trace.usage().llm_calls == 0
 
 
-@pytest.mark.parametrize("fault", [{"status": 500}, {"text": "no json"}, {"json": {"statements": []}}])
+async def test_its_reply_is_held_to_one_verdict_for_each_sentence(online) -> None:
+    online.reply(match='"supported"', json={"supported": [True, False]})
+    await verify(written("A late resit costs EUR 55 [1]. Registration closes on 1 July [1]."), by_model=True)
+    shape = online.chats[0].body["format"]["properties"]["supported"]
+    assert (shape["items"]["type"], shape["minItems"], shape["maxItems"]) == ("boolean", 2, 2)
+    assert "Statements to check: 2" in online.chats[0].prompt
+
+
+async def test_a_model_that_says_no_to_every_sentence_tells_none_apart(online) -> None:
+    online.reply(match='"supported"', json={"supported": [False, False]})
+    answer, step, _ = await verify(
+        written("A late resit costs EUR 55 [1]. Registration closes on 1 July [1]."), by_model=True
+    )
+    assert verdicts(answer) == [True, True]
+    assert step.status == "degraded"
+
+
+async def test_near_the_end_of_the_answers_time_the_words_alone_are_compared(online) -> None:
+    run = replace(start_run(settings.RAG), deadline=Deadline(0))
+    here = context(make_tools(settings.RAG.replace(verify=settings.RAG.verify.replace(by_model=True))), run)
+    answer = await Verify(here)(WrittenAnswer(answer=written("A late resit costs EUR 55 [1]."), question=QUESTION))
+    assert (verdicts(answer), online.chats) == ([True], [])
+    assert run.trace.steps[-1].detail["reason"] == "no time was left for the model"
+
+
+@pytest.mark.parametrize("fault", [{"status": 500}, {"text": "no json"}, {"json": {"supported": []}}])
 async def test_where_the_model_fails_words_are_compared_and_the_path_says_so(online, fault) -> None:
     online.reply(**fault)
     answer, step, _ = await verify(written("A late resit costs EUR 55 [1]."), by_model=True)

@@ -107,7 +107,7 @@ declare namespace Api {
   interface Memory { id: Id; question: string; text: string; use_count: number; updated_at: Time }
   interface MemorySettings { enabled: boolean }
 
-  interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string }
+  interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
 }
 
 /** What a view leaves in its page as JSON. */

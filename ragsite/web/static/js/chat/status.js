@@ -1,8 +1,10 @@
-// The banner: no connection, or answers without a model.
+// The banner: no connection, or answers without a model; to administrators also what works, but not well.
 import { api } from "../api.js";
 import { query } from "../dom.js";
 
 const LOOK_AGAIN_MS = 60_000;
+
+const sentence = (/** @type {string} */ text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 /** @param {HTMLElement} banner */
 export function watchStatus(banner) {
@@ -21,6 +23,9 @@ export function watchStatus(banner) {
         ? "Working without a language model: answers are passages quoted from the documents."
         : "No language model is reachable: until one is, answers are passages quoted from the documents.";
     }
+    const quiet = !message && "staff" in banner.dataset;
+    if (quiet) message = (models?.warnings ?? []).map(sentence).join(" ");
+    banner.classList.toggle("is-quiet", quiet);
     text.textContent = message;
     banner.title = models?.reason || "";
     banner.hidden = !message;
