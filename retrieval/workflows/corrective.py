@@ -28,7 +28,6 @@ et al., 2024, arXiv:2401.15884.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
@@ -39,7 +38,6 @@ from langgraph.runtime import Runtime
 
 from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.ports import SearchRequest, SearchResult
-from retrieval.steps.answer.clarify import open_readings
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
 from retrieval.steps.judge.evaluator import Assessment
@@ -67,6 +65,7 @@ from retrieval.workflows.base import (
     is_small_talk,
     is_worth_a_try,
     nothing_to_search,
+    readings_to_ask_about,
     reranking_is_on,
     say,
     was_offered,
@@ -201,10 +200,10 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
         use_reranker=reranking,
     )
     assessment = await judge_passages(runtime.context, retrieved)
-    readings: tuple[ScoredChunk, ...] = ()
-    if not takes_up(state["standalone"], question.open_clarification):
-        # How the documents differ is known for certain, so readings are looked for whichever judge gave the verdict.
-        readings = await asyncio.to_thread(open_readings, assessment, state["standalone"], state["filters"])
+    # How the documents differ is known for certain, so readings are looked for whichever judge gave the verdict.
+    readings = await readings_to_ask_about(
+        assessment, state["standalone"], state["filters"], question=question, context=runtime.context
+    )
     gained = before is None or assessment.retrieval_score > before.retrieval_score + GAIN
     in_vain = 0 if gained or not state.get("tried") else state.get("in_vain", 0) + 1
     if in_vain == STAGNATION and assessment.verdict != "ANSWER":
@@ -230,10 +229,8 @@ def after_judging(
         return get_args(Improving)
     if assessment.contradictory:
         return "no_answer"
-    if may_ask_back and assessment.candidates:
-        several = state["readings"] and assessment.retrieval_score >= settings.weak_score
-        if several or assessment.verdict == "CLARIFY":
-            return "clarify"
+    if may_ask_back and assessment.candidates and (state["readings"] or assessment.verdict == "CLARIFY"):
+        return "clarify"
     good_enough = assessment.verdict == "CLARIFY" and assessment.retrieval_score >= settings.weak_score
     if assessment.verdict == "ANSWER" or good_enough:
         return "generate"

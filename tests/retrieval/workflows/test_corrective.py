@@ -306,6 +306,31 @@ async def test_the_web_is_not_asked_where_nobody_wanted_it_or_the_documents_answ
     assert not web.queries
 
 
+async def test_a_refusal_of_the_documents_does_not_hold_for_pages_of_the_web(online) -> None:
+    online.reply(match='"verdict"', json={"scores": [2, 1, 0, 0, 0, 0, 0, 0], "verdict": "NO_ANSWER"})
+    online.reply(structured=False, text="The football cup was won by Mill Lane last year [1].")
+    wanted = ask(UNKNOWN + " In the library or hall?", options=AnswerOptions(web_search=True))
+    result, _, _ = await answer(wanted, web=Web(CUP), judge_records=TRUSTED)
+    assert result.decision == "ANSWER"
+    assert [source.chunk.url for source in result.sources if source.cited] == [CUP.url]
+
+
+async def test_what_the_documents_differ_in_is_not_asked_about_where_a_page_of_the_web_answers(offline) -> None:
+    rules = [
+        chunk(
+            50 + at, f"The new library shall open at {at} in term.", title=f"Library Rules ({year})", policy_year=year
+        )
+        for at, year in ((8, 2025), (9, 2022))
+    ]
+    page = WebResult(
+        title="Metro M5", url="https://x.test/m5", snippet="The new metro line M5 is planned to open in 2036."
+    )
+    wanted = ask("When does the new metro line M5 open?", options=AnswerOptions(web_search=True))
+    result, _, _ = await answer(wanted, rules, web=Web(page))
+    assert result.decision == "ANSWER"
+    assert "2036" in result.text
+
+
 async def test_a_web_search_adds_no_round_where_none_is_left(online) -> None:
     wanted = ask(UNKNOWN, options=AnswerOptions(web_search=True))
     _, trace, _ = await answer(wanted, web=(web := Web(CUP)))
