@@ -17,7 +17,7 @@ from retrieval.steps.query.hyde import Hyde
 from retrieval.steps.query.query_rewriter import Rewrite, Wanted
 from retrieval.steps.query.route import Route, filters_by_model
 from retrieval.steps.retrieve.retrieve import search_documents
-from retrieval.steps.schemas import TOP_SCORE, judgement_of
+from retrieval.steps.schemas import judgement_of
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
@@ -67,5 +67,4 @@ class NaiveOrder:
                 passages=quote_passage(1, candidate.chunk, window, context.language),
                 question=one_line(question),
             )
-        score = judged.scores[0] / TOP_SCORE if judged.scores else 0.0
-        return replace(candidate, scores=replace(candidate.scores, rerank=score))
+        return replace(candidate, scores=replace(candidate.scores, rerank=float(judged.says_yes)))

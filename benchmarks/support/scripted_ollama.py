@@ -17,6 +17,7 @@ from tests.ollama_server import EMBED_MODEL, OllamaServer, RecordedRequest, Repl
 
 EXAMPLE = re.compile(r"(?:JSON|json)[^\n{]*[:：]\s*(\{[^\n]*\})")
 SENTENCES = 4  # of an answer
+GOOD, NEARLY = 0.5, 0.2  # shares: from which passages are named; those so far below the best are named with it
 YES = ("ANSWER", "SUFFICIENT", "A", "none")
 NO = ("NO_ANSWER", "INSUFFICIENT", "N", "absent")
 UNCLEAR = ("CLARIFY", "C", "unclear")
@@ -51,6 +52,14 @@ class ScriptedJudge(SchemaFiller):
         if self._verdicts is UNCLEAR and name == "clarifying_options":
             return ["the first", "the second"]
         return super()._value(schema, name, score, marker)
+
+    def _list(self, schema: Mapping[str, Any], name: str, score: float) -> list[Any]:
+        """Of a list of passages, those that the script holds for the best, if for any good at all."""
+        if "passages" not in name or self._resolve(schema.get("items", {})).get("type") != "integer":
+            return super()._list(schema, name, score)
+        shares = {number: self._share(self._text, number) for number in self._reading.passages}
+        best = max(shares.values(), default=0.0)
+        return [number for number, share in shares.items() if best >= GOOD and share >= best - NEARLY]
 
     def _number(self, schema: Mapping[str, Any], kind: str, name: str, score: float, marker: int | None) -> float:
         if kind == "integer" and re.search("passage|statement|document|index|id$", name):

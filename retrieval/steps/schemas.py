@@ -194,10 +194,18 @@ class PassageScore(BaseModel):
 
 
 class RetrievalJudgement(BaseModel):
-    """Rerank and assessment in one call; about 30 tokens for ten passages. See `judgement_of`."""
+    """Rerank and assessment in one call; about 20 tokens, however many passages. See `judgement_of`.
 
-    scores: list[_WholeScore] = Field(description="The relevance score of each passage, 0 to 10, in their order")
+    The passages are named before the verdict, so that a small model looks for one before it says whether there is one.
+    """
+
+    relevant_passages: list[int] = Field(description="The numbers of the passages that state what is asked for")
     verdict: JudgedAs = Field(description="The verdict on the passages together")
+
+    @property
+    def says_yes(self) -> bool:
+        """Whether it says that the passages answer, be it in several ways."""
+        return self.verdict in ("ANSWER", "CLARIFY", "CONTRADICTORY")
 
 
 class PassageCriteria(BaseModel):
@@ -229,9 +237,18 @@ class CriteriaJudgement(BaseModel):
         return {str(entry.passage): dict(zip(CRITERIA, entry.criteria, strict=False)) for entry in self.passages}
 
 
+@lru_cache(maxsize=64)
 def judgement_of(count: int) -> type[RetrievalJudgement]:
-    """The schema of a judgement of `count` passages: exactly so many scores."""
-    return exactly(RetrievalJudgement, "scores", count)
+    """The schema of a judgement of `count` passages: at most so many numbers, each of one of them."""
+    number = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": count})]
+    numbers: Any = Field(
+        description=RetrievalJudgement.model_fields["relevant_passages"].description,
+        json_schema_extra={"maxItems": count},
+    )
+    fields: dict[str, Any] = {"relevant_passages": (list[number], numbers)}
+    made = create_model(RetrievalJudgement.__name__, __base__=RetrievalJudgement, **fields)
+    # A no is a no: whether another search could help is not the model's to say.
+    return one_of(made, verdict=("ANSWER", "NO_ANSWER", "CLARIFY", "CONTRADICTORY"))
 
 
 def criteria_of(count: int) -> type[CriteriaJudgement]:

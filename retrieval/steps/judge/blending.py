@@ -7,7 +7,7 @@ model writes never stand on one scale with probabilities, and a word counts for 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ragsite.core.rag_settings import CorrectiveSettings
@@ -85,6 +85,20 @@ def check_scores(scores: Sequence[float | None]) -> None:
         raise ModelOutputError(f"the model gave a score outside 0 to {TOP_SCORE}")
     if len(given) > 1 and len(set(given)) == 1:
         raise ModelOutputError(f"the model gave every passage the same score, {given[0]:g}")
+
+
+def check_named(named: Collection[int], count: int, *, yes: bool) -> None:
+    """`named`: the numbers, from 1, of those of `count` passages that the model says to answer. yes: its verdict.
+
+    Raises ModelOutputError where they are no judgement: numbers of no passage, yes with none named, or yes with all of
+    more than two.
+    """
+    if any(not 1 <= number <= count for number in named):
+        raise ModelOutputError(f"the model named a passage outside 1 to {count}")
+    if yes and not named:
+        raise ModelOutputError("the model said that passages answer and named none")
+    if yes and count > 2 and len(set(named)) == count:
+        raise ModelOutputError(f"the model named every passage, {count} of {count}")
 
 
 def says_yes(scores: Sequence[float | None]) -> bool:

@@ -1,10 +1,11 @@
 """Rerank and assess in one structured call over numbered passages, where the trained estimate is not sure by itself.
 
 Source: seed 003 §2.5 (scores for the first N candidates) and §2.6 (CRAG: ANSWER, CLARIFY, REFINE, NO_ANSWER). The model
-writes numbers alone, whole ones from 0 to 10, since every token is waited for before the answer's first word. With the
-setting `rerank.evaluator` = eight_criteria (seed 002, LLMEvaluatorPrompt) a passage's score is the mean of eight, for
-some 250 tokens in place of 30. The seed asks about one document a call and lets the model take the mean; here all are
-in one call, and the mean is taken in code: small models add badly.
+names the passages that answer and says whether any does, in some 20 tokens, since every token is waited for before the
+answer's first word; the scores that a model of 1.5B gives tell nothing (docs/evaluation.md). With the setting
+`rerank.evaluator` = eight_criteria (seed 002, LLMEvaluatorPrompt) a passage's score is the mean of eight, for some 250
+tokens, and the model's word follows from the scores. The seed asks about one document a call and lets the model take
+the mean; here all are in one call, and the mean is taken in code: small models add badly.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from retrieval.answerability import Estimate
 from retrieval.providers import rerank_http
 from retrieval.steps.judge import evaluator
-from retrieval.steps.judge.blending import check_scores, passage_odds, says_yes, shifted
+from retrieval.steps.judge.blending import check_named, check_scores, passage_odds, says_yes, shifted
 from retrieval.steps.judge.evaluator import (
     Assessment,
     Evaluator,
@@ -28,7 +29,7 @@ from retrieval.steps.judge.evaluator import (
     is_of_the_web,
     scores_by_chunk,
 )
-from retrieval.steps.schemas import JudgedAs, Verdict, criteria_of, judgement_of
+from retrieval.steps.schemas import TOP_SCORE, JudgedAs, Verdict, criteria_of, judgement_of
 from retrieval.steps.step import Context, Step
 from retrieval.text.numbers import numbers_in
 from retrieval.text.quoting import label
@@ -63,10 +64,12 @@ class Retrieved(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A model's scores, 0..10, one for each passage that it was shown; None where it gave none."""
+    """A model's scores, 0..10, one for each passage that it was shown; None where it said nothing of it. `yes`: whether
+    the passages answer, by its word."""
 
     scores: Sequence[float | None]
     verdict: JudgedAs
+    yes: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +127,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
                 given,
                 probability,
                 lambda: self._ask(given, pool, estimate, shown, entry),
-                said=lambda judgement: says_yes(judgement.scores),
+                said=lambda judgement: judgement.yes,
                 line=given.line,
             )
             if opinion.reply and opinion.judge:
@@ -180,15 +183,19 @@ class Rerank(Evaluator[Retrieved, Reranked]):
                 passages, given.question, CRITERIA_PROMPT, criteria_of(count), probabilities=probabilities, count=count
             )
             entry.detail["criteria"] = by_criteria.by_passage()
-            judgement = Judgement(scores=by_criteria.scores(count), verdict=by_criteria.verdict)
-        else:
-            reply = await self.ask_about(
-                passages, given.question, PROMPT, judgement_of(count), probabilities=probabilities, count=count
-            )
-            scores = [*reply.scores[:count], *[None] * (count - len(reply.scores))]
-            judgement = Judgement(scores=scores, verdict=reply.verdict)
-        check_scores(judgement.scores)
-        return judgement
+            scores = by_criteria.scores(count)
+            check_scores(scores)
+            return Judgement(scores=scores, verdict=by_criteria.verdict, yes=says_yes(scores))
+        reply = await self.ask_about(
+            passages, given.question, PROMPT, judgement_of(count), probabilities=probabilities, count=count
+        )
+        yes, named = reply.says_yes, reply.relevant_passages
+        check_named(named, count, yes=yes)
+        if yes:  # of those that it did not name it says nothing: small models name one where several answer
+            scores = [float(TOP_SCORE) if number in named else None for number in range(1, count + 1)]
+        else:  # also of one that it named: small models name the nearest one beside a no
+            scores = [0.0] * count
+        return Judgement(scores=scores, verdict=reply.verdict, yes=yes)
 
 
 def worth_showing(probabilities: Sequence[float]) -> list[int]:
@@ -225,10 +232,9 @@ class Assess(Step[Reranked, Assessment]):
         score = best if given.reranker else opinion.probability
         judgement = opinion.reply
         if judgement:
-            highest = max(score for score in judgement.scores if score is not None)
             reason = (
-                f"the model scores the best passage {highest:g} of 10; P(the documents hold the answer) = "
-                f"{answerability:.2f}, with that {score:.2f}"
+                f"the model says that {'a passage answers' if judgement.yes else 'no passage answers'}; "
+                f"P(the documents hold the answer) = {answerability:.2f}, with that {score:.2f}"
             )
         else:
             reason = f"{given.reranker or 'without a model'}, the best passage scores {best:.2f}"

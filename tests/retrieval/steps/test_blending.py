@@ -4,7 +4,15 @@ import pytest
 
 from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.errors import ModelOutputError
-from retrieval.steps.judge.blending import Judge, blend, check_scores, passage_odds, says_yes, why_not_to_ask
+from retrieval.steps.judge.blending import (
+    Judge,
+    blend,
+    check_named,
+    check_scores,
+    passage_odds,
+    says_yes,
+    why_not_to_ask,
+)
 from retrieval.steps.judge.tally import RECENT_S, JudgeTally
 from retrieval.values import JudgeRecord
 
@@ -75,6 +83,24 @@ def test_a_degenerate_judgement_counts_as_none(scores, problem) -> None:
 def test_a_single_passage_and_half_of_several_may_be_judged() -> None:
     check_scores([0])
     check_scores([9, 1, None, None])
+
+
+@pytest.mark.parametrize(
+    ("named", "yes", "problem"),
+    [([4], True, "outside 1 to 3"), ([0], False, "outside 1 to 3"), ([], True, "named none"),
+     ([3, 1, 2], True, "named every passage, 3 of 3")],
+)  # fmt: skip
+def test_passages_that_are_named_senselessly_count_as_no_judgement(named, yes, problem) -> None:
+    with pytest.raises(ModelOutputError, match=problem):
+        check_named(named, 3, yes=yes)
+
+
+def test_some_of_the_passages_or_both_of_two_or_none_beside_a_no_may_be_named() -> None:
+    check_named([1, 1], 3, yes=True)
+    check_named([1, 2], 2, yes=True)
+    check_named([1], 1, yes=True)
+    check_named([], 3, yes=False)
+    check_named([2], 3, yes=False)
 
 
 def test_yes_is_said_by_the_best_score() -> None:

@@ -40,7 +40,8 @@ async def judge(candidates=CANDIDATES, **how: Any) -> tuple[Assessment, list]:
 
 
 def reply(verdict: str, *scores: float) -> dict:
-    return {"scores": scores, "verdict": verdict}
+    """`scores`: those of at least 6 are of passages that the model names."""
+    return {"relevant_passages": [n for n, score in enumerate(scores, start=1) if score >= 6], "verdict": verdict}
 
 
 async def test_one_call_reranks_and_judges(online) -> None:
@@ -50,15 +51,23 @@ async def test_one_call_reranks_and_judges(online) -> None:
     assert assessment.candidates[0].chunk_id == "k2"
     assert (assessment.verdict, assessment.by_model) == ("ANSWER", True)
     assert [step.name for step in steps] == ["rerank", "assess"]
-    assert steps[0].detail["given"] == {"k1": 1, "k2": 9, "k3": 0}
+    assert steps[0].detail["given"] == {"k1": None, "k2": 10, "k3": None}
 
 
-async def test_the_schema_holds_one_whole_number_for_each_passage(online) -> None:
+async def test_the_schema_holds_numbers_of_the_passages_before_the_verdict(online) -> None:
     await judge()
-    scores = online.chats[0].body["format"]["properties"]["scores"]
-    assert (scores["minItems"], scores["maxItems"]) == (3, 3)
-    assert scores["items"] == {"type": "integer", "minimum": 0, "maximum": 10}
-    assert online.chats[0].body["format"]["required"] == ["scores", "verdict"]
+    named = online.chats[0].body["format"]["properties"]["relevant_passages"]
+    assert named["maxItems"] == 3
+    assert named["items"] == {"type": "integer", "minimum": 1, "maximum": 3}
+    assert online.chats[0].body["format"]["required"] == ["relevant_passages", "verdict"]
+
+
+async def test_a_no_speaks_against_every_passage_that_was_shown_also_one_that_is_named(online) -> None:
+    online.reply(json=reply("NO_ANSWER", 0, 9, 0))
+    assessment, steps = await judge()
+    assert steps[0].detail["judge"]["said"] == "no"
+    assert steps[0].detail["given"] == {"k1": 0, "k2": 0, "k3": 0}
+    assert assessment.retrieval_score < assessment.answerability
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -67,11 +76,14 @@ def test_the_prompts_hold_nothing_that_could_be_copied_as_a_judgement(language: 
         assert not re.search(r"\{|\[\s*\d|\"\"", PromptLibrary().template(name, language=language).system.template)
 
 
-@pytest.mark.parametrize(("scores", "said", "verdict"), [((1, 9, 0), "yes", "ANSWER"), ((1, 2, 0), "no", "REFINE")])
-async def test_the_models_word_follows_from_its_scores_and_moves_the_estimate(online, scores, said, verdict) -> None:
-    online.reply(json=reply("ANSWER", *scores))
+@pytest.mark.parametrize(
+    ("verdict", "said", "outcome"),
+    [("ANSWER", "yes", "ANSWER"), ("CONTRADICTORY", "yes", "ANSWER"), ("NO_ANSWER", "no", "REFINE")],
+)
+async def test_the_models_word_follows_from_its_verdict_and_moves_the_estimate(online, verdict, said, outcome) -> None:
+    online.reply(json=reply(verdict, 1, 9, 0))
     assessment, steps = await judge()
-    assert assessment.verdict == verdict
+    assert assessment.verdict == outcome
     judged = steps[0].detail["judge"]
     assert (judged["model"], judged["said"]) == (CHAT_MODEL, said)
     assert judged["weight"] > 0
@@ -89,8 +101,10 @@ async def test_an_unknown_models_scores_move_passages_by_no_more_than_its_words_
 @pytest.mark.parametrize(
     "wrong",
     [{"text": "the second one"}, {"json": {"scores": "high", "verdict": "MAYBE"}}, {"json": reply("ANSWER")},
-     {"json": reply("ANSWER", 9)}, {"json": reply("ANSWER", 9, 9, 9)}, {"json": reply("NO_ANSWER", 0, 0, 0)},
-     {"json": reply("ANSWER", 90, 10, 0)}, {"json": reply("ANSWER", 0.9, 0.1, 0.0)},
+     {"json": reply("ANSWER", 9, 9, 9)}, {"json": reply("ANSWER", 1, 2, 0)},
+     {"json": {"relevant_passages": [4], "verdict": "ANSWER"}},
+     {"json": {"relevant_passages": [0], "verdict": "ANSWER"}},
+     {"json": {"relevant_passages": [2]}}, {"json": {"verdict": "ANSWER"}},
      {"json": {"scores": [{"passage": 2, "score": 1}], "verdict": "ANSWER"}}, {"status": 500, "error": "oom"},
      {"text": ""}],
 )  # fmt: skip

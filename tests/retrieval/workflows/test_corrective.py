@@ -51,7 +51,8 @@ async def answer(question: Question | str, chunks=HANDBOOK, **parts: Any) -> tup
 
 
 def judgement(verdict: str, *scores: int) -> dict[str, Any]:
-    return {"scores": scores, "verdict": verdict}
+    """`scores`: those of at least 6 are of passages that the model names."""
+    return {"relevant_passages": [n for n, score in enumerate(scores, start=1) if score >= 6], "verdict": verdict}
 
 
 @pytest.fixture
