@@ -138,7 +138,7 @@ async def test_rewordings_are_searched_for_by_the_task_that_waits_for_them(onlin
 
 
 async def test_what_the_plan_judged_is_not_judged_again(online, asked) -> None:
-    judgement = {"scores": [9, 8, 8, 8, 8, 8, 8, 8], "verdict": "ANSWER"}
+    judgement = {"relevant_passages": [1], "verdict": "ANSWER"}
     online.reply(match=PLANS, json=plan(task("t1", "retrieve", "deposit Lakeside"), task("t2", "rerank", CLEAR, "t1")))
     online.reply(match='"verdict"', json=judgement)
     online.reply(structured=False, text=GOOD)
