@@ -16,13 +16,14 @@ VARIABLES = {
     "memories": "- What is the fee? → It is 4.", "answer": "It is 5 (1).", "routes": "direct_chunk_search, direct",
 }  # fmt: skip
 FILES = sorted(BUILT_IN.glob("*.md"))
+ASKED_AFTER = 4  # lines at a prompt's end that hold the question: what is cut of too long a prompt is cut before them
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_prompt_renders(path: Path) -> None:
     name, language = path.stem.split(".")
     prompt = PromptLibrary().render(name, language=language, **VARIABLES)
-    assert VARIABLES["question"] in prompt.user.splitlines()[-1]
+    assert any(VARIABLES["question"] in line for line in prompt.user.splitlines()[-ASKED_AFTER:])
     assert "$" not in prompt.system + prompt.user
 
 

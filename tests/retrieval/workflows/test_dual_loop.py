@@ -89,9 +89,9 @@ def route(name: str, *queries: str, **fields: Any) -> dict[str, Any]:
 
 
 def judgement(verdict: str, *scores: float, **fields: Any) -> dict[str, Any]:
-    """The last one differs: all alike would be no judgement."""
-    whole = [round(score * 10) for score in scores]
-    return {"scores": [*whole[:-1], whole[-1] - (len(set(whole)) == 1)], "verdict": verdict, **fields}
+    """The model names the passages of high scores, of several not the last: all of them would be no judgement."""
+    high = [number for number, score in enumerate(scores, start=1) if score >= 0.6]
+    return {"relevant_passages": high[:-1] or high, "verdict": verdict, **fields}
 
 
 def grade(score: float, *, missing: str = "none") -> dict[str, Any]:
