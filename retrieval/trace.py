@@ -29,6 +29,11 @@ StepName = Literal[
 ]  # fmt: skip
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """For a summary: 1 query, 2 queries."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 @dataclass(slots=True)
 class ModelCall:
     """One call of a chat or embedding model. Times in ms since the run began."""

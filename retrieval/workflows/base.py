@@ -209,7 +209,9 @@ async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], cont
     """The question in place of an answer. `readings`: see `Unclear`."""
     asked = await Clarify(context)(Unclear(assessment, readings))
     text = await say(asked.question, context.run)
-    return Answer(decision="CLARIFY", text=text, clarification=asked, reason=assessment.reason)
+    several = f"what was found is about several: {', '.join(asked.options)}" if asked.options else ""
+    reason = several or "what was found is about several things"
+    return Answer(decision="CLARIFY", text=text, clarification=asked, reason=reason)
 
 
 # ------------------------------------------------------------------------------------------------ decisions

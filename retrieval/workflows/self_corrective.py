@@ -45,6 +45,7 @@ from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, may_search_web
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
+from retrieval.trace import counted
 from retrieval.values import Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
     Asking,
@@ -268,10 +269,12 @@ def after_rewriting(state: State) -> Literal["retrieve", "web_search", "generate
 # ------------------------------------------------------------------------------------------------ answers
 async def generate(state: State, runtime: Runtime[Context]) -> State:
     """From the documents that passed, of whichever search, and no others; where none has, from the best."""
-    graded = state["graded"]
     documents = passing(state["documents"], state["grades"]) or best_first(state["documents"])
     answer = await write_answer(runtime.context, Asked(state["question"], state["standalone"]), documents)
-    reason = f"{len(graded.passed)} of {len(graded.documents)} documents passed"
+    passed, count = len(passing(state["documents"], state["grades"])), len(state["documents"])
+    reason = f"{passed} of {counted(count, 'document')} found passed the grading"
+    if not passed:
+        reason = f"none of {counted(count, 'document')} passed by itself, but the best of them are worth a try"
     return {"answer": replace(answer, reason=answer.reason or reason)}
 
 

@@ -23,7 +23,6 @@ Align = Callable[[str, Collection[int]], Sequence[int]]  # (sentence, the model'
 
 MAX_HELD = 240  # characters that are held back at most
 _STOPS = ".!?。！？；…"
-_LATIN = ".!?"
 _CLOSERS = "”’」』】》）\"')]*_`"
 _EAST_ASIAN = frozenset("。！？；…")
 _WORD = re.compile(r"[^\W_]")

@@ -16,7 +16,7 @@ from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.citing import CitedStream
 from retrieval.steps.answer.echo import EchoGuard
 from retrieval.steps.answer.extractive import extractive_answer
-from retrieval.steps.answer.in_force import in_force
+from retrieval.steps.answer.in_force import in_force, with_named_version
 from retrieval.steps.answer.markers import MarkerFilter, cited_markers
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.answer.phrases import phrase
@@ -89,18 +89,19 @@ async def write_answer(context: Context, asked: Asked, candidates: Sequence[Scor
     most = asked.question.options.top_k or settings.context_passages
     current = await asyncio.to_thread(in_force, candidates, asked.text)
     chosen = choose(current, most=most, weak_score=settings.weak_score)
+    chosen = with_named_version(chosen, current, asked.text, most=most)
+    # Of the replaced ones those that would have been read are worth telling.
+    replaced = _titles_missing(choose(candidates, most=most, weak_score=settings.weak_score), current)
     author = await step.author(asked)
     passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
-    passages = await Order(context)(
-        Ranking(passages, len(candidates), author.room, replaced=_titles_missing(candidates, current))
-    )
+    passages = await Order(context)(Ranking(passages, len(candidates), author.room, replaced=replaced))
     answer = await step(Material(asked, passages, as_sources(passages, chosen), author))
     return await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
 
 
-def _titles_missing(candidates: Sequence[ScoredChunk], current: Sequence[ScoredChunk]) -> tuple[str, ...]:
+def _titles_missing(wanted: Sequence[ScoredChunk], current: Sequence[ScoredChunk]) -> tuple[str, ...]:
     kept = {hit.document_id for hit in current}
-    return tuple(dict.fromkeys(hit.chunk.title for hit in candidates if hit.document_id not in kept))
+    return tuple(dict.fromkeys(hit.chunk.title for hit in wanted if hit.document_id not in kept))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

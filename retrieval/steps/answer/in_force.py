@@ -43,6 +43,20 @@ def replaced_documents(candidates: Sequence[ScoredChunk]) -> frozenset[str]:
     return frozenset(chunk.document_id for chunk, year in dated if (topic(chunk), year) in replaced)
 
 
+def with_named_version(
+    chosen: Sequence[ScoredChunk], candidates: Sequence[ScoredChunk], question: str, *, most: int
+) -> list[ScoredChunk]:
+    """`chosen`, and the version of one of its documents that belongs to a year that the question names: the newer one,
+    which mentions that year where it replaces the older, may look better. It is the last of at most `most`."""
+    years = set(years_in(question))
+    if not years or not chosen or any(hit.chunk.policy_year in years for hit in chosen):
+        return list(chosen)
+    topics = {topic(hit.chunk) for hit in chosen}
+    named = (hit for hit in candidates if hit.chunk.policy_year in years and topic(hit.chunk) in topics)
+    version = next(named, None)
+    return list(chosen) if version is None else [*chosen[: max(1, most - 1)], version]
+
+
 def _replaced_years(chunk: StoredChunk) -> list[int]:
     """Years in sentences by which it replaces something of its own name; "the roof was replaced in 2022" is none."""
     text = fold(chunk.text)

@@ -180,7 +180,7 @@ class Evaluator(Step[Given, Result]):
         if not evidence.passages:
             return replace(unasked, why_not="nothing was found")
         if not evidence.use_model:
-            why_not = "no model call: switched off, or no round is left before the first token"
+            why_not = "no model is asked: that is switched off, or the answer would begin too late"
             opinion = replace(unasked, why_not=why_not)
         else:
             opinion = await self.attempt(entry, work(), fallback=lambda: unasked)

@@ -21,7 +21,7 @@ from retrieval.text.quoting import quote_source
 from retrieval.text.sentences import split_sentences
 from retrieval.text.strips import Strip, recompose, split_strips
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
+from retrieval.trace import StepRecord, counted
 from retrieval.values import ScoredChunk
 
 THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
@@ -61,7 +61,8 @@ class Compress(Step[Chosen, list[ScoredChunk]]):
         excerpts = await asyncio.to_thread(compress, given.question, passages, tokens=room)
         before = sum(estimate_tokens(passage.chunk.text) for passage in passages)
         after = sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts)
-        entry.summary = f"{before} → {after} tokens of {len(passages)} passages"
+        count = counted(len(passages), "passage")
+        entry.summary = f"{count} cut from {before} to {after} tokens" if after < before else f"{count} kept whole"
         entry.detail["kept"] = {
             excerpt.candidate.chunk_id: [list(place) for place in excerpt.places]
             for excerpt in excerpts

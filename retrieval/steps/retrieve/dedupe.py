@@ -18,7 +18,7 @@ from retrieval.text.analysis import analyze
 from retrieval.text.negation import NEGATING_WORD
 from retrieval.text.numbers import NUMBER
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
+from retrieval.trace import StepRecord, counted
 from retrieval.values import ScoredChunk, StoredChunk
 
 ENABLED = True  # drop near-duplicates and join neighbouring chunks
@@ -49,8 +49,8 @@ class Dedupe(Step[Hits, tuple[ScoredChunk, ...]]):
         entry.detail["dropped"] = dict(result.dropped)
         entry.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
         entry.summary = (
-            f"{len(given.candidates)} candidates → {len(result.kept)} passages: {len(result.dropped)} said the same, "
-            f"{sum(map(len, result.merged.values()))} were joined to a neighbour"
+            f"{counted(len(given.candidates), 'candidate')} → {counted(len(result.kept), 'passage')}: "
+            f"{len(result.dropped)} said the same, {sum(map(len, result.merged.values()))} joined to a neighbour"
         )
         return result.kept
 

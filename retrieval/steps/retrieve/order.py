@@ -12,7 +12,7 @@ from typing import Literal
 from retrieval.steps.step import Step
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord
+from retrieval.trace import StepRecord, counted
 from retrieval.values import ScoredChunk
 
 Position = Literal["top_first", "sandwich"]
@@ -40,7 +40,7 @@ class Order(Step[Ranking, list[ScoredChunk]]):
         position = POSITION
         fitting = given.passages if given.room is None else fit(given.passages, tokens=given.room)
         placed = place(fitting, position)
-        entry.summary = f"{len(placed)} of {given.total} passages, {IN_WORDS[position]}"
+        entry.summary = f"{len(placed)} of {counted(given.total, 'passage')}, {IN_WORDS[position]}"
         if given.replaced:
             entry.summary += f"; left out, as a later version replaces it: {', '.join(given.replaced)}"
             entry.detail["replaced"] = list(given.replaced)

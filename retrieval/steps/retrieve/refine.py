@@ -25,7 +25,7 @@ from retrieval.values import Query, Question, SearchFilters
 Stage = Literal["text", "wide", "web"]
 WIDER = 3  # times as many candidates
 PURPOSE: dict[Stage, str] = {
-    "text": "text only",
+    "text": "by words alone",
     "wide": "wider, taken apart, without the filters read from the question",
     "web": "on the web",
 }

@@ -14,7 +14,7 @@ from retrieval.search import boosting
 from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
-from retrieval.trace import StepRecord
+from retrieval.trace import StepRecord, counted
 from retrieval.values import Question, ScoredChunk, TailHit
 
 
@@ -67,7 +67,10 @@ class Retrieve(Step[Search, SearchResult]):
         }
         if result.notes:
             entry.detail["notes"] = dict(result.notes)
-        entry.summary = f"{purpose}{len(result.candidates)} candidates for {len(request.queries)} queries"
+        entry.summary = (
+            f"{purpose}{counted(len(result.candidates), 'candidate')} for"
+            f" {counted(len(request.queries), 'query', 'queries')}"
+        )
         if len(looks) > 1:
             entry.detail["looked"] = [look.as_dict() for look in looks]
         if result.relaxed:
@@ -92,8 +95,9 @@ class Fuse(Step[Found, None]):
         entry.detail["candidates"] = [
             {"chunk_id": hit.chunk_id, "ranks": dict(hit.ranks), "scores": hit.scores.as_dict()} for hit in candidates
         ]
-        queries = len(given.request.queries)
-        entry.summary = f"{queries} queries, {len(legs)} ranked lists → {len(candidates)} candidates"
+        queries = counted(len(given.request.queries), "query", "queries")
+        lists = counted(len(legs), "ranked list")
+        entry.summary = f"{queries}, {lists} → {counted(len(candidates), 'candidate')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,11 @@ class BoostByRatings(Step[Found, SearchResult]):
             if chunk_id in candidate_ids
         }
         entry.detail |= {"boosts": payload, "revision": boosts.revision, "lifted": list(boosted.lifted)}
-        entry.summary = f"{len(payload)} of {len(candidate_ids)} candidates lifted or lowered by ratings"
+        entry.summary = (
+            f"ratings lifted or lowered {len(payload)} of {counted(len(candidate_ids), 'candidate')}"
+            if payload
+            else "no ratings bear on what was found"
+        )
         if boosted.lifted:
             entry.summary += f", {len(boosted.lifted)} of them from further down"
         if boosts.degraded:

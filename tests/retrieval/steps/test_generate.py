@@ -47,10 +47,10 @@ NEW_RULES = scored(
 OLD_RULES = scored(2, "Eight books may be borrowed.", rerank=0.8, title="Loan Rules (2022)", policy_year=2022)
 
 
-async def written_by_rules(text: str):
+async def written_by_rules(text: str, *others):
     run = start_run(settings.RAG)
     asked = Asked(ask(text), text)
-    answer = await write_answer(context(make_tools(settings.RAG), run), asked, [NEW_RULES, OLD_RULES])
+    answer = await write_answer(context(make_tools(settings.RAG), run), asked, [NEW_RULES, OLD_RULES, *others])
     [entry] = [step for step in run.trace.steps if step.name == "order"]
     return [source.chunk.title for source in answer.sources], entry
 
@@ -66,6 +66,15 @@ async def test_a_question_that_names_the_old_year_is_given_the_old_document(offl
     titles, entry = await written_by_rules("How many books could be borrowed in 2022?")
     assert "Loan Rules (2022)" in titles
     assert "replaced" not in entry.detail
+
+
+async def test_of_replaced_documents_that_would_not_have_been_read_nothing_is_said(offline) -> None:
+    other = scored(
+        3, "These rules replace the Fee Rules of 2020.", rerank=0.02, title="Fee Rules (2024)", policy_year=2024
+    )
+    old = scored(4, "EUR 5.", rerank=0.01, title="Fee Rules (2020)", policy_year=2020)
+    _, entry = await written_by_rules("How many books may be borrowed?", other, old)
+    assert entry.detail["replaced"] == ["Loan Rules (2022)"]
 
 
 async def test_the_prompt_numbers_passages_and_names_their_files(online) -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.steps.answer.in_force import in_force
+from retrieval.steps.answer.in_force import in_force, with_named_version
+from retrieval.values import ScoredChunk
 from tests.retrieval.steps.fakes import scored
 
 OLD = scored(1, "Eight books.", title="Loan Rules (2022)", policy_year=2022)
@@ -48,6 +49,29 @@ def test_a_question_for_what_held_before_is_answered_by_it_too(question: str) ->
 def test_other_questions_are_not_taken_for_one(question: str) -> None:
     new = scored(9, "These rules replace the Loan Rules of 2022.", title="Loan Rules (2025)", policy_year=2025)
     assert in_force([OLD, new], question) == (new,)
+
+
+NEW = scored(9, "These rules replace the Loan Rules of 2022.", title="Loan Rules (2025)", policy_year=2025)
+FEES = scored(8, "EUR 5.", title="Fees (2022)", policy_year=2022)
+
+
+@pytest.mark.parametrize(
+    ("question", "chosen", "expected"),
+    [
+        ("How many in 2022?", [NEW], [NEW, OLD]),
+        ("2022年可以借几本？", [NEW], [NEW, OLD]),
+        ("How many in 2022?", [NEW, scored(7, "Else.")], [NEW, OLD]),  # there is room for two
+        ("How many in 2022?", [OLD], [OLD]),
+        ("How many in 2025?", [NEW], [NEW]),
+        ("How many?", [NEW], [NEW]),
+        ("How many in 2019?", [NEW], [NEW]),
+        ("How many in 2022?", [scored(7, "Else.")], [scored(7, "Else.")]),
+    ],
+)
+def test_the_version_of_the_year_that_a_question_names_is_among_those_read(
+    question: str, chosen: list[ScoredChunk], expected: list[ScoredChunk]
+) -> None:
+    assert with_named_version(chosen, [NEW, FEES, OLD], question, most=2) == expected
 
 
 @pytest.mark.parametrize(
