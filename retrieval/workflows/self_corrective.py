@@ -365,7 +365,7 @@ def assessed(state: State) -> Assessment:
     return Assessment(
         verdict="REFINE",
         candidates=best_first(state["documents"]),
-        reason=f"P(the documents hold the answer) = {estimate:.2f}",
+        reason=f"the documents answer with a probability of {estimate:.2f}",
         answerability=estimate,
         retrieval_score=state["blended"],
     )

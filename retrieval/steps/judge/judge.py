@@ -234,12 +234,12 @@ class Assess(Step[Reranked, Assessment]):
         if judgement:
             reason = (
                 f"the model says that {'a passage answers' if judgement.yes else 'no passage answers'}; "
-                f"P(the documents hold the answer) = {answerability:.2f}, with that {score:.2f}"
+                f"the documents answer with a probability of {answerability:.2f}, with its word {score:.2f}"
             )
         else:
             reason = f"{given.reranker or 'without a model'}, the best passage scores {best:.2f}"
             if not given.reranker:
-                reason += f"; P(the documents hold the answer) = {answerability:.2f}"
+                reason += f"; the documents answer with a probability of {answerability:.2f}"
         named = judgement.verdict if judgement else ""
         rivals = competing(given.candidates) if named in ("CLARIFY", "CONTRADICTORY") else ()
         verdict: Verdict = "ANSWER" if score >= thresholds.good_score else "REFINE"

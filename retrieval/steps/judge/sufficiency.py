@@ -47,11 +47,11 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         sufficient = opinion.probability >= self.settings.corrective.good_score
         if reply:
             reason = (
-                f"the model says {reply.verdict}; P(the documents hold the answer) = {answerability:.2f}, with that "
-                f"{opinion.probability:.2f}"
+                f"the model says {reply.verdict}; the documents answer with a probability of {answerability:.2f}, "
+                f"with its word {opinion.probability:.2f}"
             )
         elif ranked:
-            reason = f"without a model; P(the documents hold the answer) = {answerability:.2f}"
+            reason = f"without a model; the documents answer with a probability of {answerability:.2f}"
         else:
             sufficient, reason = False, "nothing was found"
         assessment = Assessment(

@@ -363,7 +363,7 @@ async def test_a_model_that_asks_back_where_one_document_answers_is_not_heeded(o
 
 
 async def test_competing_versions_are_asked_about_without_a_model(offline) -> None:
-    result, _, trace = await answer("How many books may an undergraduate borrow at once?")
+    result, trace, _ = await answer("How many books may an undergraduate borrow at once?")
     assert result.decision == "CLARIFY"
     assert result.clarification is not None
     assert result.clarification.options == ("2025", "2022")
