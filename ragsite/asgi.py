@@ -17,11 +17,12 @@ from chat.runs.lifespan import lifespan  # noqa: E402
 from ragsite.accounts.signed_out_sockets import ClosesWhenSignedOut  # noqa: E402
 from ragsite.runtime.watchdog import watched  # noqa: E402
 from ragsite.web.chunked_bodies import LengthOfChunkedBodies  # noqa: E402
+from ragsite.web.database_thread import KeptDatabaseThread  # noqa: E402
 from ragsite.web.full_disk import FullDiskAnswers  # noqa: E402
 
 routes = ProtocolTypeRouter(
     {
-        "http": FullDiskAnswers(LengthOfChunkedBodies(django_application)),
+        "http": FullDiskAnswers(LengthOfChunkedBodies(KeptDatabaseThread(django_application))),
         "websocket": TokenOrCookieAuth(ClosesWhenSignedOut(URLRouter(websocket_urlpatterns))),
         "lifespan": watched(lifespan, ends_hung_process=not settings.DEBUG),  # a debugger holds the loop up, too
     }

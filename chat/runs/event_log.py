@@ -55,6 +55,7 @@ class EventLog(Protocol):
 EVENT_LOG_ANSWERS = 500  # finished answers whose events one process keeps
 EVENT_LOG_MIB = 64  # memory that these may take together
 MIB = 1024 * 1024
+BYTES_PER_FIELD = 100  # of an event, beside its text
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ class MemoryEventLog:
             self._forget_old()
             record = self._records[message_id] = _Record()
         record.events.append(event)
-        record.bytes += _size(event, set())
+        record.bytes += _size(event)
         if event["type"] in FINAL_TYPES:
             record.finished_at = time.monotonic()
             self._forget_old()
@@ -123,13 +124,11 @@ class MemoryEventLog:
                 held -= record.bytes
 
 
-def _size(value: Any, counted: set[int]) -> int:
-    """Bytes in memory; what an event holds twice, as `done` holds the sources, is counted once."""
-    if id(value) in counted:
-        return 0
-    counted.add(id(value))
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return sys.getsizeof(value) + sum(_size(item, counted) for item in items)
+def _size(event: Event) -> int:
+    """Bytes in memory, about: its texts, and what holds them. JSON is written by compiled code; looking at every value
+    by itself took a twentieth of an answer's processor time."""
+    text = json.dumps(event, ensure_ascii=False, default=str)
+    return sys.getsizeof(text) + BYTES_PER_FIELD * text.count('": ')
 
 
 # ------------------------------------------------------------------------------------------------ in Redis

@@ -15,11 +15,9 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db import connections
 
 from chat import selectors
 from chat.messages.data import message_data, source_data
@@ -27,7 +25,7 @@ from chat.messages.rendering import cited_markers
 from chat.models import Message
 from chat.runs.answers import EndStatus, Failure, Outcome, answer_finish, answer_save_partial
 from chat.runs.event_log import Event, get_event_log
-from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
+from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError
 from ragsite.core.text import clean_json, clean_text
 from retrieval.engine import get_engine
@@ -272,8 +270,14 @@ class Run:
     async def _finish(self, outcome: Outcome) -> None:
         """Store the answer, then send its last events, made from what is stored."""
         message_id, run_id = self.assignment.message_id, self.assignment.run_id
-        finished = await self._stored(lambda: answer_finish(message_id=message_id, run_id=run_id, outcome=outcome))
-        message = await self._stored(lambda: _stored_data(message_id))
+        finished = False
+
+        def store_and_read() -> dict[str, Any] | None:
+            nonlocal finished
+            finished = finished or answer_finish(message_id=message_id, run_id=run_id, outcome=outcome)
+            return _stored_data(message_id)
+
+        message = await self._stored(store_and_read)
         if message is None:
             # Memories that the workflow wrote after the deletion had removed the others.
             await self._stored(lambda: answer_memories_forget(answer_id=message_id))
@@ -416,11 +420,8 @@ def detach(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     """Run it as a task that outlives the request it was made in, with a database thread of its own."""
 
     async def with_own_thread() -> Any:
-        async with ThreadSensitiveContext():
-            try:
-                return await work
-            finally:
-                await sync_to_async(connections.close_all)()
+        async with own_database_thread():
+            return await work
 
     # A fresh context: the request's own database thread ends with the request.
     task = asyncio.create_task(with_own_thread(), context=contextvars.Context())

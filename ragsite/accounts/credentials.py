@@ -18,10 +18,11 @@ from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.db import Error, connection, connections
+from asgiref.sync import sync_to_async
+from django.db import Error, connection
 from django.utils import timezone
 
+from ragsite.core.database import own_database_thread
 from ragsite.core.errors import AppError
 from ragsite.models import AccountSession, ApiToken
 
@@ -156,13 +157,10 @@ class _Checker:
 
     async def _run(self) -> None:
         await asyncio.sleep(CHECK_EVERY_S)  # most connections are closed before: they cost no thread
-        async with ThreadSensitiveContext():
-            try:
-                while True:
-                    await self._check()
-                    await asyncio.sleep(CHECK_EVERY_S)
-            finally:
-                await sync_to_async(connections.close_all)()
+        async with own_database_thread():
+            while True:
+                await self._check()
+                await asyncio.sleep(CHECK_EVERY_S)
 
     async def _check(self) -> None:
         held = tuple(self._open)

@@ -6,10 +6,12 @@ it left open may have been dropped since, and every later call on it would fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import ParamSpec, TypeVar
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import InterfaceError, OperationalError, connections
 
 from ragsite.core.errors import UnavailableError
@@ -20,6 +22,9 @@ Result = TypeVar("Result")
 DATABASE_AWAY = (OperationalError, InterfaceError)
 # SQLite reports mistakes in a statement, or a schema that was not migrated, with the same class.
 MISTAKES = ("no such ", "syntax error", "has no column", "ambiguous column", "too many SQL variables")
+
+THREADS_KEPT = 16  # idle ones, each with its connection where connections are kept (CONN_MAX_AGE)
+_idle_threads: list[ThreadPoolExecutor] = []
 
 
 class DatabaseAwayError(UnavailableError):
@@ -32,6 +37,33 @@ class DatabaseAwayError(UnavailableError):
 def is_database_away(error: BaseException | None) -> bool:
     """Whether the database could not be asked: refused, dropped, shut down, locked or full. Waiting may help."""
     return isinstance(error, DATABASE_AWAY) and not any(mistake in str(error) for mistake in MISTAKES)
+
+
+@asynccontextmanager
+async def own_database_thread() -> AsyncIterator[None]:
+    """All synchronous calls in here run in one thread, one after the other, and so on one connection.
+
+    The thread comes from those that others have left: making one, its connection and another thread that waits for its
+    end takes more processor time than the calls of a usual request. Tasks that outlive the block must not make such
+    calls in its context.
+    """
+    executor = _idle_threads.pop() if _idle_threads else ThreadPoolExecutor(1, thread_name_prefix="database")
+    try:
+        async with ThreadSensitiveContext(executor=executor):
+            try:
+                yield
+            finally:
+                if not _keeps_connections():
+                    await sync_to_async(connections.close_all)()
+    finally:
+        if len(_idle_threads) < THREADS_KEPT:
+            _idle_threads.append(executor)
+        else:
+            executor.shutdown(wait=False)
+
+
+def _keeps_connections() -> bool:
+    return all(settings["CONN_MAX_AGE"] != 0 for settings in connections.settings.values())
 
 
 async def database_call(

@@ -1,7 +1,7 @@
 """Middleware of others that computes and waits for nothing, run where the request is: on the event loop.
 
 Django hands every method of a middleware that is not async to a thread, twenty-two times for a request of ours; each
-time costs more than what is done there. Seven are left, beside what reads or writes the session's row: security, CSRF
+time costs more than what is done there. Six are left, beside what reads or writes the session's row: security, CSRF
 and frame options stay Django's own, since `manage.py check --deploy` looks for them by name.
 """
 
@@ -45,7 +45,8 @@ class PrometheusBeforeMiddleware(OnTheLoop, prometheus.PrometheusBeforeMiddlewar
 
 
 class PrometheusAfterMiddleware(OnTheLoop, prometheus.PrometheusAfterMiddleware):
-    pass
+    async def process_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return super().process_view(request, *args, **kwargs)
 
 
 class SessionMiddleware(OnTheLoop, sessions.SessionMiddleware):

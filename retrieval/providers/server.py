@@ -12,6 +12,7 @@ import httpx
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.providers.breaker import CircuitBreaker, Gate
 from retrieval.providers.http_service import address_of
+from retrieval.providers.kept_connections import KeptConnections
 from retrieval.providers.speed import ModelSpeed
 
 CONNECT_TIMEOUT_S = 3.0  # until the connection stands
@@ -30,20 +31,14 @@ class ModelHabits:
 
 
 class OllamaServer:
-    """All clients share its transport, and so it closes them all.
-
-    Connections are not kept alive: compared with a model call a new one costs nothing, and a kept one breaks when the
-    server restarts or the event loop ends. Proxies of the environment are not used.
-    """
+    """All clients share its transport, and so it closes them all. Proxies of the environment are not used."""
 
     def __init__(self, settings: OllamaSettings) -> None:
         self.settings = settings
         url = httpx.URL(settings.base_url)
         self.address = address_of(url)
         self.ssl_context = _ssl_context(url.scheme)
-        self.transport = httpx.AsyncHTTPTransport(
-            verify=self.ssl_context, limits=httpx.Limits(max_connections=100, max_keepalive_connections=0)
-        )
+        self.transport = KeptConnections(self.ssl_context)
         self.http = httpx.AsyncClient(
             base_url=settings.base_url,
             transport=self.transport,

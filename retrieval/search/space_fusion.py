@@ -61,7 +61,8 @@ class SpaceFusion:
         rankings: list[dict[str, float]] = []
         vectors = iter(dense_legs)
         for group, bm25_hits in zip(groups, bm25_legs, strict=True):
-            bm25 = {hit.chunk_id: hit.score / max(1, group.text_weight) for hit in bm25_hits}
+            weight = max(1, group.text_weight)
+            bm25 = {hit.chunk_id: hit.score / weight for hit in bm25_hits}
             _remember(result, f"{group.label}:bm25", bm25, result.bm25)
             _place(result, bm25_hits)
             dense = []

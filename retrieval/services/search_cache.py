@@ -13,7 +13,8 @@ import time
 from dataclasses import replace
 
 from django.conf import settings as site
-from django.core.cache import cache
+from django.core.cache import caches
+from django.core.cache.backends.locmem import LocMemCache
 from redis.exceptions import RedisError
 
 from ragsite.core.rag_settings import SearchSettings
@@ -21,7 +22,7 @@ from retrieval.ports import Searcher, SearchRequest, SearchResult
 
 logger = logging.getLogger(__name__)
 CACHE_FAILURES = (RedisError, OSError)
-KEY_PREFIX = "search:6:"  # another number with every change of how searches rank
+KEY_PREFIX = "search:7:"  # another number with every change of how searches rank
 
 
 class CachedSearcher:
@@ -62,9 +63,14 @@ def cache_key(request: SearchRequest, settings: SearchSettings) -> str:
     return KEY_PREFIX + hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _is_in_memory() -> bool:
+    """Nothing to wait for: handing it to a thread would take longer than the look-up."""
+    return isinstance(caches["default"], LocMemCache)
+
+
 async def _get(key: str) -> SearchResult | None:
     try:
-        known = await cache.aget(key)
+        known = caches["default"].get(key) if _is_in_memory() else await caches["default"].aget(key)
     except CACHE_FAILURES as error:
         logger.warning("The cache can't be read, searching without it: %s", error)
         return None
@@ -73,6 +79,9 @@ async def _get(key: str) -> SearchResult | None:
 
 async def _set(key: str, result: SearchResult, seconds: int) -> None:
     try:
-        await cache.aset(key, result, seconds)
+        if _is_in_memory():
+            caches["default"].set(key, result, seconds)
+        else:
+            await caches["default"].aset(key, result, seconds)
     except CACHE_FAILURES as error:
         logger.warning("The cache can't be written: %s", error)

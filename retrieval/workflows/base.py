@@ -16,6 +16,7 @@ from ragsite.core.errors import AppError, UnavailableError
 from ragsite.core.rag_settings import CorrectiveSettings
 from retrieval.answerability import LIST_LENGTH, estimate_answerability
 from retrieval.errors import IndexUnavailableError, ModelError
+from retrieval.own_words import look_at
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search import hybrid
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
@@ -86,7 +87,8 @@ class GraphWorkflow(ABC):
                 step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
         try:
             async with asyncio.timeout(self.timeout_s + hybrid.SEARCH_TIMEOUT_S):
-                draft = await asyncio.to_thread(condense_without_model, question)
+                chars = len(question.text) + sum(len(message.text) for message in question.history[-2:])
+                draft = await look_at(chars, condense_without_model, question)
                 language = answer_language(draft if question.open_clarification else question.text)
                 state = await self.graph.ainvoke(
                     {"question": question, "draft": draft},

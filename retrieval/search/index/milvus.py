@@ -188,8 +188,7 @@ class MilvusIndex:
         asked = [text for text in texts if text.strip()]
         rows = _row_filter(collection_ids, filters, level, document_ids)
         legs = await self._search(space, asked, "sparse", {"metric_type": "BM25"}, rows, limit)
-        # Milvus Lite gives BM25 as a negative distance, a server as a positive score.
-        hits = iter([[LegHit(hit.chunk_id, hit.document_id, abs(hit.score)) for hit in leg] for leg in legs])
+        hits = iter(legs)
         return [next(hits) if text.strip() else [] for text in texts]
 
     async def _search(
@@ -214,7 +213,7 @@ class MilvusIndex:
             legs = await self._do("search", self.alias(space), data=list(data), **options)
         except MissingCollectionError:
             return [[] for _ in data]
-        return [[_hit(hit) for hit in leg] for leg in legs]
+        return [_hits(leg, negative=field == "sparse") for leg in legs]
 
     async def _query(self, name: str, expression: str, fields: Sequence[str], **options: Any) -> list[dict[str, Any]]:
         options |= {"output_fields": list(fields), "consistency_level": "Strong"}
@@ -357,5 +356,12 @@ def _batches_of(chunk_ids: Sequence[str]) -> list[str]:
     return [any_of("chunk_id", chunk_ids[at : at + DELETE_BATCH]) for at in range(0, len(chunk_ids), DELETE_BATCH)]
 
 
-def _hit(hit: Mapping[str, Any]) -> LegHit:
-    return LegHit(str(hit["chunk_id"]), str(hit["entity"]["document_id"]), float(hit["distance"]))
+def _hits(leg: Any, *, negative: bool) -> list[LegHit]:
+    """Of pymilvus' `HybridHits`: its lists and plain look-ups, since hundreds of hits a search come this way and each
+    of its own look-ups is a call. negative: Milvus Lite gives BM25 as a negative distance, a server as a positive
+    score."""
+    score, field = abs if negative else float, dict.__getitem__
+    return [
+        LegHit(str(chunk_id), str(field(hit, "entity")["document_id"]), score(distance))
+        for chunk_id, distance, hit in zip(leg.ids, leg.distances, leg, strict=True)
+    ]

@@ -6,8 +6,7 @@ Back", ICLR 2024. At most one of the two serves a question, and none where the f
 
 from __future__ import annotations
 
-import asyncio
-
+from retrieval.own_words import look_at
 from retrieval.steps.query.question_parts import choose_transformation, split_question, step_back_without_model
 from retrieval.steps.query.wording import distinct
 from retrieval.steps.schemas import StepBackQuery, SubQueries, shaped
@@ -27,7 +26,7 @@ async def transform_question(context: Context, asked: Asked) -> tuple[Query, ...
 
     A request that wants no rewriting wants none of these either.
     """
-    chosen = await asyncio.to_thread(choose_transformation, asked.text)
+    chosen = await look_at(len(asked.text), choose_transformation, asked.text)
     if chosen is None or asked.question.options.rewrite is False:
         return ()
     if chosen == "decompose":

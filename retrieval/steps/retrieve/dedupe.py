@@ -12,6 +12,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from retrieval.steps.step import Step
 from retrieval.text.analysis import analyze
@@ -24,6 +25,7 @@ from retrieval.values import ScoredChunk, StoredChunk
 ENABLED = True  # drop near-duplicates and join neighbouring chunks
 NEAR_DUPLICATE = 0.9  # shared part of both texts' terms, from which they say the same
 MERGE_TOKENS = 640  # a passage made of neighbouring chunks holds at most so many
+PRINTS_KEPT = 2048  # of passages that come up again and again: some 10 KiB each
 MAX_GAP = 16  # characters of white space that the chunker leaves out between two chunks
 
 
@@ -84,28 +86,43 @@ def dedupe(candidates: Sequence[ScoredChunk], *, known: Sequence[ScoredChunk] = 
 
 # ------------------------------------------------------------------------------------------------ the same said twice
 @dataclass(frozen=True, slots=True)
-class _Print:
+class _Said:
     """What two texts are compared by."""
 
-    chunk: StoredChunk
     terms: frozenset[str]
     numbers: Counter[str]
     negations: int
 
+
+@lru_cache(maxsize=PRINTS_KEPT)
+def _said(text: str) -> _Said:
+    return _Said(frozenset(analyze(text)), Counter(NUMBER.findall(text)), len(NEGATING_WORD.findall(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Print:
+    """A chunk and what it says."""
+
+    chunk: StoredChunk
+    said: _Said
+
     @classmethod
     def of(cls, chunk: StoredChunk) -> _Print:
-        text = chunk.text
-        return cls(chunk, frozenset(analyze(text)), Counter(NUMBER.findall(text)), len(NEGATING_WORD.findall(text)))
+        return cls(chunk, _said(chunk.text))
 
     def is_like(self, other: _Print, least: float) -> bool:
         if self.chunk.chunk_id == other.chunk.chunk_id or other.chunk.covers(self.chunk):
             return True
-        if self.numbers != other.numbers or self.negations != other.negations:
+        mine, theirs = self.said, other.said
+        if mine.negations != theirs.negations or mine.numbers != theirs.numbers:
             return False
-        if not self.terms or not other.terms:
+        if not mine.terms or not theirs.terms:
             return self.chunk.text.split() == other.chunk.text.split()
-        shared = len(self.terms & other.terms)
-        return shared / (len(self.terms) + len(other.terms) - shared) >= least
+        fewer, more = sorted((len(mine.terms), len(theirs.terms)))
+        if fewer < least * more:  # the share can be no higher than this
+            return False
+        shared = len(mine.terms & theirs.terms)
+        return shared / (fewer + more - shared) >= least
 
 
 # ------------------------------------------------------------------------------------------------ neighbours

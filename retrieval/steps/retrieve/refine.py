@@ -6,11 +6,11 @@ as the corrective action).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from retrieval.own_words import look_at
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.query import transform
 from retrieval.steps.query.transform import broader_queries
@@ -76,8 +76,9 @@ class Refine(Step[Refinement, tuple[Query, ...]]):
     async def act(self, given: Refinement, entry: StepRecord) -> tuple[Query, ...]:
         entry.summary = f"round {given.number}: {PURPOSE[given.stage]}"
         entry.detail |= {"stage": given.stage, "missing": given.missing}
-        queries = await asyncio.to_thread(with_missing, given.queries, given.missing)
-        if given.stage == "wide" and (added := await asyncio.to_thread(self._broader, given.question, queries)):
+        chars = len(given.queries[0].text) + len(given.missing)
+        queries = await look_at(chars, with_missing, given.queries, given.missing)
+        if given.stage == "wide" and (added := await look_at(chars, self._broader, given.question, queries)):
             queries = (*queries, *added)
             entry.detail["broader"] = [query.text for query in added]
         return queries
