@@ -83,6 +83,7 @@ def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
     present, absent = judged.holds["present"], judged.holds["absent"]
     holds = np.concatenate([present, absent])
     truth = np.arange(len(holds)) < len(present)
+    altered = judged.holds.get("altered")
     unanswerable = judged.holds.get("unanswerable")
     numbers = {
         "AUC": roc_auc_score(judged.labels, judged.passages),
@@ -92,6 +93,7 @@ def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
         "list AUC": roc_auc_score(truth, holds),
         "list ECE": calibration_error(holds, truth),
         "unanswerable caught": None if unanswerable is None else caught(present, unanswerable),
+        "altered caught": None if altered is None else caught(present, altered),
     }
     return {"set": name, "mode": mode} | {key: None if n is None else round(float(n), 4) for key, n in numbers.items()}
 

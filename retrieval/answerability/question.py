@@ -6,14 +6,14 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
+from retrieval.answerability.items import AnswerKind
+from retrieval.answerability.oppositions import Opposition, opposites_of, prefixed
+from retrieval.answerability.spans import Span, spans_of
 from retrieval.text.analysis import query_terms
-from retrieval.text.language import HAN_CHARACTER
+from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.negation import NEGATION
 from retrieval.text.numbers import numbers_in
-
-AnswerKind = Literal["date", "number", "person", "place", "reason", "other"]
 
 # Words that a question needs and its answer seldom repeats, and general words for which a text has many others. Of the
 # prepositions, those that only tie a verb to what it is about: place and time may be what is asked.
@@ -69,6 +69,14 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ),
     ("reason", re.compile(r"\bwhy\b|为什么|为何|原因|何故", re.IGNORECASE)),
 )  # fmt: skip
+_COUNTED = re.compile(
+    r"\bhow many (?:\w+ )?(\w+)(?= (?:did|do|does|was|were|is|are|has|have|had|can|will|would|in|of|on|at)\b)"
+    r"|(?:多少|几)(?:[个名位所座家条款部种])?([\u4e00-\u9fff])"
+)
+_ASKS = re.compile(
+    r"[?？吗呢]\s*$|\b(?:what|who|whom|whose|which|when|where|why|how)\b|谁|什么|哪|何|多少|几|怎|如何|是否"
+    r"|^\s*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have|had)\b"
+)
 _QUOTED = re.compile(r"[《「『“\"‘]([^》」』”\"’]{1,60})[》」』”\"’]")
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z\u00c0-\u00de][\w'’.-]*|\b[A-Z]{2,}\w*|\b\w*\d\w*")
 _LATIN_AMONG_HAN = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*")
@@ -86,6 +94,12 @@ class QuestionView:
     kind: AnswerKind
     negated: bool
     chinese: bool
+    is_question: bool  # not a statement, nor a few words
+    folded: str  # small letters, Simplified
+    spans: tuple[Span, ...]
+    counted: str  # what "how many" asks the number of: the beginning of the word, or its characters
+    opposites: tuple[Opposition, ...]
+    prefixed: frozenset[str]
 
 
 @lru_cache(maxsize=256)
@@ -95,18 +109,33 @@ def view_question(text: str) -> QuestionView:
     chinese = len(HAN_CHARACTER.findall(text)) * 2 > len(re.findall(r"\w+", HAN_CHARACTER.sub(" ", text)))
     names = _QUOTED.findall(text) + (_LATIN_AMONG_HAN if chinese else _NAME).findall(text)
     held = frozenset(terms)
+    folded = to_simplified(text).lower()
     return QuestionView(
         terms=terms,
         names=held & {term for name in names for term in query_terms(name)},
         weak=held & (_weak_terms() | {term for focus in _FOCUS.findall(text) for term in query_terms(focus)}),
         numbers=frozenset(numbers_in(text)),
         words=frozenset(re.findall(r"[\w'’-]+", text.lower())),
-        kind=next((kind for kind, pattern in _KINDS if pattern.search(text)), "other"),
-        negated=bool(NEGATION.search(text)),
+        kind=next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other"),
+        negated=bool(NEGATION.search(folded)),
         chinese=chinese,
+        is_question=bool(_ASKS.search(folded)),
+        folded=folded,
+        spans=spans_of(text, chinese=chinese),
+        counted=_unit(folded),
+        opposites=opposites_of(folded),
+        prefixed=prefixed(folded),
     )
 
 
 @lru_cache(maxsize=1)
 def _weak_terms() -> frozenset[str]:
     return frozenset(query_terms(_WEAK_WORDS))
+
+
+def _unit(question: str) -> str:
+    """What the number is asked of; empty where none is."""
+    if re.search(r"\bpercent|百分之|百分比", question):
+        return "percent"
+    counted = _COUNTED.search(question)
+    return (counted.group(1) or counted.group(2)).removesuffix("s").removesuffix("ie") if counted else ""

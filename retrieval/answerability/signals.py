@@ -12,8 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.answerability.passage import PassageView, SentenceView, view_passage
+from retrieval.answerability.items import counts, has_new_item
+from retrieval.answerability.oppositions import denies, is_opposed
+from retrieval.answerability.passage import KINDS, PassageView, SentenceView, view_passage
 from retrieval.answerability.question import QuestionView, view_question
+from retrieval.answerability.spans import APART, credit
 from retrieval.text.term_coverage import rarity
 from retrieval.values import ScoredChunk
 
@@ -116,7 +119,7 @@ def _own_signals(pool: Pool, passage: PassageView) -> dict[str, float]:
         "names_missing": sum(weights[term] for term in question.names if term not in covered) / names,
         "numbers_missing": len(question.numbers - passage.numbers) / (len(question.numbers) or 1),
         "unfit_near": float(not any(fits(question, view) for view in best)),
-        "unfit": float(not any(fits(question, view) for view in passage.sentences)),
+        "unfit": float(not fits(question, passage)),
         "negation": float(question.negated and not any(view.negated for view in best)),
         "best_sentence_share": alone / (sum(weights[term] for term in covered) or 1.0),
         "question_terms": math.log1p(len(weights)),
@@ -165,10 +168,10 @@ def _nearness(question: QuestionView, best: Sequence[SentenceView], weights: Map
     return near / total if total else 0.0
 
 
-def fits(question: QuestionView, view: SentenceView) -> bool:
-    """Could the sentence hold the kind of thing that is asked for, beyond what the question says itself?"""
-    if question.kind in ("date", "number", "reason"):
-        return question.kind in view.kinds
+def fits(question: QuestionView, view: SentenceView | PassageView) -> bool:
+    """Could the text hold the kind of thing that is asked for, beyond what the question says itself?"""
+    if question.kind in KINDS:
+        return bool(KINDS[question.kind].search(view.simplified))
     if question.kind in ("person", "place") and not question.chinese:
         return bool(view.names - question.words)
     return True
@@ -259,3 +262,39 @@ def list_signals(pool: Pool, signals: Matrix, probabilities: Matrix) -> Matrix:
 
 def _correlation(left: Matrix, right: Matrix) -> float:
     return float(np.corrcoef(left, right)[0, 1]) if len(left) > 1 else 0.0
+
+
+# ------------------------------------------------------------------------------------------------ evidence against
+EVIDENCE = (
+    "title_apart", "name_apart", "negation_far", "denied", "opposed", "count_missing", "item_missing",
+)  # fmt: skip
+
+
+def evidence_against(pool: Pool, best: int) -> Matrix:
+    """Shape (len(EVIDENCE),), each 0 or 1: what the list lacks or says the other way round. `best`: the place of the
+    passage that answers most probably; only its best sentences are read. For these signals, which are rare, a weight is
+    fitted by itself: regularised with the others they would weigh nothing."""
+    if not pool.passages:
+        return np.zeros(len(EVIDENCE))
+    question = pool.question
+    apart = [span for span in question.spans if not any(credit(span, view.plain) > APART for view in pool.passages)]
+    _, _, sentences = _best_sentences(pool.passages[best], pool.weights)
+    together = "\n".join(view.folded for view in sentences)
+    held = frozenset(together.replace("-", " ").split())
+    asks = question.is_question
+    values = {
+        "title_apart": any(span.is_title for span in apart),
+        "name_apart": any(span.chinese or " " in span.text for span in apart),
+        "negation_far": asks and question.negated and not any(view.negated for view in sentences[:1]),
+        "denied": not question.negated and any(denies(view.folded, question.folded) for view in sentences[:1]),
+        "opposed": any(is_opposed(own, other, together) for own, other in question.opposites)
+        or bool(question.prefixed & held),
+        "count_missing": bool(question.counted) and not counts(question.counted, together, chinese=question.chinese),
+        "item_missing": not any(
+            has_new_item(
+                question.kind, view.simplified, question.words, chinese=question.chinese, question=question.folded
+            )
+            for view in sentences
+        ),
+    }
+    return np.array([float(values[name]) for name in EVIDENCE])
