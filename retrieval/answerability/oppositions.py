@@ -1,4 +1,4 @@
-"""Words that turn a question round: antonyms, negating prefixes, denials.
+"""Words that turn a question round: antonyms and negating prefixes.
 
 A question written to look answerable often differs from what the passage says by one such word.
 """
@@ -96,10 +96,6 @@ _CHINESE = """
 收入 | 支出
 优点 | 缺点
 """
-_DENIED = re.compile(
-    r"(?:\b(?:not|never|cannot|no longer)|n['’]t)\s+(?:(?:be|been|have|yet|only)\s+)?(\w{4,})"
-    r"|(?:不能|不会|没有|未能|不得|无法|不是|并非|禁止|不)([\u4e00-\u9fff]{2})"
-)
 _PREFIX = re.compile(r"\b(?:un|in|im|ir|il|dis|non-?|anti-?|de)([a-z]{4,})\b")
 
 
@@ -133,11 +129,3 @@ def is_opposed(own: re.Pattern[str], other: re.Pattern[str], text: str) -> bool:
 def prefixed(text: str) -> frozenset[str]:
     """Words with their negating prefix taken off: regulated, of unregulated."""
     return frozenset(_PREFIX.findall(text))
-
-
-def denies(text: str, question: str) -> bool:
-    """Does the text deny what the question takes for given: "cannot uphold" where it asks when one can uphold?
-
-    Both in small letters, Simplified.
-    """
-    return any((word[:5] if word else han) in question for word, han in _DENIED.findall(text))

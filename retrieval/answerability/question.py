@@ -6,8 +6,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
-from retrieval.answerability.items import AnswerKind
 from retrieval.answerability.oppositions import Opposition, opposites_of, prefixed
 from retrieval.answerability.spans import Span, spans_of
 from retrieval.text.analysis import query_terms
@@ -15,6 +15,7 @@ from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.negation import NEGATION
 from retrieval.text.numbers import numbers_in
 
+AnswerKind = Literal["date", "number", "person", "place", "reason", "other"]
 # Words that a question needs and its answer seldom repeats, and general words for which a text has many others. Of the
 # prepositions, those that only tie a verb to what it is about: place and time may be what is asked.
 _WEAK_WORDS = (
@@ -69,13 +70,15 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ),
     ("reason", re.compile(r"\bwhy\b|为什么|为何|原因|何故", re.IGNORECASE)),
 )  # fmt: skip
-_COUNTED = re.compile(
-    r"\bhow many (?:\w+ )?(\w+)(?= (?:did|do|does|was|were|is|are|has|have|had|can|will|would|in|of|on|at)\b)"
-    r"|(?:多少|几)(?:[个名位所座家条款部种])?([\u4e00-\u9fff])"
-)
+# Of small letters, Simplified. A statement has question words too ("cells which lack it"), but does not begin with one.
 _ASKS = re.compile(
-    r"[?？吗呢]\s*$|\b(?:what|who|whom|whose|which|when|where|why|how)\b|谁|什么|哪|何|多少|几|怎|如何|是否"
-    r"|^\s*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have|had)\b"
+    r"[?？吗呢]\s*$"
+    r"|^\W*(?:(?:and|but|so|or|please)\W+)*(?:(?:in|on|at|of|for|to|from|by|with|during|after|before|since|until|under|about"
+    r"|into|through|according to)\s+)?(?:what|who|whom|whose|which|when|where|why|how)\b"
+    r"|^\W*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have|had)\b"
+    r"|^\W*(?:please\W+)?(?:tell|explain|describe|list|name|give|show|say|find out|let me know)\b"
+    r"|谁|什么|哪[里儿个些位年天月种座家所一]|(?<!任)何[时地人处年月日种事故]|为何|多少|几[个名位年月日点次天岁种号]|怎[么样]"
+    r"|(?<!无论)如何|是否|能否|可否|是不是|能不能|可不可以|^\W*(?:请|告诉我|解释|说明|介绍|列出)"
 )
 _QUOTED = re.compile(r"[《「『“\"‘]([^》」』”\"’]{1,60})[》」』”\"’]")
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z\u00c0-\u00de][\w'’.-]*|\b[A-Z]{2,}\w*|\b\w*\d\w*")
@@ -97,7 +100,6 @@ class QuestionView:
     is_question: bool  # not a statement, nor a few words
     folded: str  # small letters, Simplified
     spans: tuple[Span, ...]
-    counted: str  # what "how many" asks the number of: the beginning of the word, or its characters
     opposites: tuple[Opposition, ...]
     prefixed: frozenset[str]
 
@@ -122,7 +124,6 @@ def view_question(text: str) -> QuestionView:
         is_question=bool(_ASKS.search(folded)),
         folded=folded,
         spans=spans_of(text, chinese=chinese),
-        counted=_unit(folded),
         opposites=opposites_of(folded),
         prefixed=prefixed(folded),
     )
@@ -131,11 +132,3 @@ def view_question(text: str) -> QuestionView:
 @lru_cache(maxsize=1)
 def _weak_terms() -> frozenset[str]:
     return frozenset(query_terms(_WEAK_WORDS))
-
-
-def _unit(question: str) -> str:
-    """What the number is asked of; empty where none is."""
-    if re.search(r"\bpercent|百分之|百分比", question):
-        return "percent"
-    counted = _COUNTED.search(question)
-    return (counted.group(1) or counted.group(2)).removesuffix("s").removesuffix("ie") if counted else ""

@@ -177,7 +177,7 @@ _BREAK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A name. `text`: as `plain` has it. `is_title`: it was quoted, or has small words inside, as "X of Y" has."""
+    """A name. `text`: as `plain` has it. `is_title`: see `_is_title`."""
 
     text: str
     chinese: bool
@@ -201,15 +201,17 @@ def spans_of(text: str, *, chinese: bool) -> tuple[Span, ...]:
         one = one[4:] if one.startswith("the ") else one
         if len(one) > 1 and one not in ENGLISH:
             spans.setdefault(
-                one, Span(one, bool(HAN_CHARACTER.search(one)), _is_title(one, quoted=number < len(quoted)))
+                one, Span(one, bool(HAN_CHARACTER.search(one)), _is_title(name, quoted=number < len(quoted)))
             )
     kept = [span for span in spans.values() if not any(span.text != o and f" {span.text} " in f" {o} " for o in spans)]
     return tuple(kept[:MAX_SPANS])
 
 
 def _is_title(name: str, *, quoted: bool) -> bool:
+    """Of a film, a book, a song: quoted, or beginning with an article that has a capital, or "X of the Y". Other names
+    of several words ("Lane and Vail", "University of Leeds") are often written otherwise in a text that answers."""
     words = name.split()
-    return (quoted and len(name) > 2) or any(word in _INSIDE for word in words[1:-1])
+    return (quoted and len(name) > 2) or (len(words) > 2 and words[0] in ("The", "A", "An")) or " of the " in name
 
 
 def _capitalised(text: str) -> list[str]:
