@@ -128,6 +128,7 @@ def _fit_evidence(sets: Mapping[str, Sequence[Example]]) -> dict[str, float]:
     rows, offsets, holds, weights = [], [], [], []
     for kind in {relatives(name) for name in sets}:
         others = [_of_long(lists[name], examples) for name, examples in sets.items() if name not in kind]
+        others = others or [_of_long(lists[name], examples) for name, examples in sets.items()]  # there is one kind only
         whole = read_logistic(_fit_lists(others), LIST_SIGNALS)
         for name in kind & sets.keys():
             sizes = Counter((example.case, example.short) for example in sets[name])
