@@ -31,7 +31,7 @@ from benchmarks.grader_report import left_out
 from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.set_searcher import SetSearcher, cases, gold
 from benchmarks.support.tables import Row, show
-from benchmarks.train_grader import SETS, Examples, read_sets
+from benchmarks.train_grader import SETS, Examples, read_sets, relatives
 from ragsite.core.rag_settings import RagSettings
 from retrieval.evaluation.memory_store import MemoryChunkStore
 from retrieval.prompting import PromptLibrary
@@ -104,7 +104,7 @@ def measure(examples: Examples, options: argparse.Namespace) -> list[Row]:
     for name, found in examples.items():
         if name not in options.sets:
             continue
-        grader = left_out(examples, name)
+        grader = left_out(examples, relatives(name))
         labelled = LabelledSet(name, options.data, options.embeddings)
         with patch("retrieval.answerability.estimate.shipped_model", lambda g=grader: g):
             for mode, workflow in product(found, options.workflows):

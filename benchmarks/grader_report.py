@@ -1,16 +1,17 @@
 """Report how well the model-free grader judges sets that it never saw.
 
-    python -m benchmarks.grader_report DATA_FOLDER --embeddings EMBEDDINGS_FOLDER [--sets a b] [--limit N] [--json]
+    python -m benchmarks.grader_report DATA_FOLDER [--embeddings FOLDER] [--sets a b] [--limit N] [--curve] [--json]
 
 Each set is judged by a grader that is trained on the others, and not on sets that share its texts either (XQuAD and
 SQuAD 2.0 hold the same Wikipedia paragraphs). Passages: those of the top 10 of every answerable question. NO_ANSWER:
 the same questions once more with their passages taken out, at the threshold that turns 10 % of the answerable away.
+`--curve`: what asking a model in a band of the estimate is worth, see `benchmarks.support.asking`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
@@ -18,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.support.asking import curve
 from benchmarks.support.tables import show
-from benchmarks.train_grader import MODES, Example, Examples, fit_grader, parse_arguments, read_sets
+from benchmarks.train_grader import MODES, Example, Examples, fit_grader, parse_arguments, read_sets, relatives
 from retrieval.answerability.model import AnswerabilityModel, load_model
 
-FAMILIES = ({"xquad_en", "squad2_en"},)
 FALSE_ALARMS = 0.1
 BINS = 10
 Vector = NDArray[np.float64]
@@ -30,24 +31,26 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """P(passage) with labels, over the answerable questions; P(holds the answer) by case."""
+    """P(passage) with labels, over the answerable questions; P(holds the answer) by case, of lists of ten and of those
+    that were cut."""
 
     passages: Vector
     labels: NDArray[np.bool_]
     holds: dict[str, Vector]
+    short: dict[str, Vector]
 
 
 def judge(grader: AnswerabilityModel, examples: Sequence[Example]) -> Judged:
-    passages, labels, holds = [], [], {}
+    passages, labels = [], []
+    holds: tuple[dict[str, list[float]], dict[str, list[float]]] = ({}, {})
     for example in examples:
         probabilities, whole = grader.estimate_pool(example.pool, example.signals)
-        holds.setdefault(example.case, []).append(whole)
-        if example.case == "present":
+        holds[example.short].setdefault(example.case, []).append(whole)
+        if example.case == "present" and not example.short:
             passages.append(probabilities)
             labels.append(example.labels)
-    return Judged(
-        np.concatenate(passages), np.concatenate(labels), {case: np.array(found) for case, found in holds.items()}
-    )
+    long, short = ({case: np.array(found) for case, found in one.items()} for one in holds)
+    return Judged(np.concatenate(passages), np.concatenate(labels), long, short)
 
 
 def calibration_error(probabilities: Vector, labels: NDArray[np.bool_]) -> float:
@@ -72,10 +75,15 @@ def caught(answerable: Vector, other: Vector) -> float:
     return float((other < np.quantile(answerable, FALSE_ALARMS)).mean())
 
 
-def left_out(examples: Examples, name: str) -> AnswerabilityModel:
-    """A grader that never saw the set nor its relatives."""
-    relatives = next((family for family in FAMILIES if name in family), {name})
-    return load_model(fit_grader({other: found for other, found in examples.items() if other not in relatives}))
+def left_out(examples: Examples, kind: frozenset[str]) -> AnswerabilityModel:
+    """A grader that never saw these sets."""
+    return load_model(fit_grader({other: found for other, found in examples.items() if other not in kind}))
+
+
+def list_error(holds: Mapping[str, Vector]) -> float:
+    """Calibration error of the lists with their passages and without."""
+    both = np.concatenate([holds["present"], holds["absent"]])
+    return calibration_error(both, np.arange(len(both)) < len(holds["present"]))
 
 
 def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
@@ -83,6 +91,7 @@ def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
     present, absent = judged.holds["present"], judged.holds["absent"]
     holds = np.concatenate([present, absent])
     truth = np.arange(len(holds)) < len(present)
+    altered = judged.holds.get("altered")
     unanswerable = judged.holds.get("unanswerable")
     numbers = {
         "AUC": roc_auc_score(judged.labels, judged.passages),
@@ -90,8 +99,10 @@ def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
         "ECE": calibration_error(judged.passages, judged.labels),
         "caught": caught(present, absent),
         "list AUC": roc_auc_score(truth, holds),
-        "list ECE": calibration_error(holds, truth),
+        "list ECE": list_error(judged.holds),
+        "short list ECE": list_error(judged.short),
         "unanswerable caught": None if unanswerable is None else caught(present, unanswerable),
+        "altered caught": None if altered is None else caught(present, altered),
     }
     return {"set": name, "mode": mode} | {key: None if n is None else round(float(n), 4) for key, n in numbers.items()}
 
@@ -107,9 +118,14 @@ def main() -> None:
     with redirect_stdout(sys.stderr):
         examples = read_sets(arguments.sets, arguments.data, arguments.embeddings, arguments.limit)
     judged: dict[tuple[str, str], Judged] = {}
-    for name, found in examples.items():
-        grader = left_out(examples, name)
-        judged |= {(name, mode): judge(grader, found[mode]) for mode in MODES if found.get(mode)}
+    for kind in dict.fromkeys(relatives(name) for name in examples):
+        grader = left_out(examples, kind)
+        for name in sorted(kind & examples.keys()):
+            found = examples[name]
+            judged |= {(name, mode): judge(grader, found[mode]) for mode in MODES if found.get(mode)}
+    if arguments.curve:
+        show(curve([one.holds for (_, mode), one in judged.items() if mode == "text"]), as_json=arguments.json)
+        return
     show(
         [row(name, mode, one) for (name, mode), one in judged.items()],
         as_json=arguments.json,

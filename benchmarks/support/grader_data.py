@@ -11,29 +11,39 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.support.manual_questions import manual_set
+from benchmarks.support.near_misses import near_misses
 from retrieval.text.analysis import analyze, query_terms
+from retrieval.text.term_coverage import full_text
 from retrieval.values import ScoredChunk, Scores, StoredChunk
 
 K1, B = 0.9, 0.4
 WINDOW = 150
 POOL = 10
+ALTERED = 800  # questions of a set that are altered at most
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledPool:
-    """`case`: present (its passages are in the collection), absent (taken out), unanswerable (never had any)."""
+    """`case`: present (its passages are in the collection), absent (taken out), unanswerable (never had any; written so
+    by people), altered (made by rule from an answerable one, see `near_misses`, its passages in the collection)."""
 
     question: str
     case: str
     candidates: tuple[ScoredChunk, ...]
     labels: tuple[bool, ...]
+
+    def first(self, count: int) -> LabelledPool:
+        """A list as a small collection gives it: the best few alone."""
+        return replace(self, candidates=self.candidates[:count], labels=self.labels[:count])
 
 
 class Bm25:
@@ -73,22 +83,45 @@ class LabelledSet:
 
     def __init__(self, name: str, data: Path, embeddings: Path | None) -> None:
         self.name = name
-        rows = _rows(data / name / "corpus.jsonl")
-        self.queries = _rows(data / name / "queries.jsonl")
+        archive = data / name / f"{name}.tar.gz"
+        if archive.exists():
+            made = manual_set(archive)
+            rows, self.queries = made.corpus, made.queries
+        else:
+            rows = _rows(data / name / "corpus.jsonl")
+            self.queries = _rows(data / name / "queries.jsonl")
         self.place = {row["id"]: at for at, row in enumerate(rows)}
         self.chunks = [
             StoredChunk(
                 chunk_id=row["id"], document_id=row["id"], collection_id=name, seq=0, title=row.get("title") or "",
-                text=row["text"],
+                heading=row.get("heading") or "", text=row["text"],
             )
             for row in rows
         ]  # fmt: skip
-        self.bm25 = Bm25([analyze(f"{chunk.title}\n{chunk.text}") for chunk in self.chunks])
-        self.answers = _answers(data / name / "qrels.tsv", self.place)
-        self.document_vectors = self.query_vectors = None
+        self.bm25 = Bm25([analyze(f"{chunk.title}\n{chunk.heading}\n{chunk.text}") for chunk in self.chunks])
+        if archive.exists():
+            self.answers = {query: {self.place[one] for one in ids} for query, ids in made.answers.items()}
+        else:
+            self.answers = _answers(data / name / "qrels.tsv", self.place)
+        self.document_vectors = self.query_vectors = self.altered_vectors = None
         if embeddings is not None and (embeddings / f"{name}.corpus.npy").exists():
             self.document_vectors = np.load(embeddings / f"{name}.corpus.npy")
             self.query_vectors = np.load(embeddings / f"{name}.queries.npy")
+            if (embeddings / f"{name}.altered.npy").exists():
+                self.altered_vectors = np.load(embeddings / f"{name}.altered.npy")
+
+    @cached_property
+    def altered(self) -> list[tuple[int, str]]:
+        """(place of a query, that query altered so that its passages do not answer it), see `near_misses`."""
+        answerable = [at for at, query in enumerate(self.queries) if self.answers.get(query["id"])]
+        answerable = sorted(np.random.default_rng(1).permutation(answerable)[:ALTERED].tolist())
+        texts = [self.queries[at]["text"] for at in answerable]
+
+        def passages(place: int) -> str:
+            gold = self.answers[self.queries[answerable[place]]["id"]]
+            return "\n".join(full_text(self.chunks[at]) for at in sorted(gold))
+
+        return [(answerable[place], question) for place, question in near_misses(texts, passages)]
 
     def rarity(self, term: str) -> float:
         """Inverse document frequency, 0..1."""
@@ -110,13 +143,31 @@ class LabelledSet:
             pools.append(self._pool(at, "absent", gold, set(), dense))
         for at in sorted(choose.permutation(others)[: limit // 2].tolist()) if others else []:
             pools.append(self._pool(at, "unanswerable", set(), set(), dense))
+        altered = self.altered
+        for number in sorted(choose.permutation(len(altered))[: limit // 2].tolist()):
+            at, question = altered[number]
+            if not dense or self.altered_vectors is not None:
+                vector = self.altered_vectors[number] if dense and self.altered_vectors is not None else None
+                pools.append(self._pool(at, "altered", set(), set(), dense, question=question, vector=vector))
         return [pool for pool in pools if pool.candidates]
 
-    def _pool(self, at: int, case: str, without: set[int], gold: set[int], dense: bool) -> LabelledPool:
-        question = self.queries[at]["text"]
+    def _pool(
+        self,
+        at: int,
+        case: str,
+        without: set[int],
+        gold: set[int],
+        dense: bool,
+        *,
+        question: str = "",
+        vector: Vector | None = None,
+    ) -> LabelledPool:
+        question = question or self.queries[at]["text"]
+        if vector is None and self.query_vectors is not None:
+            vector = self.query_vectors[at]
         bm25 = self.bm25.score(query_terms(question))
-        vectors = dense and self.document_vectors is not None and self.query_vectors is not None
-        cosine = self.document_vectors @ self.query_vectors[at] if vectors else None
+        vectors = dense and self.document_vectors is not None and vector is not None
+        cosine = self.document_vectors @ vector if vectors else None
         top = ranked(bm25, cosine, without)
         candidates = tuple(
             ScoredChunk(

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from retrieval.answerability.signals import (
+    EVIDENCE,
     LIST_SIGNALS,
     PASSAGE_SIGNALS,
     Matrix,
     Pool,
+    evidence_against,
     list_signals,
     passage_signals,
     read_pool,
@@ -65,10 +67,12 @@ class Estimators:
 
 @dataclass(frozen=True, slots=True)
 class AnswerabilityModel:
-    """`hybrid` is for lists with vectors, `text` for those without."""
+    """`hybrid` is for lists with vectors, `text` for those without. `evidence`: what each of EVIDENCE adds to the
+    log-odds of the list, at most 0."""
 
     hybrid: Estimators
     text: Estimators
+    evidence: Matrix
 
     def estimate(self, question: str, candidates: Sequence[ScoredChunk], *, semantic: bool = True) -> Estimate:
         """Both probabilities from one look at the candidates, best first, at least two of them if there are any.
@@ -88,7 +92,9 @@ class AnswerabilityModel:
         estimators = self.hybrid if pool.has_vectors else self.text
         passages = estimators.passage.probabilities(signals)
         whole = list_signals(pool, signals, passages)
-        return passages, float(estimators.collection.probabilities(whole[np.newaxis])[0])
+        before = float(estimators.collection.probabilities(whole[np.newaxis])[0])
+        against = float(evidence_against(pool, int(np.argmax(passages))) @ self.evidence)
+        return passages, before / (before + (1.0 - before) * math.exp(-against))
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +111,17 @@ def load_model(data: Mapping[str, Any]) -> AnswerabilityModel:
         )
         for kind in ("hybrid", "text")
     )
-    return AnswerabilityModel(hybrid=hybrid, text=text)
+    return AnswerabilityModel(hybrid=hybrid, text=text, evidence=read_evidence(data["evidence"]))
+
+
+def read_evidence(data: Mapping[str, float]) -> Matrix:
+    """Raises ValueError when it is for other signals, or holds what is no number at most 0."""
+    if list(data) != list(EVIDENCE):
+        raise ValueError(f"trained for other signals: {sorted(set(data) ^ set(EVIDENCE))}")
+    weights = np.array([float(data[name]) for name in EVIDENCE])
+    if not (np.isfinite(weights).all() and (weights <= 0).all()):
+        raise ValueError("evidence against an answer weighs a finite number, at most 0")
+    return weights
 
 
 def read_logistic(data: Mapping[str, Any], names: Sequence[str]) -> Logistic:

@@ -7,10 +7,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from retrieval.answerability.spans import plain
 from retrieval.text.analysis import analyze
-from retrieval.text.language import HAN_CHARACTER
+from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.negation import NEGATION
 from retrieval.text.numbers import numbers_in
 from retrieval.text.sentences import split_sentences
@@ -33,30 +34,62 @@ _REASON = re.compile(
     r"|因为|由于|因此|所以|为了|导致|原因|致使",
     re.IGNORECASE,
 )
+KINDS = {"date": _DATE, "number": _NUMBER_WORD, "reason": _REASON}
 _CAPITAL = re.compile(r"\b[A-Z\u00c0-\u00de][\w'’-]+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SentenceView:
-    """`order`: every term's first place. `kinds`: the kinds of answer the sentence could hold."""
+    """`order`: every term's first place. What few sentences are asked for is read when it is asked for."""
 
+    text: str
     terms: frozenset[str]
     order: Mapping[str, int]
-    kinds: frozenset[str]
-    names: frozenset[str]
-    negated: bool
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Its words with a capital, in small letters."""
+        return capitals_in(self.text)
+
+    @cached_property
+    def negated(self) -> bool:
+        return bool(NEGATION.search(self.simplified))
+
+    @cached_property
+    def simplified(self) -> str:
+        return to_simplified(self.text)
+
+    @cached_property
+    def folded(self) -> str:
+        return self.simplified.lower()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PassageView:
-    """`terms`: how often each occurs in the text. `head`: those of title and heading. `length`: terms of the text."""
+    """`terms`: how often each occurs in the text. `head`: those of title and heading. `length`: terms of the text.
+    `title`: title and heading as written; `text`: NFKC."""
 
+    title: str = field(repr=False)
+    text: str = field(repr=False)
     sentences: tuple[SentenceView, ...]
     terms: Mapping[str, int]
     head: frozenset[str]
     numbers: frozenset[str]
     length: int
     prefixes: Mapping[str, tuple[str, ...]] = field(repr=False)
+
+    @cached_property
+    def plain(self) -> str:
+        """Title, heading and text as names are looked for in them (`retrieval.answerability.spans`)."""
+        return plain(f"{self.title}\n{self.text}")
+
+    @cached_property
+    def simplified(self) -> str:
+        return to_simplified(self.text)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return capitals_in(self.text)
 
     def holds(self, term: str) -> bool:
         return term in self.terms or term in self.head
@@ -88,6 +121,8 @@ def view_passage(head: str, text: str) -> PassageView:
         if len(term) > PREFIX_CHARS and not HAN_CHARACTER.match(term):
             by_prefix.setdefault(term[:PREFIX_CHARS], []).append(term)
     return PassageView(
+        title=head,
+        text=text,
         sentences=tuple(view for view, _ in sentences),
         terms=counts,
         head=head_terms,
@@ -103,18 +138,11 @@ def view_sentence(text: str) -> tuple[SentenceView, list[str]]:
     order: dict[str, int] = {}
     for place, term in enumerate(terms):
         order.setdefault(term, place)
-    capitals = frozenset(word.lower() for word in _CAPITAL.findall(text))
-    kinds = set()
-    if _DATE.search(text):
-        kinds.add("date")
-    if _NUMBER_WORD.search(text):
-        kinds.add("number")
-    if _REASON.search(text):
-        kinds.add("reason")
-    view = SentenceView(
-        terms=frozenset(order), order=order, kinds=frozenset(kinds), names=capitals, negated=bool(NEGATION.search(text))
-    )
-    return view, terms
+    return SentenceView(text=text, terms=frozenset(order), order=order), terms
+
+
+def capitals_in(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _CAPITAL.findall(text))
 
 
 def _likeness(left: str, right: str) -> float:

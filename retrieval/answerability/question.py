@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from retrieval.answerability.oppositions import Opposition, opposites_of, prefixed
+from retrieval.answerability.spans import Span, spans_of
 from retrieval.text.analysis import query_terms
-from retrieval.text.language import HAN_CHARACTER
+from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.negation import NEGATION
 from retrieval.text.numbers import numbers_in
 
 AnswerKind = Literal["date", "number", "person", "place", "reason", "other"]
-
 # Words that a question needs and its answer seldom repeats, and general words for which a text has many others. Of the
 # prepositions, those that only tie a verb to what it is about: place and time may be what is asked.
 _WEAK_WORDS = (
@@ -69,6 +70,16 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ),
     ("reason", re.compile(r"\bwhy\b|为什么|为何|原因|何故", re.IGNORECASE)),
 )  # fmt: skip
+# Of small letters, Simplified. A statement has question words too ("cells which lack it"), but does not begin with one.
+_ASKS = re.compile(
+    r"[?？吗呢]\s*$"
+    r"|^\W*(?:(?:and|but|so|or|please)\W+)*(?:(?:in|on|at|of|for|to|from|by|with|during|after|before|since|until|under|about"
+    r"|into|through|according to)\s+)?(?:what|who|whom|whose|which|when|where|why|how)\b"
+    r"|^\W*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have|had)\b"
+    r"|^\W*(?:please\W+)?(?:tell|explain|describe|list|name|give|show|say|find out|let me know)\b"
+    r"|谁|什么|哪[里儿个些位年天月种座家所一]|(?<!任)何[时地人处年月日种事故]|为何|多少|几[个名位年月日点次天岁种号]|怎[么样]"
+    r"|(?<!无论)如何|是否|能否|可否|是不是|能不能|可不可以|^\W*(?:请|告诉我|解释|说明|介绍|列出)"
+)
 _QUOTED = re.compile(r"[《「『“\"‘]([^》」』”\"’]{1,60})[》」』”\"’]")
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z\u00c0-\u00de][\w'’.-]*|\b[A-Z]{2,}\w*|\b\w*\d\w*")
 _LATIN_AMONG_HAN = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*")
@@ -86,6 +97,11 @@ class QuestionView:
     kind: AnswerKind
     negated: bool
     chinese: bool
+    is_question: bool  # not a statement, nor a few words
+    folded: str  # small letters, Simplified
+    spans: tuple[Span, ...]
+    opposites: tuple[Opposition, ...]
+    prefixed: frozenset[str]
 
 
 @lru_cache(maxsize=256)
@@ -95,15 +111,21 @@ def view_question(text: str) -> QuestionView:
     chinese = len(HAN_CHARACTER.findall(text)) * 2 > len(re.findall(r"\w+", HAN_CHARACTER.sub(" ", text)))
     names = _QUOTED.findall(text) + (_LATIN_AMONG_HAN if chinese else _NAME).findall(text)
     held = frozenset(terms)
+    folded = to_simplified(text).lower()
     return QuestionView(
         terms=terms,
         names=held & {term for name in names for term in query_terms(name)},
         weak=held & (_weak_terms() | {term for focus in _FOCUS.findall(text) for term in query_terms(focus)}),
         numbers=frozenset(numbers_in(text)),
         words=frozenset(re.findall(r"[\w'’-]+", text.lower())),
-        kind=next((kind for kind, pattern in _KINDS if pattern.search(text)), "other"),
-        negated=bool(NEGATION.search(text)),
+        kind=next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other"),
+        negated=bool(NEGATION.search(folded)),
         chinese=chinese,
+        is_question=bool(_ASKS.search(folded)),
+        folded=folded,
+        spans=spans_of(text, chinese=chinese),
+        opposites=opposites_of(folded),
+        prefixed=prefixed(folded),
     )
 
 

@@ -35,7 +35,7 @@ def term_weights(question: str, pool: Sequence[Set[str]]) -> dict[str, float]:
     return weights
 
 
-def rarity(holding: int, texts: int) -> float:
+def rarity(holding: float, texts: int) -> float:
     """Inverse document frequency of a term that `holding` of `texts` texts have: above 0, the highest for none."""
     return math.log(1 + (texts + 1) / (holding + 0.5))
 

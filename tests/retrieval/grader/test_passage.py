@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.answerability.passage import view_passage, view_sentence
+from retrieval.answerability.passage import KINDS, view_passage, view_sentence
 
 
 def test_a_relative_of_a_missing_term_counts_in_part() -> None:
@@ -24,9 +24,9 @@ def test_terms_without_a_relative_count_nothing() -> None:
 
 def test_a_sentence_tells_what_it_could_answer() -> None:
     dated, reasoned = view_passage("", "It closed in 1912. It closed because of rain.").sentences
-    assert "date" in dated.kinds
-    assert "reason" in reasoned.kinds
-    assert "date" not in reasoned.kinds
+    assert KINDS["date"].search(dated.text)
+    assert KINDS["reason"].search(reasoned.text)
+    assert not KINDS["date"].search(reasoned.text)
 
 
 def test_title_and_heading_hold_terms_too() -> None:
@@ -78,7 +78,7 @@ def test_names_of_a_sentence_are_its_words_with_capitals() -> None:
     ],
 )
 def test_the_kinds_of_answer_that_a_sentence_could_hold(text: str, kinds: set[str]) -> None:
-    assert view_sentence(text)[0].kinds == kinds
+    assert {kind for kind, pattern in KINDS.items() if pattern.search(text)} == kinds
 
 
 @pytest.mark.parametrize(("text", "negated"), [("It was not open.", True), ("It was open.", False)])

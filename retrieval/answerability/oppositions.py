@@ -1,0 +1,131 @@
+"""Words that turn a question round: antonyms and negating prefixes.
+
+A question written to look answerable often differs from what the passage says by one such word.
+"""
+
+from __future__ import annotations
+
+import re
+
+Opposition = tuple[re.Pattern[str], re.Pattern[str]]
+_ENGLISH = """
+increas* rise rises rising rose risen rais* higher | decreas* declin* fall falls fell fallen reduc* lower*
+grow* grew gain* upregulat* elevat* | drop* shrink* downregulat* diminish*
+allow* permit* legal legali* | forbid* forbade forbidden prohibit* ban bans banned illegal outlaw*
+before prior preced* | after follow* subsequent*
+more greater | less fewer
+most maxim* | least minim* fewest
+largest biggest greatest | smallest
+highest | lowest
+longest | shortest
+oldest | youngest newest
+best | worst
+fastest quickest | slowest
+first earliest | last latest final
+north northern | south southern
+east eastern | west western
+male males man men boy boys husband father son | female females woman women girl girls wife mother daughter
+win wins won victory defeated | lose loses lost loss defeat
+begin* began begun start* | end ends ended ending finish* ceas*
+found founded open opened establish* | clos* dissolv* abolish*
+early earlier | late later
+above over upper | below under beneath lower
+inside internal inner interior within indoor* | outside external outer exterior outdoor*
+buy* bought purchas* import* | sell* sold export*
+accept* approv* agree* | reject* refus* deny denied declin* disagree*
+support* favor* favour* | oppos* against
+positive* | negative*
+strong* | weak*
+hot warm* heat* | cold cool*
+public | private
+succe* | fail* unsuccess*
+includ* | exclud* except
+enter* arriv* join* | leav* left exit* depart* quit*
+major majority | minor minority
+always | never
+activat* promot* enhanc* induc* stimulat* | inhibit* suppress* prevent* block* repress* deactivat* inactivat*
+rich* wealth* | poor*
+wet | dry
+light lighter | dark heavy heavier
+safe* | danger* unsafe
+summer | winter
+day | night
+left | right
+modern new newer | ancient old older traditional
+love* like* | hate* dislike*
+teacher* | student* pupil*
+employer* | employee* worker*
+ally allies friend* | enemy enemies opponent*
+attack* | defen*
+import imports | export exports
+income revenue* | expen* cost*
+rural | urban
+liberal* | conservative*
+create* built build* construct* | destroy* demolish*
+add* | remov* delet*
+enable* | disable*
+"""
+_CHINESE = """
+增加 上升 上涨 增长 提高 升高 | 减少 下降 下跌 降低 缩减
+允许 可以 批准 准许 | 禁止 不得 不可 不允许 取缔
+之前 以前 此前 | 之后 以后 此后
+最大 | 最小
+最高 | 最低
+最多 | 最少
+最早 第一 首次 首个 最初 | 最后 最晚 最终 末
+最长 | 最短
+最好 最佳 | 最差 最坏
+北部 北方 以北 | 南部 南方 以南
+东部 东方 以东 | 西部 西方 以西
+男性 男子 男生 父亲 儿子 丈夫 | 女性 女子 女生 母亲 女儿 妻子
+胜利 获胜 战胜 击败 | 失败 落败 战败 败给
+开始 成立 创立 建立 开业 开通 | 结束 解散 撤销 关闭 停业 停运
+进口 | 出口
+内部 室内 | 外部 室外
+成功 | 失败
+支持 赞成 | 反对
+公立 公有 公办 | 私立 私有 民办
+左侧 左边 左手 | 右侧 右边 右手
+有毒 | 无毒
+合法 | 非法 违法
+同意 接受 | 拒绝
+大于 高于 超过 多于 | 小于 低于 少于 不足
+启用 开启 打开 | 禁用 关闭
+添加 新增 | 删除 移除
+上线 | 下线
+收入 | 支出
+优点 | 缺点
+"""
+_PREFIX = re.compile(r"\b(?:un|in|im|ir|il|dis|non-?|anti-?|de)([a-z]{4,})\b")
+
+
+def _english_pattern(side: str) -> str:
+    words = "|".join(word.replace("*", r"\w*") for word in side.split())
+    return rf"\b(?:{words})\b"
+
+
+def _pairs() -> tuple[Opposition, ...]:
+    pairs = []
+    for lines, form in ((_ENGLISH, _english_pattern), (_CHINESE, lambda side: "|".join(side.split()))):
+        for line in lines.strip().splitlines():
+            left, right = (re.compile(form(side)) for side in line.split(" | "))
+            pairs += [(left, right), (right, left)]
+    return tuple(pairs)
+
+
+_OPPOSITES = _pairs()
+
+
+def opposites_of(question: str) -> tuple[Opposition, ...]:
+    """(a word of the question, its opposite) as patterns. `question`: small letters, Simplified."""
+    return tuple((own, other) for own, other in _OPPOSITES if own.search(question) and not other.search(question))
+
+
+def is_opposed(own: re.Pattern[str], other: re.Pattern[str], text: str) -> bool:
+    """Does the text say the opposite word, and not the question's own?"""
+    return bool(other.search(text)) and not own.search(text)
+
+
+def prefixed(text: str) -> frozenset[str]:
+    """Words with their negating prefix taken off: regulated, of unregulated."""
+    return frozenset(_PREFIX.findall(text))
