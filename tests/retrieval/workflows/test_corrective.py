@@ -370,6 +370,13 @@ async def test_competing_versions_are_asked_about_without_a_model(offline) -> No
     assert trace.steps[-1].summary == "CLARIFY: what was found is about several: 2025, 2022"
 
 
+async def test_a_judge_that_finds_no_answer_does_not_keep_it_from_asking_back(online, unsure) -> None:
+    online.reply(match='"verdict"', json=judgement("NO_ANSWER"))
+    result, trace, _ = await answer("How many books may an undergraduate borrow at once?", judge_records=TRUSTED)
+    said = [step.detail["judge"]["said"] for step in trace.steps if "judge" in step.detail]
+    assert (said, result.decision) == (["no"], "CLARIFY")
+
+
 @pytest.mark.parametrize(("reply", "books"), [("2022", "8 books"), ("the rules of 2025 please", "12 books")])
 async def test_the_reply_to_a_question_asked_back_is_understood(offline, reply: str, books: str) -> None:
     opened = OpenClarification(
