@@ -127,8 +127,8 @@ def _fit_evidence(sets: Mapping[str, Sequence[Example]]) -> dict[str, float]:
     lists = {name: _list_rows(examples, passage) for name, examples in sets.items()}
     rows, offsets, holds, weights = [], [], [], []
     for kind in {relatives(name) for name in sets}:
-        others = [_of_long(lists[name], examples) for name, examples in sets.items() if name not in kind]
-        others = others or [_of_long(lists[name], examples) for name, examples in sets.items()]  # there is one kind only
+        unseen = [name for name in sets if name not in kind] or list(sets)  # where there is one kind only, itself
+        others = [_of_long(lists[name], sets[name]) for name in unseen]
         whole = read_logistic(_fit_lists(others), LIST_SIGNALS)
         for name in kind & sets.keys():
             sizes = Counter((example.case, example.short) for example in sets[name])

@@ -208,7 +208,9 @@ def _ranks(values: Matrix) -> Matrix:
 
 def _gap(values: Matrix) -> Matrix:
     """How far each value is above the best of the others (below it: negative)."""
-    first, second = np.sort(_padded(values, 0.0))[::-1][:2]
+    if len(values) < 2:
+        return np.zeros(len(values))
+    first, second = np.sort(values)[::-1][:2]
     return np.where(values == first, first - second, values - first)
 
 

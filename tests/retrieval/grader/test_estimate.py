@@ -95,7 +95,7 @@ def test_a_list_that_loses_what_is_beside_the_point_is_estimated_about_alike(len
     question = "How many books may undergraduates borrow?"
     rows = lists.scored(lists.PASSAGES, vectors=False) + rooms(6)
     long = estimate_answerability(question, rows).answerability
-    assert estimate_answerability(question, rows[:length]).answerability == pytest.approx(long, abs=0.2)
+    assert estimate_answerability(question, rows[:length]).answerability == pytest.approx(long, abs=0.3)
 
 
 @pytest.mark.parametrize("vectors", [True, False])
