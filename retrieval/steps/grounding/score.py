@@ -34,6 +34,7 @@ ASKED = 0.15  # of its weight that a word keeps which the question holds already
 LOCAL = 0.5  # share of the score that the best two neighbouring sentences give, the whole passage gives the rest
 MIN_TERMS = 2  # without a name or a figure, fewer say nothing that could be looked up: "Yes.", "So it is."
 REFUTED_CAP = 0.2  # the most that a statement gets with a figure or a name that no passage has
+PARTLY_CAP = 0.35  # and one of whose other figures the passages have: wrong in part, which is weak and not baseless
 NEGATION_CAP = 0.2  # and one that denies what its passage says, or the other way round
 WEAK_CAP = 0.4  # and one with a figure that only the question has, or that must be computed
 NEARLY_QUOTED = 0.85  # coverage by one sentence from which a negation on one side alone is a contradiction
@@ -82,6 +83,8 @@ def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, la
     score = _score(weights, views, nearest, figures, missing)
     places = _places(passages, readable, nearest)
     cap, reason = _refuted(missing, readable, nearest, question)
+    if cap == REFUTED_CAP and _has_a_right_one(figures, missing, question):
+        cap = PARTLY_CAP
     if cap is None:
         said = "\n".join(all_text(passage) for passage in readable)
         if names := missing_names(statement, views, said, question):
@@ -90,6 +93,12 @@ def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, la
     if cap is None and best.alone >= NEARLY_QUOTED and _contradict(statement, best.text, weights):
         cap, reason = NEGATION_CAP, "one of them denies what the other says"
     return Grounding(score if cap is None else min(score, cap), reason, words=score, places=places)
+
+
+def _has_a_right_one(figures: Sequence[Figure], missing: Sequence[Figure], question: str) -> bool:
+    """Whether the passages have one of the figures that is not the question's own."""
+    asked = known_figures(question)
+    return any(missing_figures([figure], asked) for figure in figures if figure not in missing)
 
 
 def same_language(left: str, right: str) -> bool:

@@ -1,6 +1,7 @@
 import pytest
 
 from retrieval.steps.grounding.score import ground
+from retrieval.steps.grounding.verify import BASELESS
 from retrieval.text.language import detect_language
 from retrieval.text.numbers import missing_numbers
 from tests.retrieval.steps.fakes import chunk
@@ -105,3 +106,22 @@ def test_what_stands_beside_the_text_counts_as_said() -> None:
 )
 def test_numbers_are_found_in_figures_and_in_words(statement: str, known: str, missing: list[str]) -> None:
     assert missing_numbers(statement, known) == missing
+
+
+@pytest.mark.parametrize(
+    ("statement", "passage", "baseless"),
+    [
+        ("It is so since the treaty of 1957, which is 60 years ago.", "It is so since the treaty of 1957.", False),
+        ("该制度自1957年条约起实行，已有60年。", "该制度自1957年条约起实行。", False),
+        ("該制度自1957年條約起實行，已有60年。", "該制度自1957年條約起實行。", False),
+        ("Parking in 2025 costs 100 euros.", "Parking in 2025 is managed by the porter.", True),
+        ("The allowance is 90 percent.", "The allowance is 50 percent.", True),
+    ],
+)
+def test_a_right_figure_beside_a_wrong_one_is_weak_and_not_baseless(
+    statement: str, passage: str, baseless: bool
+) -> None:
+    found = ground(statement, [chunk(1, passage)], question="What holds in 2025?", language=detect_language(statement))
+    assert found.score is not None
+    assert found.score < 0.45
+    assert (found.score < BASELESS) is baseless
