@@ -23,9 +23,17 @@ async def thread() -> int:
     return await sync_to_async(threading.get_ident)()
 
 
+async def idle(count: int) -> None:
+    """Wait until so many threads have nothing to do any more."""
+    async with asyncio.timeout(10):
+        while len(database._idle_threads) < count:
+            await asyncio.sleep(0.001)
+
+
 async def test_all_calls_of_a_block_run_in_one_thread_which_the_next_block_has() -> None:
     async with own_database_thread():
         first = [await thread() for _ in range(2)]
+    await idle(1)
     async with own_database_thread():
         assert {*first, await thread()} == {first[0]}
 
@@ -42,10 +50,33 @@ async def test_blocks_side_by_side_have_threads_of_their_own() -> None:
     assert left != right
 
 
+async def test_nobody_waits_behind_a_call_that_was_given_up() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        go_on.wait(20)
+
+    async def block() -> None:
+        async with own_database_thread():
+            await sync_to_async(hang)()
+
+    given_up = asyncio.create_task(block())
+    try:
+        await asyncio.to_thread(begun.wait, 10)
+        given_up.cancel()
+        async with asyncio.timeout(10), own_database_thread():
+            assert await thread()
+    finally:
+        go_on.set()
+    await asyncio.wait([given_up])
+
+
 async def test_no_more_than_a_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "THREADS_KEPT", 1)
     async with own_database_thread(), own_database_thread():
         assert await thread()
+    await idle(1)
     assert len(database._idle_threads) == 1
 
 
@@ -57,6 +88,7 @@ async def test_a_connection_is_closed_where_none_is_kept() -> None:
     async with own_database_thread():
         await sync_to_async(lambda: connection.ensure_connection())()
         assert await sync_to_async(is_open)()
+    await idle(1)
     async with own_database_thread():
         assert not await sync_to_async(is_open)()
 
@@ -71,6 +103,7 @@ async def test_a_connection_is_kept_with_its_thread(monkeypatch: pytest.MonkeyPa
 
     async with own_database_thread():
         first = await sync_to_async(opened)()
+    await idle(1)
     async with own_database_thread():
         assert await sync_to_async(opened)() is first
         await sync_to_async(lambda: connection.close())()

@@ -56,10 +56,19 @@ async def own_database_thread() -> AsyncIterator[None]:
                 if not _keeps_connections():
                     await sync_to_async(connections.close_all)()
     finally:
-        if len(_idle_threads) < THREADS_KEPT:
-            _idle_threads.append(executor)
-        else:
-            executor.shutdown(wait=False)
+        # A call that was given up may still run, on a lock that somebody else holds: nobody is to wait behind it.
+        executor.submit(_nothing).add_done_callback(lambda _: _keep(executor))
+
+
+def _nothing() -> None:
+    """What a thread does when everything before it is done."""
+
+
+def _keep(executor: ThreadPoolExecutor) -> None:
+    if len(_idle_threads) < THREADS_KEPT:
+        _idle_threads.append(executor)
+    else:
+        executor.shutdown(wait=False)
 
 
 def _keeps_connections() -> bool:
