@@ -50,7 +50,8 @@ async def test_blocks_side_by_side_have_threads_of_their_own() -> None:
     assert left != right
 
 
-async def test_nobody_waits_behind_a_call_that_was_given_up() -> None:
+async def test_nobody_waits_behind_a_call_that_was_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_keeps_connections", lambda: True)
     begun, go_on = threading.Event(), threading.Event()
 
     def hang() -> None:
@@ -65,6 +66,7 @@ async def test_nobody_waits_behind_a_call_that_was_given_up() -> None:
     try:
         await asyncio.to_thread(begun.wait, 10)
         given_up.cancel()
+        await asyncio.wait([given_up], timeout=0.2)
         async with asyncio.timeout(10), own_database_thread():
             assert await thread()
     finally:
