@@ -11,7 +11,7 @@ the same questions once more with their passages taken out, at the threshold tha
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 
@@ -31,26 +31,25 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """P(passage) with labels, over the answerable questions; P(holds the answer) by case, of lists of ten and of those
-    that were cut."""
+    """P(passage) with labels, over the answerable questions; P(holds the answer) by case."""
 
     passages: Vector
     labels: NDArray[np.bool_]
     holds: dict[str, Vector]
-    short: dict[str, Vector]
 
 
 def judge(grader: AnswerabilityModel, examples: Sequence[Example]) -> Judged:
     passages, labels = [], []
-    holds: tuple[dict[str, list[float]], dict[str, list[float]]] = ({}, {})
+    holds: dict[str, list[float]] = {}
     for example in examples:
         probabilities, whole = grader.estimate_pool(example.pool, example.signals)
-        holds[example.short].setdefault(example.case, []).append(whole)
-        if example.case == "present" and not example.short:
+        holds.setdefault(example.case, []).append(whole)
+        if example.case == "present":
             passages.append(probabilities)
             labels.append(example.labels)
-    long, short = ({case: np.array(found) for case, found in one.items()} for one in holds)
-    return Judged(np.concatenate(passages), np.concatenate(labels), long, short)
+    return Judged(
+        np.concatenate(passages), np.concatenate(labels), {case: np.array(found) for case, found in holds.items()}
+    )
 
 
 def calibration_error(probabilities: Vector, labels: NDArray[np.bool_]) -> float:
@@ -80,12 +79,6 @@ def left_out(examples: Examples, kind: frozenset[str]) -> AnswerabilityModel:
     return load_model(fit_grader({other: found for other, found in examples.items() if other not in kind}))
 
 
-def list_error(holds: Mapping[str, Vector]) -> float:
-    """Calibration error of the lists with their passages and without."""
-    both = np.concatenate([holds["present"], holds["absent"]])
-    return calibration_error(both, np.arange(len(both)) < len(holds["present"]))
-
-
 def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
     """P(passage) first, then P(the list holds the answer); shares and areas, 0..1. Empty: no such questions."""
     present, absent = judged.holds["present"], judged.holds["absent"]
@@ -99,8 +92,7 @@ def row(name: str, mode: str, judged: Judged) -> dict[str, object]:
         "ECE": calibration_error(judged.passages, judged.labels),
         "caught": caught(present, absent),
         "list AUC": roc_auc_score(truth, holds),
-        "list ECE": list_error(judged.holds),
-        "short list ECE": list_error(judged.short),
+        "list ECE": calibration_error(holds, truth),
         "unanswerable caught": None if unanswerable is None else caught(present, unanswerable),
         "altered caught": None if altered is None else caught(present, altered),
     }

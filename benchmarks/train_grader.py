@@ -42,8 +42,6 @@ KINDS = (frozenset({"squad2_en", "xquad_en"}),)  # sets of one kind of text; eac
 ONLY_JUDGED = frozenset({"rgb_zh", "docs_en_milvus", "docs_zh_tidb"})
 MODES = ("hybrid", "text")
 PASSAGE_C, LIST_C = 0.01, 0.002  # inverse regularisation; strong, since what counts is a set that was never seen
-SHORTENED = 0.5  # of the lists are looked at once more, cut to their first 1 to MOST_SHORT passages
-MOST_SHORT = 6
 CASE_WEIGHTS = {"present": 1.0, "absent": 0.5, "altered": 0.25, "unanswerable": 0.5}  # of a set's lists, for evidence
 EVIDENCE_PENALTY = 0.0002
 TITLE_APART = -3.5  # at least: set by hand, so that no answer comes from a passage that has a film title's words apart
@@ -54,14 +52,12 @@ ListRows = tuple[Matrix, NDArray[np.bool_]]  # signals of the lists, and whether
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """`case`: present, absent, unanswerable or altered, see `benchmarks.support.grader_data`. `short`: a list that was
-    cut; what was present is still in it."""
+    """`case`: present, absent, unanswerable or altered, see `benchmarks.support.grader_data`."""
 
     case: str
     pool: Pool
     signals: Matrix
     labels: NDArray[np.bool_]
-    short: bool = False
 
 
 Examples = Mapping[str, Mapping[str, Sequence[Example]]]  # set → mode → examples
@@ -73,7 +69,7 @@ def read_sets(names: Sequence[str], data: Path, embeddings: Path | None, limit: 
     for name in names:
         labelled = LabelledSet(name, data, embeddings)
         read[name] = {
-            mode: _examples(labelled.pools(limit=limit, dense=mode == "hybrid"))
+            mode: [_example(pool) for pool in labelled.pools(limit=limit, dense=mode == "hybrid")]
             for mode in MODES
             if mode == "text" or labelled.document_vectors is not None
         }
@@ -81,21 +77,9 @@ def read_sets(names: Sequence[str], data: Path, embeddings: Path | None, limit: 
     return read
 
 
-def _examples(pools: Sequence[LabelledPool]) -> list[Example]:
-    choose = np.random.default_rng(3)
-    examples = []
-    for labelled in pools:
-        examples.append(_example(labelled))
-        if choose.random() < SHORTENED:
-            short = labelled.first(int(choose.integers(1, MOST_SHORT + 1)))
-            if labelled.case != "present" or any(short.labels):
-                examples.append(_example(short, short=True))
-    return examples
-
-
-def _example(labelled: LabelledPool, *, short: bool = False) -> Example:
+def _example(labelled: LabelledPool) -> Example:
     pool = read_pool(labelled.question, labelled.candidates)
-    return Example(labelled.case, pool, passage_signals(pool), np.array(labelled.labels, dtype=bool), short)
+    return Example(labelled.case, pool, passage_signals(pool), np.array(labelled.labels, dtype=bool))
 
 
 def relatives(name: str) -> frozenset[str]:
@@ -118,27 +102,27 @@ def fit_grader(examples: Examples) -> dict[str, Any]:
 
 
 def _fit_evidence(sets: Mapping[str, Sequence[Example]]) -> dict[str, float]:
-    """What each of EVIDENCE adds to the log-odds of a list, by near misses and short lists among others.
+    """What each of EVIDENCE adds to the log-odds of a list, by near misses among others.
 
     Hardly regularised, since the signals are rare, and never above 0. The log-odds it is added to are those of models
     that did not see the kind of text.
     """
-    passage = read_logistic(_fit_passage([_long(examples) for examples in sets.values()]), PASSAGE_SIGNALS)
+    passage = read_logistic(_fit_passage([_plain(examples) for examples in sets.values()]), PASSAGE_SIGNALS)
     lists = {name: _list_rows(examples, passage) for name, examples in sets.items()}
     rows, offsets, holds, weights = [], [], [], []
     for kind in {relatives(name) for name in sets}:
         unseen = [name for name in sets if name not in kind] or list(sets)  # where there is one kind only, itself
-        others = [_of_long(lists[name], sets[name]) for name in unseen]
+        others = [_of_plain(lists[name], sets[name]) for name in unseen]
         whole = read_logistic(_fit_lists(others), LIST_SIGNALS)
         for name in kind & sets.keys():
-            sizes = Counter((example.case, example.short) for example in sets[name])
+            sizes = Counter(example.case for example in sets[name])
             before = whole.probabilities(lists[name][0])
             offsets.append(np.log(before / (1 - before)))
             for example in sets[name]:
                 best = int(np.argmax(passage.probabilities(example.signals)))
                 rows.append(evidence_against(example.pool, best))
                 holds.append(example.case == "present")
-                weight = CASE_WEIGHTS[example.case] / sizes[example.case, example.short]
+                weight = CASE_WEIGHTS[example.case] / sizes[example.case]
                 weights.append(weight / len(kind & sets.keys()))
     against, offset, truth = np.array(rows), np.concatenate(offsets), np.array(holds, dtype=float)
     share = np.array(weights) / sum(weights)
@@ -155,22 +139,22 @@ def _fit_evidence(sets: Mapping[str, Sequence[Example]]) -> dict[str, float]:
     return weighed | {"title_apart": min(TITLE_APART, weighed["title_apart"])}
 
 
-def _is_long(example: Example) -> bool:
+def _is_plain(example: Example) -> bool:
     """Whether the models themselves are fitted to it."""
-    return example.case in ("present", "absent") and not example.short
+    return example.case in ("present", "absent")
 
 
-def _long(examples: Sequence[Example]) -> list[Example]:
-    return [example for example in examples if _is_long(example)]
+def _plain(examples: Sequence[Example]) -> list[Example]:
+    return [example for example in examples if _is_plain(example)]
 
 
-def _of_long(rows: ListRows, examples: Sequence[Example]) -> ListRows:
-    kept = np.array([_is_long(example) for example in examples])
+def _of_plain(rows: ListRows, examples: Sequence[Example]) -> ListRows:
+    kept = np.array([_is_plain(example) for example in examples])
     return rows[0][kept], rows[1][kept]
 
 
 def _fit_mode(sets: Sequence[Sequence[Example]]) -> dict[str, Any]:
-    usable = [_long(examples) for examples in sets]
+    usable = [_plain(examples) for examples in sets]
     passage = _fit_passage(usable)
     judge = read_logistic(passage, PASSAGE_SIGNALS)
     return {"passage": passage, "collection": _fit_lists([_list_rows(examples, judge) for examples in usable])}

@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -40,10 +40,6 @@ class LabelledPool:
     case: str
     candidates: tuple[ScoredChunk, ...]
     labels: tuple[bool, ...]
-
-    def first(self, count: int) -> LabelledPool:
-        """A list as a small collection gives it: the best few alone."""
-        return replace(self, candidates=self.candidates[:count], labels=self.labels[:count])
 
 
 class Bm25:

@@ -20,10 +20,6 @@ from retrieval.text.term_coverage import rarity
 from retrieval.values import ScoredChunk
 
 Matrix = NDArray[np.float64]
-LIST_LENGTH = 10  # of the lists that the model was trained on; a shorter one is read as if the rest held nothing
-FEW = 4  # below it a list looks better than it is: nothing in it competes with its best
-UNRELATED_COSINE = 0.1  # of what stands in the places that a short list leaves empty
-UNRELATED_LOGIT = -5.0
 WEAK_WEIGHT = 0.5  # of general words; .3 to 1 make no difference that can be measured
 MIN_WEIGHT = 0.02
 NEAR_PLACES = 4  # terms this close to each other in a sentence belong together
@@ -72,12 +68,11 @@ def signal_weights(question: QuestionView, passages: Sequence[PassageView]) -> d
 
     The candidates stand for the collection, whose own document frequencies serve about as well (docs/grader.md).
     """
-    places = max(len(passages), LIST_LENGTH)
-    highest = rarity(0, places)
+    highest = rarity(0, len(passages))
     weights = {}
     for term in question.terms:
         holding = sum(passage.holds(term) for passage in passages)
-        weight = max(rarity(holding, places) / highest, MIN_WEIGHT)
+        weight = max(rarity(holding, len(passages)) / highest, MIN_WEIGHT)
         weights[term] = weight * (WEAK_WEIGHT if term in question.weak else 1.0)
     return weights
 
@@ -186,11 +181,10 @@ def _score_signals(pool: Pool) -> dict[str, Matrix]:
     top = pool.bm25.max() or 1.0
     dense_rank, bm25_rank = _ranks(pool.dense), _ranks(pool.bm25)
     known = pool.has_vectors
-    dense = _padded_dense(pool)
     zero = np.zeros(len(pool.dense))
     return {
         "cosine": pool.dense,
-        "cosine_z": (pool.dense - dense.mean()) / (dense.std() + 0.02) if known else zero,
+        "cosine_z": (pool.dense - pool.dense.mean()) / (pool.dense.std() + 0.02) if known else zero,
         "bm25_share": pool.bm25 / top,
         "bm25_gap": _gap(pool.bm25) / top,
         "rank": np.log1p(np.arange(len(pool.dense))),
@@ -214,16 +208,6 @@ def _gap(values: Matrix) -> Matrix:
     return np.where(values == first, first - second, values - first)
 
 
-def _padded(values: Matrix, empty: float) -> Matrix:
-    """Of a short list: `empty` for each place up to ten that it leaves empty, at the end."""
-    return np.concatenate([values, np.full(max(0, LIST_LENGTH - len(values)), empty)])
-
-
-def _padded_dense(pool: Pool) -> Matrix:
-    """No vectors: all of them alike."""
-    return _padded(pool.dense, min(UNRELATED_COSINE, pool.dense.min()) if pool.has_vectors else 0.0)
-
-
 # ------------------------------------------------------------------------------------------------ lists
 BEST_OF = (
     "soft_coverage", "bm25_ideal", "sentence", "sentence_head", "pair", "near", "names_missing", "numbers_missing",
@@ -243,15 +227,14 @@ def list_signals(pool: Pool, signals: Matrix, probabilities: Matrix) -> Matrix:
     if not pool.passages:
         return np.zeros(len(LIST_SIGNALS))
     logits = np.log(probabilities.clip(1e-4, 1 - 1e-4) / (1 - probabilities.clip(1e-4, 1 - 1e-4)))
-    ordered = np.sort(_padded(logits, min(UNRELATED_LOGIT, logits.min())))[::-1]
+    ordered = np.sort(logits)[::-1]
     best = int(np.argmax(probabilities))
     total = sum(pool.weights.values()) or 1.0
     top = [pool.passages[at] for at in np.argsort(-probabilities)[:3]]
-    dense = np.sort(_padded_dense(pool))[::-1]
-    bm25 = np.sort(_padded(pool.bm25, 0.0))[::-1] / (pool.bm25.max() or 1.0)
+    dense, bm25 = np.sort(pool.dense)[::-1], np.sort(pool.bm25)[::-1] / (pool.bm25.max() or 1.0)
     values = {
         "best": ordered[0],
-        "second": ordered[1],
+        "second": ordered[min(1, len(ordered) - 1)],
         "any": math.log(1 + probabilities.sum()),
         "first": logits[0],
         "spread": ordered[0] - ordered[len(ordered) // 2],
@@ -263,8 +246,8 @@ def list_signals(pool: Pool, signals: Matrix, probabilities: Matrix) -> Matrix:
         "max_pair": signals[:, _AT["pair"]].max(),
         "max_near": signals[:, _AT["near"]].max(),
         "cosine_spread": dense[0] - dense.mean(),
-        "cosine_top_gap": dense[0] - dense[1],
-        "bm25_top_gap": bm25[0] - bm25[1],
+        "cosine_top_gap": dense[0] - dense[min(1, len(dense) - 1)],
+        "bm25_top_gap": bm25[0] - bm25[min(1, len(bm25) - 1)],
         "bm25_spread": bm25[0] - bm25.mean(),
         "union_coverage": sum(w for t, w in pool.weights.items() if any(p.holds(t) for p in top)) / total,
         "unseen": sum(w * (1 - max(p.credit(t) for p in pool.passages)) for t, w in pool.weights.items()) / total,
@@ -281,11 +264,11 @@ def _correlation(left: Matrix, right: Matrix) -> float:
 
 
 # ------------------------------------------------------------------------------------------------ evidence against
-EVIDENCE = ("title_apart", "negation_far", "opposed", "few_passages")
+EVIDENCE = ("title_apart", "negation_far", "opposed")
 
 
 def evidence_against(pool: Pool, best: int) -> Matrix:
-    """Shape (len(EVIDENCE),), each 0..1: what the list lacks or says the other way round. `best`: the place of the
+    """Shape (len(EVIDENCE),), each 0 or 1: what the list lacks or says the other way round. `best`: the place of the
     passage that answers most probably; only its best sentences are read. Of a statement, titles alone count: what says
     the opposite of it answers it too. For these signals, which are rare, a weight is fitted by itself: regularised with
     the others they would weigh nothing."""
@@ -302,6 +285,5 @@ def evidence_against(pool: Pool, best: int) -> Matrix:
         "title_apart": any(all(credit(span, view.plain) <= APART for view in pool.passages) for span in titles),
         "negation_far": question.is_question and unsaid,
         "opposed": question.is_question and (opposed or bool(question.prefixed & held)),
-        "few_passages": max(0.0, 1.0 - len(pool.passages) / FEW),
     }
     return np.array([float(values[name]) for name in EVIDENCE])

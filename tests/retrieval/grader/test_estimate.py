@@ -90,12 +90,12 @@ def rooms(count: int) -> list[ScoredChunk]:
     return [scored(number, f"Room {number} is clean, and a resit is late.") for number in range(1, count + 1)]
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 6])
-def test_a_list_that_loses_what_is_beside_the_point_is_estimated_about_alike(length: int) -> None:
-    question = "How many books may undergraduates borrow?"
-    rows = lists.scored(lists.PASSAGES, vectors=False) + rooms(6)
-    long = estimate_answerability(question, rows).answerability
-    assert estimate_answerability(question, rows[:length]).answerability == pytest.approx(long, abs=0.3)
+@pytest.mark.parametrize(("length", "share"), [(1, 0.45), (2, 0.4), (5, 0.25), (9, 0.05), (10, 0.0)])
+def test_the_shorter_a_list_the_more_counts_its_best_passage(length: int, share: float) -> None:
+    listed = rooms(length)
+    model = shipped_model().estimate(QUESTION, listed)
+    expected = model.answerability ** (1 - share) * max(model.passages) ** share
+    assert estimate_answerability(QUESTION, listed).answerability == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("vectors", [True, False])
@@ -120,7 +120,7 @@ def test_beside_earlier_passages_the_list_is_not_called_short() -> None:
 
 
 def test_new_passages_that_are_no_better_do_not_raise_the_estimate() -> None:
-    best = scored(30, "A late resit costs EUR 55.")
+    best = scored(0, "What a late resit does cost: a late resit costs EUR 55.")
     model = shipped_model().estimate(QUESTION, [best, *rooms(2)])
     estimate = estimate_answerability(QUESTION, rooms(2), beside=[best])
     assert max(model.passages[1:]) < model.answerability  # or nothing were shown

@@ -15,8 +15,7 @@ from tests.retrieval.grader.lists import PASSAGES, scored
 def against(question: str, *texts: str) -> set[str]:
     """The evidence that the first of the texts, and the list of them, gives against an answer."""
     pool = read_pool(question, scored(tuple(("", text, None, 2.0) for text in texts)))
-    return {name for name, value in zip(EVIDENCE, evidence_against(pool, 0), strict=True)
-            if value and name != "few_passages"}  # fmt: skip
+    return {name for name, value in zip(EVIDENCE, evidence_against(pool, 0), strict=True) if value}
 
 
 @pytest.mark.parametrize(
