@@ -26,7 +26,9 @@ def estimate_answerability(
     """P(it answers the question) for each passage, in their order, and P(the documents hold the answer).
 
     listed: the chunks of which the passages were made, as found, best first; empty: the passages themselves.
-    beside: the best passages of earlier searches, which those newly found are measured against.
+    beside: the best passages of earlier searches, which those newly found are measured against. Where none of these is
+    better than the best of them, the new ones bring no answer, and P of the list is no higher than theirs: another list
+    of the same quality looks a little better every other time, and the best of two would rise without cause.
     semantic: whether dense scores come from an embedding model (`SearchScope.semantic`).
     In a short list (a small collection) the estimate for the list counts less, and its best passage more.
     A few ms of CPU for each passage that it has not seen yet: keep it off the event loop.
@@ -40,7 +42,7 @@ def estimate_answerability(
         estimate = shipped_model().estimate(question, [*beside, *window], semantic=semantic)
         by_chunk.update(zip((part.chunk_id for part in window), estimate.passages[len(beside) :], strict=True))
         if not begin:
-            answerability = estimate.answerability if beside else _of_short_list(estimate)
+            answerability = _of_new_ones(estimate, len(beside)) if beside else _of_short_list(estimate)
     best = [
         max((by_chunk[part.chunk_id] for part in parts if _is_in(part, passage)), default=0.0) for passage in passages
     ]
@@ -52,6 +54,12 @@ def _of_short_list(estimate: Estimate) -> float:
     looks better than it is. So: a geometric mean of both, with less of the best passage the longer the list."""
     share = 0.5 * max(0.0, 1.0 - len(estimate.passages) / LIST_LENGTH)
     return float(estimate.answerability ** (1.0 - share) * max(estimate.passages, default=0.0) ** share)
+
+
+def _of_new_ones(estimate: Estimate, known: int) -> float:
+    best_before = max(estimate.passages[:known], default=0.0)
+    best_new = max(estimate.passages[known:], default=0.0)
+    return estimate.answerability if best_new > best_before else min(estimate.answerability, best_new)
 
 
 def _is_in(part: ScoredChunk, passage: ScoredChunk) -> bool:
