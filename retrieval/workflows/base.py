@@ -238,10 +238,9 @@ async def readings_to_ask_about(
 ) -> tuple[ScoredChunk, ...]:
     """See `open_readings`: what the question is asked back about. None where it was asked back before, where nothing
     that was found is worth asking about, or where a page of the web answers best: what the documents differ in is
-    another question then. A judge that misses the answer to such a question alone is no reason not to ask."""
+    another question then. A judge that misses the answer to such a question has to be clear to be heeded."""
     best = max(assessment.candidates, key=lambda one: one.scores.rerank or 0.0, default=None)
-    likely = max(assessment.retrieval_score, assessment.answerability)
-    weak = likely < context.tools.settings.corrective.weak_score
+    weak = not is_worth_a_try(assessment, context.tools.settings.corrective)
     if best is None or weak or is_of_the_web(best) or takes_up(standalone, question.open_clarification):
         return ()
     return await asyncio.to_thread(open_readings, assessment, standalone, filters)

@@ -372,7 +372,7 @@ async def test_competing_versions_are_asked_about_without_a_model(offline) -> No
 
 async def test_a_judge_that_finds_no_answer_does_not_keep_it_from_asking_back(online, unsure) -> None:
     online.reply(match='"verdict"', json=judgement("NO_ANSWER"))
-    result, trace, _ = await answer("How many books may an undergraduate borrow at once?", judge_records=TRUSTED)
+    result, trace, _ = await answer("How many books may an undergraduate borrow at once?")
     said = [step.detail["judge"]["said"] for step in trace.steps if "judge" in step.detail]
     assert (said, result.decision) == (["no"], "CLARIFY")
 
