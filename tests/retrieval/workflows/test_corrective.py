@@ -19,6 +19,7 @@ from retrieval.values import (
     Boosts,
     Clarification,
     HistoryMessage,
+    JudgeRecord,
     OpenClarification,
     Question,
     SearchFilters,
@@ -31,6 +32,7 @@ from tests.retrieval.steps.fakes import (
     UNSURE,
     Events,
     MemorySearcher,
+    Records,
     ask,
     chunk,
     make_tools,
@@ -372,7 +374,8 @@ async def test_competing_versions_are_asked_about_without_a_model(offline) -> No
 
 async def test_a_judge_that_finds_no_answer_does_not_keep_it_from_asking_back(online, unsure) -> None:
     online.reply(match='"verdict"', json=judgement("NO_ANSWER"))
-    result, trace, _ = await answer("How many books may an undergraduate borrow at once?")
+    fair = Records(JudgeRecord(yes_held=80, no_held=12, yes_absent=12, no_absent=88))
+    result, trace, _ = await answer("How many books may an undergraduate borrow at once?", judge_records=fair)
     said = [step.detail["judge"]["said"] for step in trace.steps if "judge" in step.detail]
     assert (said, result.decision) == (["no"], "CLARIFY")
 
