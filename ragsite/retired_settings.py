@@ -124,7 +124,6 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_SELF_CORRECTIVE_STAGNANT_REWRITES": ("retrieval.workflows.self_corrective:STAGNANT_REWRITES", Count),
     "RAG_SELF_CORRECTIVE_REWRITE_PROMPT": ("retrieval.steps.query.query_rewriter:RETRY_PROMPT", str),
     "RAG_SELF_CORRECTIVE_TIMEOUT_S": ("retrieval.workflows.self_corrective:TIMEOUT_S", Seconds),
-    "RAG_DUAL_LOOP_GOOD_ANSWER": ("retrieval.workflows.dual_loop.answer_grade:GOOD_ANSWER", PositiveShare),
     "RAG_DUAL_LOOP_TIMEOUT_S": ("retrieval.workflows.dual_loop.workflow:TIMEOUT_S", Number),
     "RAG_DUAL_LOOP_ROUTE_PROMPT": ("retrieval.workflows.dual_loop.strategy:PROMPT", str),
     "RAG_DUAL_LOOP_REWRITE_PROMPT": ("retrieval.steps.query.query_rewriter:CORRECTIVE_PROMPT", str),
@@ -222,6 +221,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
 GONE: dict[str, str] = {  # variable → why nothing heeds it any more
     "RAG_SEARCH_MIN_FILTERED_CANDIDATES": "filters that a question suggests are relaxed where what they leave does not"
     " answer, however much they leave; those of a request never are",
+    "RAG_DUAL_LOOP_GOOD_ANSWER": "an answer is accepted by the probability that it is good, which is no model's score",
 }
 
 RULES: list[tuple[tuple[str, ...], Callable[..., bool], str]] = [  # variables, what holds for their values, in words

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’.&/+#_-]+[^\W_]+)*[+#]*")
 _PLAIN = re.compile(rf"(?:(?![{HAN}])[^\W_])+|[{HAN}]+")
 _POSSESSIVE = re.compile(r"['’]s?\b")
 _QUOTED = re.compile(r"[《「『“\"‘〈]([^《》「」『』“”\"‘’〈〉]{1,60})[》」』”\"’〉]")
-_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9.+#_-]*(?:\s+[A-Z0-9][A-Za-z0-9.+#_-]*)*|\d+[A-Za-z][A-Za-z0-9]*")
+_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9.+#_-]*(?:\s+[A-Z0-9][A-Za-z0-9.+#_-]*)*|(?<!\d)\d++[A-Za-z][A-Za-z0-9]*")
 # Words that may stand inside a name, in small letters.
 _INSIDE = frozenset(
     [

@@ -14,13 +14,13 @@ from tests.browser.test_journey import QUESTION, ask, sign_up, upload
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 OpenPage = Callable[..., Page]
-REASON = "it states how many books"
+REASON = "answers the question with a probability of"
 
 
 @pytest.fixture(autouse=True)
 def _grader(site: Site) -> None:
     site.ollama.reset()
-    site.ollama.reply(match="is_relevant", json={"is_relevant": True, "confidence": 0.9, "reasoning": REASON})
+    site.ollama.reply(match="is_relevant", json={"is_relevant": True, "confidence": 9})
 
 
 def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(

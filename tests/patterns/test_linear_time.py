@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from retrieval.answerability import oppositions
 from retrieval.steps.query.route import name_pattern, tag_pattern
 from tests.patterns.collect import SEARCHES, Found, our_patterns
 
@@ -21,8 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_CHARS = {
     "retrieval.steps.query.question_parts._HAN_JOIN": 100,  # MAX_COMPARED_CHARS
 }
-# Patterns built of a value that a document or an administrator gives: one of each kind.
-BUILT_AT_RUN = {"retrieval.steps.query.route": (name_pattern("annual report"), tag_pattern("exam rules"))}
+# Patterns built of a value that a document or an administrator gives: one of each kind; and of lists of words: all.
+BUILT_AT_RUN = {
+    "retrieval.steps.query.route": (name_pattern("annual report"), tag_pattern("exam rules")),
+    "retrieval.answerability.oppositions": tuple({side for pair in oppositions._OPPOSITES for side in pair}),
+}
 
 
 def complaints_about(patterns: Iterable[Found]) -> list[str]:
