@@ -81,6 +81,7 @@ def run_a_round(page: Page) -> None:
 
 
 def look(page: Page) -> None:
+    page.wait_for_load_state()  # after a click that leads elsewhere
     assert page.evaluate("document.documentElement.scrollWidth") <= 390, page.url
     assert page.evaluate(CONTRAST, READABLE) == [], page.url
 
