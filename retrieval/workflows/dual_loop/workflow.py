@@ -60,6 +60,7 @@ from retrieval.workflows.base import (
     distinct_queries,
     has_documents,
     is_small_talk,
+    is_worth_a_try,
     readings_to_ask_about,
     reranking_is_on,
     say_no_answer,
@@ -287,10 +288,9 @@ def decide_after_document_grading(
     if best_draft(state["drafts"]):
         return "send_response"
     assessment = state["assessment"]
-    weak = runtime.context.tools.settings.corrective.weak_score
     # Neither good nor weak: the writing model, and then the outer loop, have the last word.
-    is_good = not assessment.refused and assessment.retrieval_score >= weak
-    worth_a_try = is_good or was_offered(state["question"], assessment)
+    settings = runtime.context.tools.settings.corrective
+    worth_a_try = is_worth_a_try(assessment, settings) or was_offered(state["question"], assessment)
     return "generate_response" if worth_a_try and not state["drafts"] else "fallback_response"
 
 
