@@ -34,7 +34,7 @@ from retrieval.steps.step import Context, Step
 from retrieval.text.numbers import numbers_in
 from retrieval.text.quoting import label
 from retrieval.text.snippet import best_window
-from retrieval.trace import StepRecord
+from retrieval.trace import StepRecord, counted
 from retrieval.values import ScoredChunk
 
 PROMPT = "rerank_assess"  # its file in retrieval/prompts
@@ -142,7 +142,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         entry.detail["scores"] = scores_by_chunk(kept)
         entry.detail["lexical"] = [round(value, 3) for value in estimate.passages]
         if kept and entry.status != "skipped":
-            entry.summary = f"{len(kept)} passages; best {kept[0].scores.rerank or 0:.2f}: {kept[0].chunk.title}"
+            entry.summary = f"{counted(len(kept), 'passage')}; best {kept[0].scores.rerank or 0:.2f}: {kept[0].chunk.title}"
         failure = str(entry.detail["reason"]) if entry.status == "degraded" else ""
         return Reranked(
             question=given.question,
