@@ -59,7 +59,7 @@ class RequestSerializer(StrictSerializer):
         if "collections" in given:
             changes["collections"] = tuple(given["collections"])
         if "filters" in given:
-            changes["filters"] = search_filters(given["filters"])
+            changes |= {"filters": search_filters(given["filters"]), "filters_mode": "strict"}
         if "filters_mode" in given:
             changes["filters_mode"] = given["filters_mode"]
         if "options" in given:

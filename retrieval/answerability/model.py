@@ -103,15 +103,18 @@ def shipped_model() -> AnswerabilityModel:
 
 
 def load_model(data: Mapping[str, Any]) -> AnswerabilityModel:
-    """Raises ValueError when the file was trained for other signals."""
-    hybrid, text = (
-        Estimators(
-            passage=read_logistic(data[kind]["passage"], PASSAGE_SIGNALS),
-            collection=read_logistic(data[kind]["collection"], LIST_SIGNALS),
+    """Raises ValueError when the file was trained for other signals, or a part of it is missing."""
+    try:
+        hybrid, text = (
+            Estimators(
+                passage=read_logistic(data[kind]["passage"], PASSAGE_SIGNALS),
+                collection=read_logistic(data[kind]["collection"], LIST_SIGNALS),
+            )
+            for kind in ("hybrid", "text")
         )
-        for kind in ("hybrid", "text")
-    )
-    return AnswerabilityModel(hybrid=hybrid, text=text, evidence=read_evidence(data["evidence"]))
+        return AnswerabilityModel(hybrid=hybrid, text=text, evidence=read_evidence(data["evidence"]))
+    except KeyError as error:
+        raise ValueError(f"the file of the grader lacks {error}: train it anew (benchmarks/train_grader.py)") from error
 
 
 def read_evidence(data: Mapping[str, float]) -> Matrix:

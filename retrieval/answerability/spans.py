@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import islice
 
 from retrieval.text.language import HAN, HAN_CHARACTER, to_simplified
 from retrieval.text.stop_words import ENGLISH
@@ -203,8 +204,9 @@ def spans_of(text: str, *, chinese: bool) -> tuple[Span, ...]:
             spans.setdefault(
                 one, Span(one, bool(HAN_CHARACTER.search(one)), _is_title(name, quoted=number < len(quoted)))
             )
-    kept = [span for span in spans.values() if not any(span.text != o and f" {span.text} " in f" {o} " for o in spans)]
-    return tuple(kept[:MAX_SPANS])
+    together = "\n".join(f" {name} " for name in spans)  # looked through once for each: a long question has thousands
+    kept = (span for span in spans.values() if together.count(f" {span.text} ") == 1)
+    return tuple(islice(kept, MAX_SPANS))
 
 
 def _is_title(name: str, *, quoted: bool) -> bool:

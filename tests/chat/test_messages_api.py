@@ -100,6 +100,18 @@ async def test_regenerate_keeps_the_filters_and_how_strict_they_are(api: Api, wo
     assert workflow.questions[2].filters == SearchFilters(policy_year=2025)
 
 
+async def test_other_filters_for_a_regenerated_answer_are_strict_unless_it_says_otherwise(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    asked = (await api.ask(filters={"policy_year": 2025}, filters_mode="prefer")).json()
+    path, other = f"/api/messages/{asked['message_id']}/regenerate", {"filters": {"policy_year": 2023}}
+    again = (await api.call("post", path, other)).json()
+    assert workflow.questions[1].filters == SearchFilters(policy_year=2023)
+    path = f"/api/messages/{again['message_id']}/regenerate"
+    await api.call("post", path, {**other, "filters_mode": "prefer"})
+    assert workflow.questions[2].filters == SearchFilters(policy_year=2023).in_mode("prefer")
+
+
 async def test_only_answers_can_be_regenerated(api: Api, workflow: ScriptedWorkflow) -> None:
     data = await _answered(api)
     response = await api.call("post", f"/api/messages/{data['reply_to']}/regenerate")

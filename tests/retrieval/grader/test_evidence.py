@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+
 import pytest
 
 from retrieval.answerability import shipped_model
@@ -33,6 +37,43 @@ def against(question: str, *texts: str) -> set[str]:
 )
 def test_names_are_read_in_one_piece(question: str, names: list[str]) -> None:
     assert [span.text for span in view_question(question).spans] == names
+
+
+def calls_of_spans(text: str, *, chinese: bool) -> int:
+    """How many Python functions are called, and generators resumed, to read the names of a text."""
+    calls, before = 0, sys.getprofile()
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        spans_of(text, chinese=chinese)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def english(count: int) -> str:
+    return ", ".join(f"N{number}x" for number in range(count))
+
+
+def chinese(count: int) -> str:
+    return "，".join(f"{chr(0x5200 + number)}松岩" for number in range(count))
+
+
+@pytest.mark.parametrize("text_of", [english, chinese])
+def test_the_work_for_names_grows_as_the_question_does(text_of: Callable[[int], str]) -> None:
+    is_chinese = text_of is chinese
+    calls_of_spans(text_of(2), chinese=is_chinese)  # loads dictionaries
+    few, many = (calls_of_spans(text_of(count), chinese=is_chinese) for count in (200, 800))
+    assert many < 5 * few
+
+
+def test_a_name_that_is_part_of_a_longer_one_is_not_read_twice() -> None:
+    question = "Did Curie, or Marie Curie, or Marie Curie Street come before Curies?"
+    assert [span.text for span in spans_of(question, chinese=False)] == ["marie curie street", "curies"]
 
 
 @pytest.mark.parametrize(

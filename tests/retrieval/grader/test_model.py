@@ -71,6 +71,18 @@ def test_weights_for_other_signals_are_refused(shipped: dict) -> None:
         load_model(other)
 
 
+@pytest.mark.parametrize(
+    "path", [("evidence",), ("text", "collection"), ("hybrid", "passage", "signals", "pair", "mean")]
+)
+def test_a_file_that_lacks_a_part_is_refused_by_its_name(shipped: dict, path: tuple[str, ...]) -> None:
+    part = shipped
+    for name in path[:-1]:
+        part = part[name]
+    del part[path[-1]]
+    with pytest.raises(ValueError, match=f"lacks '{path[-1]}'"):
+        load_model(shipped)
+
+
 def test_weights_that_are_no_numbers_are_refused(shipped: dict) -> None:
     shipped["hybrid"]["collection"]["signals"]["best"]["weight"] = float("nan")
     with pytest.raises(ValueError, match="finite"):
