@@ -59,7 +59,7 @@ class ThinkingFilter:
             if match[1]:  # an end at the very beginning: the prompt held the mark that opens it
                 self.stray = True
             else:
-                self._depth = 1
+                self._depth, self._after_end = 1, []
             self.thought = True
             self._held = start[match.end() :]
             return True

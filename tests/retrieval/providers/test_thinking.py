@@ -38,6 +38,7 @@ WRITTEN = [
     ("<think>Shall I write <think> here?</think>It is 5.", "It is 5."),
     ("</think>It is 5.", "It is 5."),
     ("<think>Hm, a < b and so", ""),
+    ("<think>one</think><think>two, and cut", ""),
     ("<think></think>", ""),
     ("<thin ice", "<thin ice"),
     ("<", "<"),
