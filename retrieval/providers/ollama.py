@@ -297,6 +297,7 @@ class OllamaChatModel:
             written_s=written_s,
             load_s=load_s,
             whole_s=time.monotonic() - progress.began,
+            prompt=call.prompt_tokens,
         )
         self._habits.speed.observe(call.prompt_name, timing)
 

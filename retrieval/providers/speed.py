@@ -2,7 +2,8 @@
 
 Ollama tells with each answer how long it read and wrote. Its count of the prompt's tokens holds those that its prompt
 cache served in no time; so tokens are counted here, by our own estimate, without what a prompt has in common with the
-one before it. Medians of the last calls are used: one that met a busy machine changes little.
+one before it. Medians of the last calls are used: one that met a busy machine changes little. Each observation is
+forgotten after a while, whatever came since, so that none can keep a model from being asked for ever.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from statistics import median
 from retrieval.text.tokens import estimate_tokens
 
 KEPT = 9  # observations of each kind
-BELIEVED_S = 600.0  # after so long without a call nothing is known any more: the server may have been mended
+BELIEVED_S = 600.0  # how long an observation counts: the server may have been mended
 LEAST_READ, LEAST_WRITTEN = 48, 4  # tokens from which a speed can be told
+NEW_SHARE = 0.5  # of a prompt; with less of it new, the time depends on what the prompt cache still held
 READ_PER_WRITTEN = 5.0  # a token is read about so many times faster than one is written, on a processor
 GIVEN_UP = 1.5  # a call that was given up would have taken at least so many times as long, for all we know
 CONTRADICTED = 0.6  # of the time that it was waited for: what later calls show to be enough for the call given up
@@ -26,7 +28,8 @@ CONTRADICTED = 0.6  # of the time that it was waited for: what later calls show 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What one call took, in seconds. read: tokens that the server had to read anew; whole: as we waited."""
+    """What one call took, in seconds. read: tokens that the server had to read anew; whole: as we waited; prompt: all
+    its tokens, as the server counts them, 0 where it does not."""
 
     read: int
     read_s: float
@@ -34,6 +37,7 @@ class Timing:
     written_s: float
     load_s: float
     whole_s: float
+    prompt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class _GivenUp:
     read: int
     written: int
     waited_s: float
+    at: float
 
     @property
     def work(self) -> float:
@@ -53,11 +58,23 @@ def _work(read: int, written: int) -> float:
 
 @dataclass(slots=True)
 class _Recent:
-    values: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    """The last values, those that still count."""
+
+    clock: Callable[[], float]
+    _seen: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def add(self, value: float) -> None:
+        self._seen.append((self.clock(), value))
+
+    @property
+    def values(self) -> list[float]:
+        since = self.clock() - BELIEVED_S
+        return [value for at, value in self._seen if at >= since]
 
     @property
     def middle(self) -> float | None:
-        return median(self.values) if self.values else None
+        values = self.values
+        return median(values) if values else None
 
 
 class ModelSpeed:
@@ -65,19 +82,17 @@ class ModelSpeed:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._read, self._write, self._queue = _Recent(), _Recent(), _Recent()
-        self._usual: dict[str, _Recent] = {}  # tokens written, by prompt
+        self._read, self._write, self._queue = _Recent(clock), _Recent(clock), _Recent(clock)
+        self._usual: dict[str, deque[int]] = {}  # tokens written, by prompt
         self._given_up: _GivenUp | None = None
-        self._known_at = float("-inf")
+        self._doubted = False  # the last call was given up, against all that is known
         self._last_prompt = ""
         self._running: dict[int, tuple[float, float]] = {}  # when each began, and what it is expected to take
 
     def seconds_for(self, read: int, written: int) -> float | None:
         """What a call may take, our own calls before it in the server's queue included; None: nothing is known."""
-        if self._clock() > self._known_at + BELIEVED_S:
-            self._read, self._write, self._queue, self._given_up = _Recent(), _Recent(), _Recent(), None
-            return None
         alone = self._alone(read, written)
+        self._forget_given_up()
         if given_up := self._given_up:
             least = GIVEN_UP * given_up.waited_s * min(1.0, _work(read, written) / given_up.work)
             alone = max(alone or 0.0, least)
@@ -90,7 +105,7 @@ class ModelSpeed:
     def usual_tokens(self, prompt_name: str, most: int) -> int:
         """Tokens that replies to this prompt have had; half of what is allowed where none has been seen."""
         known = self._usual.get(prompt_name)
-        return min(most, round(max(known.values))) if known else max(1, most // 2)
+        return min(most, max(known)) if known else max(1, most // 2)
 
     def new_tokens(self, prompt: str) -> int:
         """Of the prompt, without what it has in common with the one before it."""
@@ -115,26 +130,39 @@ class ModelSpeed:
             del self._running[id(key)]
 
     def observe(self, prompt_name: str, timing: Timing) -> None:
-        self._known_at = self._clock()
-        if timing.read >= LEAST_READ and timing.read_s > 0:
-            self._read.values.append(timing.read / timing.read_s)
+        self._doubted = False
+        if timing.read >= max(LEAST_READ, NEW_SHARE * timing.prompt) and timing.read_s > 0:
+            self._read.add(timing.read / timing.read_s)
         if timing.written >= LEAST_WRITTEN and timing.written_s > 0:
-            self._write.values.append(timing.written / timing.written_s)
+            self._write.add(timing.written / timing.written_s)
         if timing.read_s or timing.written_s:
             own_s = timing.read_s + timing.written_s + timing.load_s
-            self._queue.values.append(max(0.0, timing.whole_s - own_s))
+            self._queue.add(max(0.0, timing.whole_s - own_s))
         if timing.written:
-            self._usual.setdefault(prompt_name, _Recent()).values.append(timing.written)
+            self._usual.setdefault(prompt_name, deque(maxlen=KEPT)).append(timing.written)
         if given_up := self._given_up:
             alone = self._alone(given_up.read, given_up.written)
-            if alone is not None and alone < CONTRADICTED * given_up.waited_s:
+            if alone is None:  # the server tells no durations
+                alone = timing.whole_s * given_up.work / _work(timing.read, timing.written)
+            if alone < CONTRADICTED * given_up.waited_s:
                 self._given_up = None  # it was the model's loading, or a crowd
 
     def observe_given_up(self, read: int, written: int, waited_s: float) -> None:
-        """A call was not done after so long: a censored observation, which later ones may contradict."""
-        self._known_at = self._clock()
+        """A call was not done after so long: a censored observation, which later ones may contradict.
+
+        One against all that is known, of a model that was loaded anew or met a crowd, is let pass; a second is not.
+        """
+        alone = self._alone(read, written)
+        if alone is not None and alone < CONTRADICTED * waited_s and not self._doubted:
+            self._doubted = True
+            return
+        self._forget_given_up()
         if self._given_up is None or waited_s / _work(read, written) > self._given_up.waited_s / self._given_up.work:
-            self._given_up = _GivenUp(read, written, waited_s)
+            self._given_up = _GivenUp(read, written, waited_s, at=self._clock())
+
+    def _forget_given_up(self) -> None:
+        if self._given_up and self._clock() > self._given_up.at + BELIEVED_S:
+            self._given_up = None
 
     def _alone(self, read: int, written: int) -> float | None:
         reads, writes = self._read.middle, self._write.middle

@@ -33,7 +33,8 @@ class Clock:
 
 def timing(read: int = 300, read_s: float = 10.0, written: int = 60, written_s: float = 10.0, **more: float) -> Timing:
     whole_s = more.get("whole_s", read_s + written_s)
-    return Timing(read, read_s, written, written_s, load_s=more.get("load_s", 0.0), whole_s=whole_s)
+    load_s, prompt = more.get("load_s", 0.0), round(more.get("prompt", 0))
+    return Timing(read, read_s, written, written_s, load_s=load_s, whole_s=whole_s, prompt=prompt)
 
 
 def test_nothing_is_known_before_the_first_call() -> None:
@@ -94,6 +95,55 @@ def test_what_was_learned_is_forgotten_after_a_while() -> None:
     speed.observe_given_up(1500, 100, waited_s=20)
     clock.now += BELIEVED_S + 1
     assert speed.seconds_for(1500, 100) is None
+
+
+def test_a_slow_speed_is_forgotten_though_calls_that_do_not_show_one_go_on() -> None:
+    clock = Clock()
+    speed = ModelSpeed(clock)
+    speed.observe("judge", timing(read_s=100.0))
+    for _ in range(11):
+        clock.now += BELIEVED_S / 10
+        speed.observe("condense", timing(read=10, read_s=0.1, written_s=1.0))
+    assert (speed.seconds_for(300, 60) or 0) < 10
+
+
+def test_a_call_given_up_is_forgotten_where_the_server_tells_no_durations() -> None:
+    speed = ModelSpeed()
+    speed.observe_given_up(1500, 100, waited_s=20)
+    speed.observe("generate", timing(read=1500, read_s=0, written=100, written_s=0, whole_s=3.0))
+    assert speed.seconds_for(1500, 100) is None
+
+
+def test_a_call_given_up_is_forgotten_after_a_while_whatever_came_since() -> None:
+    clock = Clock()
+    speed = ModelSpeed(clock)
+    speed.observe_given_up(1500, 100, waited_s=20)
+    for _ in range(11):
+        clock.now += BELIEVED_S / 10
+        speed.observe("generate", timing(read=10, read_s=0, written=3, written_s=0, whole_s=15.0))
+    assert speed.seconds_for(1500, 100) is None
+
+
+def test_one_call_given_up_is_let_pass_where_all_others_were_quick() -> None:
+    speed = ModelSpeed()
+    speed.observe("judge", timing(read=1500, read_s=1.0, written=20, written_s=0.5))
+    speed.observe_given_up(1500, 20, waited_s=20)
+    assert speed.seconds_for(1500, 20) == pytest.approx(1.5)
+
+
+def test_a_second_call_given_up_in_a_row_is_believed() -> None:
+    speed = ModelSpeed()
+    speed.observe("judge", timing(read=1500, read_s=1.0, written=20, written_s=0.5))
+    for _ in range(2):
+        speed.observe_given_up(1500, 20, waited_s=20)
+    assert (speed.seconds_for(1500, 20) or 0) > 20
+
+
+def test_no_speed_is_told_from_a_prompt_that_is_mostly_old() -> None:
+    speed = ModelSpeed()
+    speed.observe("judge", timing())
+    speed.observe("judge", timing(read=60, read_s=50.0, prompt=1500))  # another process's call emptied the cache
+    assert speed.seconds_for(1500, 60) == pytest.approx(60)
 
 
 def test_calls_that_run_are_waited_for() -> None:
