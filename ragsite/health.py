@@ -40,6 +40,10 @@ class NotReadyError(Exception):
     """A dependency is away; the message may be shown to anybody."""
 
 
+class NotWellError(Exception):
+    """A dependency serves, but not as it should; the message may be shown to anybody."""
+
+
 def looked_at_only(view: Callable[..., Any]) -> Callable[..., Any]:
     """GET and HEAD; the rest is 405 in the form of all errors. Nothing is changed, so no CSRF token is asked for."""
 
@@ -67,7 +71,8 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 async def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the site can do its work, else 503; with each dependency's state.
 
-    `ok`; `offline` (Ollama away, answers are extractive, or web search failing: still ready); `down`.
+    `ok`, with a reason where a dependency serves, but not well; `offline` (Ollama away, answers are extractive, or web
+    search failing: still ready); `down`.
     """
     checks: dict[str, Check] = {
         "database": _database,
@@ -87,11 +92,13 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 
 
 async def _state(name: str, check: Check) -> dict[str, Any]:
-    """`{"state", "ms"}` and, where it is not ok, `"reason"`."""
+    """`{"state", "ms"}` and, where not all is well, `"reason"`."""
     begun = time.monotonic()
     try:
         reason = await asyncio.wait_for(check(), CHECK_TIMEOUT_S)
         state = {"state": "offline", "reason": reason} if reason else {"state": "ok"}
+    except NotWellError as error:
+        state = {"state": "ok", "reason": str(error)}
     except TimeoutError:
         state = {"state": "down", "reason": f"no answer within {CHECK_TIMEOUT_S:g} s"}
     except NotReadyError as error:
@@ -122,7 +129,9 @@ async def _ollama() -> str:
         return "switched off by RAG_OFFLINE=1; answers are extractive"
     if not status.reachable and settings.RAG.ollama.offline == "0":
         raise NotReadyError("not reachable, and RAG_OFFLINE=0 asks for it")
-    return "; ".join(status.warnings) if status.reachable else "not reachable; answers are extractive until it is"
+    if status.reachable and status.warnings:
+        raise NotWellError("; ".join(status.warnings))
+    return "" if status.reachable else "not reachable; answers are extractive until it is"
 
 
 async def _web_search() -> str:
