@@ -1,7 +1,9 @@
 """A reply that only gives back what stands in its own instructions says nothing: small models copy an example, or the
 sentence that explains a field. Nor does one that repeats itself until its room is full.
 
-Only texts that the model was free to word are looked at; a verdict out of a list stands in the instructions anyway.
+Only texts that the model was free to word are looked at; a verdict out of a list stands in the instructions anyway. A
+field that may repeat what the prompt quotes (`quotes`: a question that stands on its own is returned unchanged) may be
+one of its lines.
 """
 
 from __future__ import annotations
@@ -57,11 +59,12 @@ class _Sieve:
         return reply.model_copy(update={name: self._field(getattr(reply, name), fields[name]) for name in fields})
 
     def _field(self, value: Any, info: FieldInfo) -> Any:
-        extra = info.json_schema_extra
-        chosen = isinstance(extra, dict) and "enum" in extra
-        if isinstance(value, str) and (chosen or info.annotation is not str):
+        extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+        if isinstance(value, str) and ("enum" in extra or info.annotation is not str):
             self.kept += 1
             return value
+        if isinstance(value, str) and extra.get("quotes"):
+            return "" if self._is_copied(value, lines=False) else value
         return self._value(value)
 
     def _value(self, value: Any) -> Any:
@@ -80,12 +83,12 @@ class _Sieve:
                 self.kept += 1
                 return value
 
-    def _is_copied(self, text: str) -> bool:
+    def _is_copied(self, text: str, *, lines: bool = True) -> bool:
         if not text.strip():
             return False
         plain = letters(_NUMBER.sub("", text))
         weight = sum(EAST_ASIAN_LETTER if char >= _EAST_ASIAN_FROM else 1 for char in plain)
-        known = weight >= COPIED and (plain in self._instructions or plain in self._lines)
+        known = weight >= COPIED and (plain in self._instructions or (lines and plain in self._lines))
         copied = not plain or known or plain in self._names or in_circles(plain)
         self.copied += copied
         self.kept += not copied

@@ -69,10 +69,11 @@ def _shaped(schema: type[BaseModel], limits: _Limits) -> type[BaseModel]:
     return create_model(schema.__name__, __base__=schema, **fields)
 
 
-def _chars(most: int, *, least: int = 0) -> Any:
-    """Of a text that a model writes; a longer one is read all the same."""
+def _chars(most: int, *, least: int = 0, quotes: bool = False) -> Any:
+    """Of a text that a model writes; a longer one is read all the same. quotes: it may be a line of the prompt, see
+    `retrieval.steps.reply_echo`."""
     limits: dict[str, JsonValue] = {"minLength": least, "maxLength": most} if least else {"maxLength": most}
-    return Field(json_schema_extra=limits)
+    return Field(json_schema_extra={**limits, "quotes": True} if quotes else limits)
 
 
 _Query = Annotated[str, _chars(200, least=3)]
@@ -84,7 +85,7 @@ _Word = Annotated[str, _chars(40, least=1)]
 
 
 class CondensedQuestion(BaseModel):
-    standalone_question: Annotated[str, _chars(400, least=3)] = Field(
+    standalone_question: Annotated[str, _chars(400, least=3, quotes=True)] = Field(
         description="The last message as a question that needs no conversation"
     )
 
@@ -116,7 +117,7 @@ class HypotheticalPassage(BaseModel):
 class QuestionFilters(BaseModel):
     """What the question says about the documents it is about; `evidence` are its own words."""
 
-    evidence: Annotated[str, _chars(120)] = Field(
+    evidence: Annotated[str, _chars(120, quotes=True)] = Field(
         default="", description="The question's words that name these values, copied exactly"
     )
     department: Annotated[str, _chars(80)] = Field(default="", description="One of the departments, or empty")
@@ -140,7 +141,7 @@ class ChosenRoute(BaseModel):
     """Route and words of the search in one call."""
 
     route: StrategyName
-    standalone_question: Annotated[str, _chars(400)] = Field(
+    standalone_question: Annotated[str, _chars(400, quotes=True)] = Field(
         default="", description="The question as one that needs no conversation"
     )
     queries: list[_Query] = Field(default_factory=list, description="Search queries, each worded differently")
@@ -307,4 +308,6 @@ class CheckedStatements(BaseModel):
 
 
 class ConsolidatedFact(BaseModel):
-    fact: str = Field(description="What the answer says, in one short sentence that needs no context")
+    fact: Annotated[str, _chars(160, quotes=True)] = Field(
+        description="What the answer says, in one short sentence that needs no context"
+    )

@@ -7,7 +7,14 @@ import pytest
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt
 from retrieval.steps.reply_echo import without_echo
-from retrieval.steps.schemas import ChosenRoute, RewrittenQueries, RewrittenQuery, WebQuery
+from retrieval.steps.schemas import (
+    ChosenRoute,
+    CondensedQuestion,
+    ConsolidatedFact,
+    RewrittenQueries,
+    RewrittenQuery,
+    WebQuery,
+)
 
 PROMPT = Prompt(
     name="test",
@@ -68,3 +75,24 @@ def test_a_word_that_returns_is_no_circle() -> None:
 def test_a_query_that_is_numbered_is_no_echo() -> None:
     reply = WebQuery(query="1. library card fee")
     assert without_echo(reply, PROMPT) is reply
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Full-time employees have 25 days of annual leave.", "全职员工每年有25天年假。", "全職員工每年有25天年假。"],
+)
+def test_an_answer_of_one_sentence_may_be_remembered_as_it_is(sentence: str) -> None:
+    prompt = Prompt(name="test", hash="", system="", user=f"<answer>\n{sentence}\n</answer>\n\nQuestion: How many?")
+    reply = ConsolidatedFact(fact=sentence)
+    assert without_echo(reply, prompt) is reply
+
+
+def test_a_line_of_a_longer_message_may_be_the_question() -> None:
+    prompt = Prompt(name="test", hash="", system="", user="Question: Hello,\n借书证丢了怎么补办？\n谢谢！")
+    reply = CondensedQuestion(standalone_question="借书证丢了怎么补办？")
+    assert without_echo(reply, prompt) is reply
+
+
+def test_what_may_quote_is_no_copy_of_the_instructions_all_the_same() -> None:
+    with pytest.raises(ModelOutputError, match="repeated its instructions"):
+        without_echo(CondensedQuestion(standalone_question="The most useful first"), PROMPT)
