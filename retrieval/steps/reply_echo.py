@@ -9,6 +9,7 @@ one of its lines.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,7 +20,7 @@ from retrieval.ports import Prompt, Schema
 
 COPIED = 16  # letters in a row that are no chance
 _NUMBER = re.compile(r"^\s*\d{1,2}\s*[.、)）]")  # of an entry of a list
-CIRCLE, TIMES = 12, 3  # letters at the end that are there so many times
+CIRCLE, TIMES = 12, 3  # letters at the end, and how often they have to follow each other with the same between
 EAST_ASIAN_LETTER = 3  # letters that one Chinese character counts for
 _EAST_ASIAN_FROM = "\u2e80"
 
@@ -41,17 +42,38 @@ def letters(text: str) -> str:
 
 
 def in_circles(plain: str) -> bool:
-    """Whether the end of a text stood there twice before. `plain`: its letters."""
-    return len(plain) > CIRCLE and plain.count(plain[-CIRCLE:]) >= TIMES
+    """Whether a text says the same three times over at its end, word for word. `plain`: its letters.
+
+    Sentences that only end alike ("… are not reimbursed") go in no circle.
+    """
+    end = len(plain) - CIRCLE
+    before = plain.rfind(plain[-CIRCLE:], 0, -1)
+    while before >= 0:
+        period = end - before
+        length = max((TIMES - 1) * period + CIRCLE, TIMES * CIRCLE)
+        if length > len(plain):
+            return False
+        if plain[-length:-period] == plain[period - length :]:
+            return True
+        before = plain.rfind(plain[-CIRCLE:], 0, before + CIRCLE - 1)
+    return False
 
 
 class _Sieve:
     def __init__(self, prompt: Prompt) -> None:
         self.copied = self.kept = 0
-        self._instructions = letters(prompt.system)
-        *lines, _question = prompt.user.splitlines() or [""]
+        self._prompt = prompt
         self._names: set[str] = set()  # of fields, which small models give as their values
-        self._lines = {letters(line) for line in lines}
+
+    @cached_property
+    def _instructions(self) -> str:
+        return letters(self._prompt.system)
+
+    @cached_property
+    def _lines(self) -> set[str]:
+        """Not looked at for a reply of numbers: with passages it takes milliseconds."""
+        *lines, _question = self._prompt.user.splitlines() or [""]
+        return {letters(line) for line in lines}
 
     def model(self, reply: Schema) -> Schema:
         fields = type(reply).model_fields

@@ -72,6 +72,25 @@ def test_a_word_that_returns_is_no_circle() -> None:
     assert without_echo(reply, PROMPT) is reply
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rail in first class is not reimbursed. Taxi fares are not reimbursed. Hotel minibars are not reimbursed.",
+        "After 5 years 20 working days, after 10 years 30 working days, after 15 years 40 working days",
+        "头等舱机票费用一律不予报销且不得补贴。出租车费用一律不予报销且不得补贴。酒吧费用一律不予报销且不得补贴。",
+    ],
+)
+def test_sentences_that_end_alike_are_no_circle(text: str) -> None:
+    reply = WebQuery(query=text)
+    assert without_echo(reply, PROMPT) is reply
+
+
+@pytest.mark.parametrize("unit", ["ha", "card fee ", "图书证补办", "Is it free? No, it is not free at all. "])
+def test_a_circle_of_any_length_is_seen(unit: str) -> None:
+    with pytest.raises(ModelOutputError, match="or itself"):
+        without_echo(WebQuery(query="Library: " + unit * 20 + unit[: len(unit) // 2]), PROMPT)
+
+
 def test_a_query_that_is_numbered_is_no_echo() -> None:
     reply = WebQuery(query="1. library card fee")
     assert without_echo(reply, PROMPT) is reply
