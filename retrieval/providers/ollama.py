@@ -275,7 +275,10 @@ class OllamaChatModel:
                 progress.text = progress.text or bool(text.strip())
                 yield text
             progress.thought = thoughts.thought
-            self._habits.thinks_anyway |= thoughts.thought or (thoughts.stray and self._thinking)
+            if self._thinking:  # from now on it is not told, and its thoughts come in their own field
+                self._habits.thinks_anyway |= thoughts.thought or thoughts.stray
+            else:  # one answer that began with the mark, as its question may have asked for, is no habit
+                self._habits.thinks_anyway = thoughts.thought
         self._judge_end(request, progress)
 
     def _out_of_time(self, request: _Request, progress: _Progress) -> bool:

@@ -78,3 +78,17 @@ async def test_a_new_connection_that_breaks_is_not_tried_again() -> None:
         with pytest.raises(httpx.TransportError):
             await client.post("/")
         assert seen == [1]
+
+
+async def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
+    async def break_in_the_body(connection: int, request: int, writer: Writer) -> None:
+        writer.write(OK if request == 1 else OK.removesuffix(b"k"))
+        if request == 2:
+            await writer.drain()
+            writer.close()
+
+    async with served(break_in_the_body) as (client, seen):
+        await client.post("/")
+        with pytest.raises(httpx.TransportError):
+            await client.post("/")
+        assert seen == [1, 1]

@@ -101,6 +101,17 @@ async def test_a_model_seen_thinking_gets_room_and_a_warning(ollama: OllamaServe
     assert "can't be told not to think" in (await models.status()).warnings[0]
 
 
+async def test_one_answer_with_thoughts_is_no_habit(ollama: OllamaServer, registry: RegistryMaker) -> None:
+    ollama.reply(text="<think> Hm </think> It is 5.", times=1)
+    ollama.reply(text="It is 5.")
+    models = registry(max_answer_tokens=300)
+    for _ in range(3):
+        await answer(models)
+    rooms = [request.body["options"]["num_predict"] for request in ollama.chats]
+    assert rooms == [300, 300 + THINKING_TOKENS, 300]
+    assert (await models.status()).warnings == ()
+
+
 async def test_room_for_thoughts_stays_within_the_context(ollama: OllamaServer, registry: RegistryMaker) -> None:
     ollama.add_model("thinker", "completion", "thinking", template=NEVER_TOLD)
     await answer(registry(chat_model="thinker", num_ctx=1024, max_answer_tokens=300))
