@@ -55,11 +55,11 @@ from benchmarks.support.grader_data import LabelledSet
 from benchmarks.support.tables import show
 from feedback.ranking import boosts as formulas
 from feedback.ranking import guard as limits
-from feedback.ranking import question_similarity
 from feedback.ranking.boosts import Votes
+from feedback.ranking.drafting import content_of_votes, votes_weighed
 from feedback.ranking.guard import TOP, Compared, judge
-from feedback.ranking.rater_reliability import QuestionGroups, rater_weights, votes_to_compare
-from feedback.ranking.snapshot import Content, DocumentPrior, RatedQuestions, Snapshot
+from feedback.ranking.rater_reliability import QuestionGroups
+from feedback.ranking.snapshot import RatedQuestions, Snapshot, parameters
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.evaluation.embeddings import EmbeddingCache
 from retrieval.evaluation.metrics import ndcg
@@ -102,42 +102,19 @@ class Ledger:
 # ------------------------------------------------------------------------------------------------ the round
 def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snapshot:
     """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out."""
-    votes = votes.where(formulas.within_daily_cap(votes, per_day=formulas.RATINGS_PER_DAY))
     bursts = formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS)
     if bursts:
         votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
-    group_questions = QuestionGroups({at: terms_of(one.text) for at, one in enumerate(questions)})
-    compared, votes = votes_to_compare(votes), formulas.deduplicated(votes, group_questions)
-    votes = rater_weights(compared.where(np.isin(compared.key, votes.key)), group_questions).apply(votes)
-    votes = formulas.decayed(votes, today=today, half_life_days=formulas.HALF_LIFE_DAYS)
-    queries = formulas.strongest(
-        formulas.query_tallies(votes), full_votes=formulas.FULL_VOTES, least_effect=formulas.LEAST_EFFECT,
-        limit=formulas.MAX_LIVE_BOOSTS,
-    )  # fmt: skip
-    priors = formulas.document_tallies(votes, prior=formulas.DOCUMENT_PRIOR, min_raters=formulas.MIN_DOCUMENT_RATERS)
-    priors = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(formulas.LEAST_EFFECT / 2))
-    columns = zip(priors.document, priors.multiplier, priors.raters_up, priors.raters_down, strict=True)
-    documents = {
-        document_id(int(document)): DocumentPrior(multiplier=float(by), raters_up=int(up), raters_down=int(down))
-        for document, by, up, down in columns
-    }
-    content = Content(
-        queries=queries,
-        documents=documents,
-        parameters={
-            "full_votes": formulas.FULL_VOTES,
-            "cosine_from": question_similarity.COSINE_FROM,
-            "cosine_full": question_similarity.COSINE_FULL,
-            "overlap_from": question_similarity.OVERLAP_FROM,
-            "overlap_full": question_similarity.OVERLAP_FULL,
-        },
-    )
+    terms = {at: terms_of(one.text) for at, one in enumerate(questions)}
+    votes, weights = votes_weighed(votes, lambda _: QuestionGroups(terms))
+    content = content_of_votes(votes, weights, today=today, document_id=document_id, parameters=parameters())
     rated = RatedQuestions(
         ids=np.arange(len(questions)),
+        texts=[one.text for one in questions],
         terms=[query_terms(one.text) for one in questions],
         vectors={SPACE: np.stack([one.vector for one in questions])},
     )
-    return Snapshot(content, rated, {int(passage): str(passage) for passage in np.unique(queries.passage)})
+    return Snapshot(content, rated, {int(passage): str(passage) for passage in np.unique(content.queries.passage)})
 
 
 @cache

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.support.grader_data import LabelledSet
 from feedback.ranking.boosts import Votes
+from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Snapshot
 from retrieval.search import hybrid, space_fusion
 from retrieval.search.boosting import rank_with_boosts
@@ -101,7 +102,9 @@ def ragflow(net: Mapping[int, float]) -> Ranker:
 
 def ours(snapshot: Snapshot) -> Ranker:
     def rank(asked: Asked) -> list[int]:
-        found = snapshot.boosts(query_terms(asked.text), {SPACE: asked.vector}, asked.found)
+        found = snapshot.boosts(
+            AskedQuestion(text=asked.text, terms=query_terms(asked.text), vectors={SPACE: asked.vector}), asked.found
+        )
         return boosted(found.by_chunk, asked)
 
     return rank

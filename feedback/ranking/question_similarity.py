@@ -7,12 +7,14 @@ similarity 0, because embeddings of such questions are nearly equal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from retrieval.values import EmbeddingSpace
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -21,6 +23,18 @@ OVERLAP_FROM, OVERLAP_FULL = 0.4, 0.8  # the same for the overlap of terms
 LEAST_TO_CALIBRATE = 50  # questions with a vector
 PAIRS = 4000
 ABOVE = 0.3  # of the way from the cosine of unrelated questions to 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """A new question, to be compared with rated ones. terms: analysed, distinct.
+
+    vectors: by space, float32, shape (dim,), unit length; a space whose model could not be asked is missing.
+    """
+
+    text: str
+    terms: Sequence[str]
+    vectors: Mapping[EmbeddingSpace, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,10 +16,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from feedback.ranking import boosts
+from feedback.ranking import boosts, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
 from feedback.ranking.groups import Groups
-from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
+from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
 from retrieval.values import Boost, Boosts, EmbeddingSpace
 
 VERSION = 1
@@ -127,6 +127,17 @@ class Content:
         return digest.hexdigest()
 
 
+def parameters() -> dict[str, float]:
+    """What a revision made now is read with."""
+    return {
+        "full_votes": boosts.FULL_VOTES,
+        "cosine_from": question_similarity.COSINE_FROM,
+        "cosine_full": question_similarity.COSINE_FULL,
+        "overlap_from": question_similarity.OVERLAP_FROM,
+        "overlap_full": question_similarity.OVERLAP_FULL,
+    }
+
+
 def full_votes_of(parameters: Mapping[str, float]) -> float:
     """Early revisions did not keep it; they are read with today's."""
     return float(parameters.get("full_votes", boosts.FULL_VOTES))
@@ -147,12 +158,13 @@ class ManualRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedQuestions:
-    """The questions of a revision's rows. ids: ascending. terms: of each, distinct.
+    """The questions of a revision's rows. ids: ascending. texts: as they were put first. terms: of each, distinct.
 
     vectors: by space, float32, shape (questions, dim), unit length; a row of NaN where a question has none.
     """
 
     ids: Ints
+    texts: Sequence[str]
     terms: Sequence[Sequence[str]]
     vectors: Mapping[EmbeddingSpace, Floats] = field(default_factory=dict)
 
@@ -210,19 +222,12 @@ class Snapshot:
         """Whether any candidate has a query boost, so that the question's vector is needed."""
         return any(candidate.chunk_id in self._by_chunk for candidate in candidates)
 
-    def boosts(
-        self,
-        terms: Sequence[str],
-        vectors: Mapping[EmbeddingSpace, Floats],
-        candidates: Sequence[Candidate],
-        *,
-        now: float = 0.0,
-    ) -> Boosts:
-        """The boosts of these candidates for a question. terms: distinct, analysed. vectors: shape (dim,), unit length.
+    def boosts(self, asked: AskedQuestion, candidates: Sequence[Candidate], *, now: float = 0.0) -> Boosts:
+        """The boosts of these candidates for a question. now: seconds since 1970-01-01.
 
-        now: seconds since 1970-01-01. Candidates without a boost are left out.
+        Candidates without a boost are left out.
         """
-        query_boosts = self._query_boosts(terms, vectors, candidates)
+        query_boosts = self._query_boosts(asked, candidates)
         by_chunk: dict[str, Boost] = {}
         for candidate in candidates:
             boost = query_boosts.get(candidate.chunk_id)
@@ -239,14 +244,12 @@ class Snapshot:
         rules = (self._manual.get(key) for key in (candidate.chunk_id, candidate.document_id))
         return next((rule for rule in rules if rule and rule.holds(now)), None)
 
-    def highest_similarity(self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats]) -> float:
+    def highest_similarity(self, asked: AskedQuestion) -> float:
         """To the most similar rated question, 0..1."""
         all_questions = np.arange(len(self._terms), dtype=np.int64)
-        return float(self._similarities(terms, vectors, all_questions).max(initial=0.0))
+        return float(self._similarities(asked, all_questions).max(initial=0.0))
 
-    def _query_boosts(
-        self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats], candidates: Sequence[Candidate]
-    ) -> dict[str, Boost]:
+    def _query_boosts(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Boost]:
         """By chunk. Each rated question counts by its similarity."""
         rated = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in self._by_chunk]
         if not rated:
@@ -259,7 +262,7 @@ class Snapshot:
             return np.bincount(owner, values, len(rated)).astype(np.float64)
 
         questions, back = np.unique(self._question[rows], return_inverse=True)
-        similarity = self._similarities(terms, vectors, questions)[back]
+        similarity = self._similarities(asked, questions)[back]
         up, down = sums(similarity * self._rows.up[rows]), sums(similarity * self._rows.down[rows])
         multipliers = query_multiplier(up, down, full_votes=self._full_votes)
         # The mean normalized score in searches for rated questions that ask the same, and how many those are.
@@ -283,12 +286,12 @@ class Snapshot:
             for place in np.flatnonzero(moved | (similar_questions > 0.0)).tolist()
         }
 
-    def _similarities(self, terms: Sequence[str], vectors: Mapping[EmbeddingSpace, Floats], questions: Ints) -> Floats:
+    def _similarities(self, asked: AskedQuestion, questions: Ints) -> Floats:
         """To these rated questions, 0..1; of several spaces the highest counts."""
-        overlap, same_numbers = self._terms.compare(terms)
+        overlap, same_numbers = self._terms.compare(asked.terms)
         by_vectors: Floats | None = None
         for space, stored in self._vectors.items():
-            if (vector := vectors.get(space)) is not None:
+            if (vector := asked.vectors.get(space)) is not None:
                 # Not `@`: BLAS may share so small a product out to threads, and wait for them longer than it takes.
                 cosine = np.einsum("ij,j->i", stored[questions], vector)
                 in_space = self._calibrated[space].by_vectors(cosine)

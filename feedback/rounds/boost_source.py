@@ -21,6 +21,7 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from numpy.typing import NDArray
 
+from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Snapshot
 from feedback.rounds.live import live_version, snapshot_load
 from ragsite.core.errors import UnavailableError
@@ -98,7 +99,8 @@ class SnapshotBoosts:
             vectors, degraded = await self._vectors(query, snapshot.spaces)
 
         def evaluate() -> Boosts:
-            return snapshot.boosts(query_terms(query), vectors, candidates, now=time.time())
+            asked = AskedQuestion(text=query, terms=query_terms(query), vectors=vectors)
+            return snapshot.boosts(asked, candidates, now=time.time())
 
         boosts = await asyncio.to_thread(evaluate)
         if exploration:

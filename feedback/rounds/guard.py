@@ -22,6 +22,7 @@ from feedback.models import GoldenQuestion
 from feedback.ranking import guard as limits
 from feedback.ranking.boosts import QueryTallies
 from feedback.ranking.guard import TOP, Compared, GuardReport, judge
+from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import manual_rules, snapshot_make, snapshots_make
 from feedback.rounds.proposals import Proposal
@@ -104,8 +105,7 @@ async def _similar(questions: Sequence[Question], changed: Snapshot, engine: Eng
 
     async def is_similar(question: Question) -> bool:
         async with limit:
-            terms = await asyncio.to_thread(query_terms, question.text)
-            return changed.highest_similarity(terms, await _vectors(question.text, changed.spaces, engine)) > 0.0
+            return changed.highest_similarity(await _asked(question.text, changed.spaces, engine)) > 0.0
 
     similar = await asyncio.gather(*map(is_similar, questions))
     return [place for place, chosen in enumerate(similar) if chosen]
@@ -134,30 +134,28 @@ def _measure(questions: Sequence[Question], contents: Sequence[Content], report:
 
 async def _compared(question: Question, engine: Engine, before: Snapshot, after: Snapshot) -> Compared:
     """Raises AppError."""
-    terms = await asyncio.to_thread(query_terms, question.text)
-    vectors = await _vectors(question.text, tuple({*before.spaces, *after.spaces}), engine)
+    asked = await _asked(question.text, tuple({*before.spaces, *after.spaces}), engine)
     request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
     result = await engine.searcher.search(request)
     hits: Sequence[ScoredChunk | TailHit] = (*result.candidates, *result.tail_hits)
 
     def ranking(snapshot: Snapshot) -> list[str]:
-        boosts = snapshot.boosts(terms, vectors, hits, now=timezone.now().timestamp())
+        boosts = snapshot.boosts(asked, hits, now=timezone.now().timestamp())
         visible = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
         return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[:TOP]
 
     return Compared(question=question.text, before=ranking(before), after=ranking(after), relevant=question.relevant)
 
 
-async def _vectors(
-    text: str, spaces: Sequence[EmbeddingSpace], engine: Engine
-) -> Mapping[EmbeddingSpace, NDArray[np.float32]]:
+async def _asked(text: str, spaces: Sequence[EmbeddingSpace], engine: Engine) -> AskedQuestion:
     vectors: dict[EmbeddingSpace, NDArray[np.float32]] = {}
     for space in spaces:
         try:
             vectors[space] = await (await engine.models.embedder(space)).embed_query(text)
         except EmbeddingUnavailableError:  # searches go on without the vector as well
             continue
-    return vectors
+    terms = await asyncio.to_thread(query_terms, text)
+    return AskedQuestion(text=text, terms=terms, vectors=vectors)
 
 
 # ------------------------------------------------------------------------------------------------ the questions

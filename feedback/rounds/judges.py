@@ -32,7 +32,7 @@ from feedback.models import Burst, Evidence, GoldenQuestion, JudgeAgreement, Rat
 from feedback.models.ratings import thumb_of
 from feedback.ranking.rater_reliability import RaterWeights
 from feedback.rounds import evidence
-from feedback.rounds.proposals import Ballot, votes_weighed
+from feedback.rounds.proposals import Ballot, ballot_weighed
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk
 from retrieval.text.analysis import query_terms
@@ -169,7 +169,7 @@ def _count_ratings(judgements: Iterable[Judgement], counts: Mapping[str, Counts]
     labels = _labels(said)
     if not labels:
         return
-    weight_of = _rater_weights(votes_weighed(ballot)[1], {user for user, *_ in labels})
+    weight_of = _rater_weights(ballot_weighed(ballot)[1], {user for user, *_ in labels})
     given: dict[tuple[int, str, str], tuple[bool, bool, float]] = {}
     for user, message, held, count in labels:
         for model, one in said[message].items():

@@ -10,8 +10,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from feedback.models import FeedbackState, ManualBoost, QuestionVector, RatedPassage, RatedQuestion, Revision
-from feedback.ranking import boosts, question_similarity
-from feedback.ranking.snapshot import Content, ManualRule, RatedQuestions, Snapshot
+from feedback.ranking.snapshot import Content, ManualRule, RatedQuestions, Snapshot, parameters
 from retrieval.values import EmbeddingSpace
 
 IN_BATCH = 5000
@@ -32,17 +31,6 @@ def version_bump() -> None:
     """Searches see what has changed, here within `refresh_s` and in other processes too."""
     feedback_state()
     FeedbackState.objects.filter(pk=1).update(version=F("version") + 1)
-
-
-def parameters() -> dict[str, float]:
-    """What a revision made now is read with."""
-    return {
-        "full_votes": boosts.FULL_VOTES,
-        "cosine_from": question_similarity.COSINE_FROM,
-        "cosine_full": question_similarity.COSINE_FULL,
-        "overlap_from": question_similarity.OVERLAP_FROM,
-        "overlap_full": question_similarity.OVERLAP_FULL,
-    }
 
 
 def content_of(revision: Revision | None) -> Content:
@@ -80,6 +68,7 @@ def snapshots_make(contents: Sequence[Content], *, manual: Mapping[str, ManualRu
         if len(rows) < len(all_questions.ids):
             questions = RatedQuestions(
                 ids=all_questions.ids[rows],
+                texts=[all_questions.texts[row] for row in rows.tolist()],
                 terms=[all_questions.terms[row] for row in rows.tolist()],
                 vectors={space: stored[rows] for space, stored in all_questions.vectors.items()},
             )
@@ -89,10 +78,12 @@ def snapshots_make(contents: Sequence[Content], *, manual: Mapping[str, ManualRu
 
 def questions_load(ids: list[int]) -> RatedQuestions:
     """Those that still exist, in the order of their ids."""
+    texts: dict[int, str] = {}
     terms: dict[int, list[str]] = {}
     for batch in _batches(ids):
-        rows = RatedQuestion.objects.filter(pk__in=batch).order_by("pk").values_list("pk", "terms")
-        terms.update((key, text.split()) for key, text in rows)
+        rows = RatedQuestion.objects.filter(pk__in=batch).order_by("pk").values_list("pk", "text", "terms")
+        for key, text, own_terms in rows:
+            texts[key], terms[key] = text, own_terms.split()
     known = np.asarray(sorted(terms), dtype=np.int64)
     vectors: dict[EmbeddingSpace, NDArray[np.float32]] = {}
     columns = ("question_id", "embedding_model", "embedding_dim", "vector")
@@ -102,7 +93,10 @@ def questions_load(ids: list[int]) -> RatedQuestions:
             if space not in vectors:
                 vectors[space] = np.full((len(known), dim), np.nan, dtype=np.float32)
             vectors[space][np.searchsorted(known, question)] = vector_decode(data)
-    return RatedQuestions(ids=known, terms=[terms[key] for key in known.tolist()], vectors=vectors)
+    keys = known.tolist()
+    return RatedQuestions(
+        ids=known, texts=[texts[key] for key in keys], terms=[terms[key] for key in keys], vectors=vectors
+    )
 
 
 def vector_encode(vector: NDArray[np.float32]) -> bytes:

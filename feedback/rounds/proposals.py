@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
-from feedback.ranking.groups import Groups
-from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights, rater_weights, votes_to_compare
-from feedback.ranking.snapshot import Content, DocumentPrior
+from feedback.ranking.drafting import content_of_votes, votes_weighed
+from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights
+from feedback.ranking.snapshot import Content, DocumentPrior, parameters
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
-from feedback.rounds.live import parameters
 
 Ints = NDArray[np.int64]
 ROWS_AT_ONCE = 20_000
@@ -157,42 +156,22 @@ def _passages_load() -> Passages:
 # ------------------------------------------------------------------------------------------------ boosts
 def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     """All counted votes → boosts → their difference from the live ones."""
-    votes, weights = votes_weighed(ballot)
-    votes = weights.apply(votes)
-    votes = boosts.decayed(votes, today=day_of(timezone.now()), half_life_days=boosts.HALF_LIFE_DAYS)
-    queries = boosts.strongest(
-        boosts.query_tallies(votes),
-        full_votes=boosts.FULL_VOTES,
-        least_effect=boosts.LEAST_EFFECT,
-        limit=boosts.MAX_LIVE_BOOSTS,
-    )
-    priors = boosts.document_tallies(votes, prior=boosts.DOCUMENT_PRIOR, min_raters=boosts.MIN_DOCUMENT_RATERS)
-    priors = priors.where(np.abs(np.log(priors.multiplier)) >= np.log1p(boosts.LEAST_EFFECT / 2))
-    columns = (priors.document, priors.multiplier, priors.raters_up, priors.raters_down)
-    documents = {
-        ballot.passages.ids[document]: DocumentPrior(multiplier=multiplier, raters_up=up, raters_down=down)
-        for document, multiplier, up, down in zip(*(column.tolist() for column in columns), strict=True)
-    }
-    content = Content(queries=queries, documents=documents, parameters=parameters())
+    votes, weights = ballot_weighed(ballot)
+    content = content_of_votes(
+        votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
+        parameters=parameters(),
+    )  # fmt: skip
     return Proposal(content=content, votes=len(votes), changes=changes_between(live, content, ballot.passages))
 
 
-def votes_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
+def ballot_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
     """The counted votes, of one who rated the same several times the last, and what each rater's votes weigh."""
-    votes = ballot.counted
-    votes = votes.where(boosts.within_daily_cap(votes, per_day=boosts.RATINGS_PER_DAY))
-    to_compare = votes_to_compare(votes)
-    group_questions = _question_groups(votes, to_compare)
-    votes = boosts.deduplicated(votes, group_questions)
-    to_compare = to_compare.where(np.isin(to_compare.key, votes.key))
-    return votes, rater_weights(to_compare, group_questions)
+    return votes_weighed(ballot.counted, _grouping)
 
 
-def _question_groups(votes: Votes, to_compare: Votes) -> QuestionGroups:
-    """Terms are read only of questions that may be compared with others: where one voter has several votes on one
-    passage, and where several people have rated one."""
-    several = [votes.question[rows] for rows in Groups.by(votes.voter, votes.passage).of_size(2)]
-    wanted = np.unique(np.concatenate([to_compare.question, *several])).tolist()
+def _grouping(questions: Ints) -> QuestionGroups:
+    """Terms are read only of questions that may be compared with others."""
+    wanted = questions.tolist()
     terms: dict[int, frozenset[str]] = {}
     for start in range(0, len(wanted), ROWS_AT_ONCE):
         rows = RatedQuestion.objects.filter(pk__in=wanted[start : start + ROWS_AT_ONCE])

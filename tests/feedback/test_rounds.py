@@ -17,6 +17,7 @@ from feedback.curation.evidence_selectors import live_boosts
 from feedback.curation.manual import manual_boost_end, manual_boost_set
 from feedback.models import Boost, Burst, Evidence, FeedbackState, Revision, RevisionEvent
 from feedback.ranking.guard import GuardReport
+from feedback.ranking.question_similarity import AskedQuestion
 from feedback.rounds import round as rounds
 from feedback.rounds.bursts import burst_decide
 from feedback.rounds.live import feedback_state, snapshot_load
@@ -359,7 +360,7 @@ def test_a_boost_by_hand_holds_at_once_and_is_audited(staff: User) -> None:
     version = feedback_state().version
     boost = manual_boost_set(document=chunk.document, by=staff, why="Withdrawn.", hide=True)
     hit = type("Hit", (), {"chunk_id": str(chunk.pk), "document_id": str(chunk.document_id)})()
-    assert snapshot_load().boosts([], {}, [hit]).by_chunk[str(chunk.pk)].hide
+    assert snapshot_load().boosts(AskedQuestion(text="", terms=[]), [hit]).by_chunk[str(chunk.pk)].hide
     assert feedback_state().version > version
     manual_boost_end(boost=boost, by=staff, why="It is back.")
     assert snapshot_load().is_empty

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from feedback.ranking.boosts import QueryTallies
-from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
+from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
 from feedback.ranking.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot
 from retrieval.values import Boost, EmbeddingSpace
 
@@ -37,6 +37,10 @@ def tallies(*rows: tuple[int, int, float, float], normalized_score: float = np.n
     )  # fmt: skip
 
 
+def asked(text: str, vectors: dict[EmbeddingSpace, np.ndarray] | None = None) -> AskedQuestion:
+    return AskedQuestion(text=text, terms=text.split(), vectors=vectors or {})
+
+
 def snapshot(
     rows: QueryTallies,
     *,
@@ -51,6 +55,7 @@ def snapshot(
     stored = np.asarray([(vectors or {}).get(key, (np.nan, np.nan)) for key in ids], dtype=np.float32)
     questions = RatedQuestions(
         ids=np.asarray(ids, dtype=np.int64),
+        texts=[terms.get(key, "") for key in ids],
         terms=[terms.get(key, "").split() for key in ids],
         vectors={SPACE: stored.reshape(-1, 2)} if vectors else {},
     )
@@ -60,7 +65,7 @@ def snapshot(
 
 def multiplier(one: Snapshot, terms: str, chunk: str = "a", vector: tuple[float, float] | None = None) -> float:
     vectors = {SPACE: np.asarray(vector, dtype=np.float32)} if vector else {}
-    boost = one.boosts(terms.split(), vectors, [Hit(chunk)]).by_chunk.get(chunk)
+    boost = one.boosts(asked(terms, vectors), [Hit(chunk)]).by_chunk.get(chunk)
     return boost.multiplier if boost else 1.0
 
 
@@ -113,14 +118,14 @@ def test_a_boost_touches_its_own_passage_alone() -> None:
 
 def test_a_documents_prior_holds_whatever_is_asked() -> None:
     prior = DocumentPrior(multiplier=1.2, raters_up=8, raters_down=1)
-    found = snapshot(tallies(), documents={DOCUMENT: prior}).boosts([], {}, [Hit("z")])
+    found = snapshot(tallies(), documents={DOCUMENT: prior}).boosts(asked(""), [Hit("z")])
     assert found.by_chunk["z"].multiplier == pytest.approx(1.2)
     assert found.by_chunk["z"].origin == "its document is rated better than others, by 9 people"
 
 
 def test_the_audit_trail_tells_how_many_people_said_so() -> None:
     one = snapshot(tallies((1, 1, 3.0, 1.0)), terms=LOANS)
-    origin = one.boosts(LOANS[1].split(), {}, [Hit("a")]).by_chunk["a"].origin
+    origin = one.boosts(asked(LOANS[1]), [Hit("a")]).by_chunk["a"].origin
     assert origin == (
         "3 people found this useful for similar questions; 1 person did not find this useful for similar questions"
     )
@@ -130,14 +135,14 @@ def test_a_passage_whose_text_is_gone_and_a_question_that_is_deleted_do_nothing(
     rows = tallies((1, 1, 2.0, 0.0), (1, 99, 2.0, 0.0))
     one = snapshot(rows, terms=LOANS)
     assert multiplier(one, LOANS[1]) > 1.0
-    assert one.boosts(LOANS[1].split(), {}, [Hit("gone")]).by_chunk == {}
+    assert one.boosts(asked(LOANS[1]), [Hit("gone")]).by_chunk == {}
 
 
 def test_staff_can_hide_a_document_until_a_day() -> None:
     rule = ManualRule(multiplier=1.0, hide=True, expires_at=1000.0)
     one = snapshot(tallies(), manual={str(DOCUMENT): rule})
-    assert one.boosts([], {}, [Hit("a")], now=999.0).by_chunk["a"].hide
-    assert one.boosts([], {}, [Hit("a")], now=1000.0).by_chunk == {}
+    assert one.boosts(asked(""), [Hit("a")], now=999.0).by_chunk["a"].hide
+    assert one.boosts(asked(""), [Hit("a")], now=1000.0).by_chunk == {}
 
 
 def test_a_chunks_own_rule_goes_before_its_documents() -> None:
@@ -145,7 +150,7 @@ def test_a_chunks_own_rule_goes_before_its_documents() -> None:
         str(DOCUMENT): ManualRule(multiplier=1.0, hide=True, expires_at=None),
         "a": ManualRule(multiplier=1.5, hide=False, expires_at=None),
     }
-    found = snapshot(tallies(), manual=rules).boosts([], {}, [Hit("a"), Hit("b")]).by_chunk
+    found = snapshot(tallies(), manual=rules).boosts(asked(""), [Hit("a"), Hit("b")]).by_chunk
     assert (found["a"].hide, found["a"].multiplier) == (False, 1.5)
     assert found["b"].hide
 
@@ -171,7 +176,7 @@ def test_what_staff_hide_says_so() -> None:
 @pytest.mark.parametrize(("multiplier_of_rule", "boosted"), [(1.0049, False), (1.0051, True), (0.9949, True)])
 def test_a_multiplier_next_to_1_is_no_boost(multiplier_of_rule: float, boosted: bool) -> None:
     rule = ManualRule(multiplier=multiplier_of_rule, hide=False, expires_at=None)
-    found = snapshot(tallies(), manual={"a": rule}).boosts([], {}, [Hit("a")])
+    found = snapshot(tallies(), manual={"a": rule}).boosts(asked(""), [Hit("a")])
     assert ("a" in found.by_chunk, found.revision) == (boosted, "r")
 
 
@@ -185,9 +190,9 @@ def test_a_snapshot_knows_what_it_holds() -> None:
 
 def test_the_highest_similarity_is_that_of_the_nearest_rated_question() -> None:
     one = snapshot(tallies((1, 1, 2.0, 0.0), (2, 1, 2.0, 0.0)), terms={1: "exam fee", 2: LOANS[1]})
-    assert one.highest_similarity(LOANS[1].split(), {}) == 1.0
-    assert one.highest_similarity(["parking"], {}) == 0.0
-    assert snapshot(tallies()).highest_similarity(["parking"], {}) == 0.0
+    assert one.highest_similarity(asked(LOANS[1])) == 1.0
+    assert one.highest_similarity(asked("parking")) == 0.0
+    assert snapshot(tallies()).highest_similarity(asked("parking")) == 0.0
 
 
 def test_two_passages_of_one_chunk_count_together() -> None:
@@ -197,7 +202,7 @@ def test_two_passages_of_one_chunk_count_together() -> None:
 
 def test_several_chunks_get_their_own_boosts_in_one_call() -> None:
     one = snapshot(tallies((1, 1, 3.0, 0.0), (1, 2, 0.0, 3.0), (2, 2, 0.0, 1.0)), terms={1: LOANS[1], 2: "exam fee"})
-    found = one.boosts(LOANS[1].split(), {}, [Hit("b"), Hit("x"), Hit("a")]).by_chunk
+    found = one.boosts(asked(LOANS[1]), [Hit("b"), Hit("x"), Hit("a")]).by_chunk
     assert {key: boost.multiplier for key, boost in found.items()} == pytest.approx({"b": 0.5, "a": 2.0})
     assert found["b"].origin == "3 people did not find this useful for similar questions"
 
@@ -205,7 +210,7 @@ def test_several_chunks_get_their_own_boosts_in_one_call() -> None:
 def test_ratings_of_a_somewhat_similar_question_name_nobody() -> None:
     one = snapshot(tallies((1, 1, 3.0, 0.0)), vectors={1: (1.0, 0.0)})
     vector = np.asarray((0.75, 0.6614), dtype=np.float32)  # a quarter of the way between the thresholds
-    boost = one.boosts(["other"], {SPACE: vector}, [Hit("a")]).by_chunk["a"]
+    boost = one.boosts(asked("other", {SPACE: vector}), [Hit("a")]).by_chunk["a"]
     assert boost.multiplier == pytest.approx(2**0.15625, abs=1e-3)
     assert boost.origin == "rated for questions that are somewhat similar"
 
@@ -300,7 +305,7 @@ def test_a_model_with_high_cosines_everywhere_gets_a_higher_threshold() -> None:
 
 # ------------------------------------------------------------------------------------------------ normalized scores
 def boost_of(one: Snapshot, terms: str, chunk: str = "a") -> Boost:
-    return one.boosts(terms.split(), {}, [Hit(chunk)]).by_chunk.get(chunk, Boost())
+    return one.boosts(asked(terms), [Hit(chunk)]).by_chunk.get(chunk, Boost())
 
 
 LOAN, SAME, OTHER = "loan period book library", "period loan library book", "loan parking fee garage"
