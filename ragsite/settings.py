@@ -170,6 +170,7 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
 
 LANGUAGE_CODE = "en"
+LOCALE_PATHS = [BASE_DIR / "ragsite" / "locale"]
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("zh-hant", "繁體中文")]
 TIME_ZONE = SITE.time_zone
 USE_TZ = True

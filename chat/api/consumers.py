@@ -17,6 +17,7 @@ from channels.db import aclose_old_connections
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.utils import translation
 from rest_framework.exceptions import ValidationError
 
 from chat import selectors
@@ -31,7 +32,10 @@ from ragsite.core.api.fields import unknown_fields
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
+from ragsite.core.localized import localized
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
+from ragsite.web.language import language_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +59,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.user = self.scope["user"]
         self.session_id: UUID | None = None
         self._followers: dict[UUID, asyncio.Task[None]] = {}
+        translation.activate(language_of(self.scope))  # for this socket's task and those that it starts
         if not self.user.is_authenticated:
             await self.close(code=STRANGER)
             return
@@ -183,8 +188,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self.send(text_data=json.dumps(event, ensure_ascii=False))
 
     async def _send_error(self, error: AppError, message_id: Any) -> None:
-        event: dict[str, Any] = {"type": "error", "done": True, "code": error.code, "content": error.message}
-        event["fields"] = error.fields
+        event: dict[str, Any] = {"type": "error", "done": True, "code": error.code}
+        event |= {"content": localized(error.message), "fields": localized(error.fields)}
         if isinstance(message_id, str):
             event["message_id"] = clean_text(message_id[:100])
         if error.retry_after_s:

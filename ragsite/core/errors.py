@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragsite.core.text import encodable
+from ragsite.core.wording import Sentence, worded
 
 
 class AppError(Exception):
@@ -21,7 +22,7 @@ class AppError(Exception):
 
     code = "error"
     status = 400
-    message = "The request could not be carried out."
+    message: str = worded("The request could not be carried out.")
 
     def __init__(
         self,
@@ -47,6 +48,8 @@ def _encodable(value: Any) -> Any:
             return {_encodable(name): _encodable(item) for name, item in value.items()}
         case list() | tuple():
             return [_encodable(item) for item in value]
+        case Sentence():
+            return value
         case str():
             return encodable(value)
         case _:
