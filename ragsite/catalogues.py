@@ -99,7 +99,7 @@ def _string_arguments(text: str) -> list[str]:
         except SyntaxError:
             continue
         if isinstance(call, ast.Call):
-            return [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+            return [str(argument.value) for argument in call.args if isinstance(argument, ast.Constant)]
     raise ValueError(f"no arguments in {text[:80]!r}")
 
 
@@ -127,7 +127,7 @@ def merged(language: str, domain: str) -> Catalog:
         known = old.get(message.id, message.context)
         new.add(
             message.id,
-            string=known.string if known else None,  # type: ignore[arg-type]
+            string=known.string if known else None,
             locations=message.locations,
             auto_comments=message.auto_comments,
             user_comments=known.user_comments if known else (),
@@ -196,8 +196,8 @@ def faults(language: str, domain: str) -> list[str]:
 
 
 def _faults_of(message: Message) -> Iterator[str]:
-    ids = message.id if isinstance(message.id, tuple) else (message.id,)
-    strings = message.string if isinstance(message.string, tuple) else (message.string,)
+    ids = [str(id_) for id_ in _forms(message.id)]
+    strings = [str(string or "") for string in _forms(message.string)]
     if not all(strings):
         yield "not translated"
         return
@@ -208,6 +208,10 @@ def _faults_of(message: Message) -> Iterator[str]:
     for string in strings:
         if placeholders(string) != placeholders(ids[-1]) and placeholders(string) != placeholders(ids[0]):
             yield f"other placeholders than {sorted(placeholders(ids[-1]))}"
+
+
+def _forms(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def placeholders(text: str) -> set[str]:

@@ -49,7 +49,7 @@ class UnknownTypeError(InvalidInputError):
     """A frame without a type, or with one that is none of ours."""
 
     code = "unknown_type"
-    message = "Send ask, stop, resume or ping."
+    message = worded("Send ask, stop, resume or ping.")
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -144,8 +144,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         question = serializer.ask(session_id=self.session_id)
         if self.session_id and question.session_id != self.session_id:
             raise InvalidInputError(
-                "This socket belongs to another session; open one for that session.",
-                fields={"session_id": ["Another session than the socket's."]},
+                worded("This socket belongs to another session; open one for that session."),
+                fields={"session_id": [worded("Another session than the socket's.")]},
             )
         assignment = await ask(user=self.user, question=question)
         await self._join(assignment.session_id)
@@ -156,7 +156,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if after is None:
             after = 0
         if isinstance(after, bool) or not isinstance(after, int) or after < 0:
-            raise InvalidInputError(fields={"after": ["The number of the last event seen, from 0."]})
+            raise InvalidInputError(fields={"after": [worded("The number of the last event seen, from 0.")]})
         message = await database_call(selectors.message_get, user=self.user, message_id=_message_id(frame))
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError
@@ -206,7 +206,7 @@ def _log_failure(follower: asyncio.Task[None]) -> None:
 def _frame(text: str | None) -> dict[str, Any]:
     """Raises InvalidInputError, TooLargeError."""
     if text is None:
-        raise InvalidInputError("Send text frames with JSON in them.")
+        raise InvalidInputError(worded("Send text frames with JSON in them."))
     if len(text) > settings.RAG.limits.message_chars * BYTES_PER_CHAR + ENVELOPE_BYTES:
         raise TooLargeError
     try:
@@ -214,7 +214,7 @@ def _frame(text: str | None) -> dict[str, Any]:
     except InvalidJsonError as error:
         raise InvalidInputError(str(error)) from error
     if not isinstance(frame, dict):
-        raise InvalidInputError("Send a JSON object with a type.")
+        raise InvalidInputError(worded("Send a JSON object with a type."))
     return frame
 
 

@@ -8,8 +8,8 @@ language: `ragsite.core.localized`. Templates are collected into the catalogues 
     counted("{count} query", "{count} queries", len(queries))
     joined("; ", sentences)
 
-Anything done to a Sentence as a string (slicing, formatting it into another one) gives a plain string, which stays
-English.
+Sentences may be added to each other. Anything else that is done to one as a string (slicing, formatting it into
+another one) gives a plain string, which stays English.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ class Sentence(str):
         sentence.wording = wording or {"text": text, "values": {}}
         return sentence
 
-    def cleaned(self) -> Sentence:
-        """The same without what no database takes."""
-        return Sentence(clean_text(self), self.wording)
+    def __add__(self, more: str) -> Sentence:
+        return joined("", [self, more])
 
 
 def worded(template: str, **values: Any) -> Sentence:

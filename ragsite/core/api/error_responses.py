@@ -56,7 +56,7 @@ def as_app_error(error: Exception) -> AppError | None:
     if isinstance(error, RequestDataTooBig | TooManyFilesSent):
         return TooLargeError(worded("The request is too large; send less at once."))
     if isinstance(error, exceptions.ValidationError):
-        return InvalidInputError(fields=error.detail if isinstance(error.detail, dict) else {"detail": error.detail})
+        return InvalidInputError(fields=(error.detail if isinstance(error.detail, dict) else {"detail": error.detail}))
     return _dependency_away(error)
 
 
