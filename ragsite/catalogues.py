@@ -31,6 +31,7 @@ KEYWORDS: dict[str, Any] = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2), "ngettext": (1, 2), "ngettext_lazy": (1, 2),
     "npgettext": ((1, "c"), 2, 3), "worded": None, "counted": (1, 2), "joined": None,
+    "said": None, "said_count": (1, 2),
 }  # fmt: skip
 WIDTH = 110
 

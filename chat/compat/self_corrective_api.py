@@ -135,7 +135,9 @@ def refuse_address(address: str) -> None:
     Raises InvalidInputError.
     """
     if address and address not in _allowed_addresses():
-        message = "This site searches its own index only: leave the address out, or have an administrator allow it."
+        message = worded(
+            "This site searches its own index only: leave the address out, or have an administrator allow it."
+        )
         raise InvalidInputError(message, fields={"milvusConfig": {"address": [message]}})
 
 

@@ -18,6 +18,23 @@ STATES: dict[str, str | Promise] = {
 }  # fmt: skip
 
 
+DECISIONS: dict[str, str | Promise] = {
+    "ANSWER": _("ANSWER"), "CLARIFY": _("CLARIFY"), "NO_ANSWER": _("NO_ANSWER"),
+}  # fmt: skip
+STATUSES: dict[str, str | Promise] = {  # of an answer
+    "streaming": _("streaming"), "complete": _("complete"), "cut": _("cut"), "stopped": _("stopped"),
+    "interrupted": _("interrupted"), "failed": _("failed"),
+}  # fmt: skip
+
+
+def decision_label(name: str) -> str:
+    return str(DECISIONS.get(name, name))
+
+
+def answer_status(name: str) -> str:
+    return str(STATUSES.get(name, name))
+
+
 def step_label(name: str) -> str:
     return str(STEPS.get(name, name.replace("_", " ")))
 

@@ -11,7 +11,7 @@ from django.core.paginator import Page, Paginator
 
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating, get_ratings
-from chat.review.labels import step_label, step_status
+from chat.review.labels import answer_status, decision_label, step_label, step_status
 from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import pretty_json
 from retrieval.models import Document
@@ -64,6 +64,14 @@ class ReviewedMessage:
     @property
     def usage(self) -> dict[str, Any]:
         return self.message.usage if isinstance(self.message.usage, dict) else {}
+
+    @property
+    def decision(self) -> str:
+        return decision_label(self.message.decision)
+
+    @property
+    def status(self) -> str:
+        return answer_status(self.message.status)
 
     @property
     def reason(self) -> str:

@@ -8,9 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import translation
 
-from ragsite.core.wording import Sentence, Wordings, say
-
-HTML_TAGS = {"zh-hans": "zh-Hans", "zh-hant": "zh-Hant"}
+from ragsite.core.wording import Sentence, Wording, Wordings, counted, say, worded
 
 
 class _Active:
@@ -26,6 +24,30 @@ class _Active:
 def is_english() -> bool:
     """Whether texts stay as they were written."""
     return (translation.get_language() or settings.LANGUAGE_CODE).startswith("en")
+
+
+def said(template: str, **values: Any) -> str:
+    """`worded` in the active language."""
+    return str(localized(worded(template, **values)))
+
+
+def said_count(one: str, many: str, count: int, **values: Any) -> str:
+    """`counted` in the active language."""
+    return str(localized(counted(one, many, count, **values)))
+
+
+def language_of_terminal(environ: Mapping[str, str]) -> str:
+    """The site's language for a command, by the locale of the terminal: `zh_TW.UTF-8` is zh-hant."""
+    locale = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
+    language, _, place = locale.partition(".")[0].replace("-", "_").lower().partition("_")
+    if language != "zh":
+        return settings.LANGUAGE_CODE
+    return "zh-hant" if place in ("tw", "hk", "mo", "hant") else "zh-hans"
+
+
+def localized_text(text: str, wording: Wording | None) -> str:
+    """A stored text in the active language, where it is known what it was made of."""
+    return text if wording is None or not text or is_english() else say(wording, _Active())
 
 
 def localized(value: Any, wordings: Wordings | None = None) -> Any:

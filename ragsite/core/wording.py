@@ -98,6 +98,11 @@ def wordings_of(*values: Any) -> Wordings:
     return found
 
 
+def wording_of(text: str) -> Wording | None:
+    """Of a sentence; None of a plain text."""
+    return text.wording if isinstance(text, Sentence) else None
+
+
 def _sentence(wording: Wording) -> Sentence:
     return Sentence(say(wording, English()), wording)
 

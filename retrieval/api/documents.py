@@ -22,6 +22,7 @@ from ragsite.core.api.fields import StrictSerializer, checked, unknown_fields
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
+from ragsite.core.localized import localized
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from retrieval.api.serializers import (
@@ -241,11 +242,11 @@ def _stored(
             refusals.append(error)
             failed = Document.Status.FAILED.value
             entry |= {"id": None, "title": name, "file_name": name, "status": failed}
-            entry |= {"outcome": "refused", "code": error.code, "error": error.message}
+            entry |= {"outcome": "refused", "code": error.code, "error": localized(error.message)}
         else:
             document = created.document
             entry |= {"id": document.pk, "title": document.title, "file_name": document.file_name}
-            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.error}
+            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.told_error}
         entries.append(entry)
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}

@@ -25,6 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ragsite.core.wording import Sentence
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
@@ -155,7 +156,7 @@ class _Reader:
         if refusal or status == -signal.SIGXCPU:
             raise DocumentUnreadableError(refusal or _too_slow(timeout_s))
         if "unreadable" in head:
-            raise DocumentUnreadableError(head["unreadable"])
+            raise DocumentUnreadableError(Sentence(head["unreadable"], head["wording"]))
         if not head or answer.count(b"\n") != head["chunk_count"] + 1:
             raise DocumentUnreadableError(DAMAGED)
         return answer

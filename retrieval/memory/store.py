@@ -97,9 +97,9 @@ class DatabaseMemoryStore:
                     )  # fmt: skip
                     scores |= {hit.chunk_id: hit.score for hit in hits if hit.score >= MIN_SIMILARITY}
         except (EmbeddingUnavailableError, IndexUnavailableError) as error:
-            return [], f"looked for words alone: {error.message}"
+            return [], worded("looked for words alone: {reason}", reason=error.message)
         except TimeoutError:
-            return [], f"looked for words alone: no vectors within {memory_step.TIMEOUT_S:g} s"
+            return [], worded("looked for words alone: no vectors within {limit_s:g} s", limit_s=memory_step.TIMEOUT_S)
         return [fact_id for fact_id in sorted(scores, key=lambda fact_id: -scores[fact_id]) if fact_id in own], ""
 
 

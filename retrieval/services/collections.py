@@ -19,9 +19,11 @@ from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection
 from retrieval.selectors import collection_find, writable_collections
 
-TAKEN = "You already have a collection of this name."
+TAKEN = worded("You already have a collection of this name.")
 PUBLISH = "retrieval.publish_collection"
-MAY_NOT_PUBLISH = "You may not make a collection public; share it with a group, or ask an administrator to publish it."
+MAY_NOT_PUBLISH = worded(
+    "You may not make a collection public; share it with a group, or ask an administrator to publish it."
+)
 
 
 def may_publish(user: User | AnonymousUser) -> bool:
@@ -175,5 +177,7 @@ def _groups(names: Sequence[str], by: User | None) -> list[Group]:
         allowed = allowed.filter(user=by)
     groups = list(allowed)
     if missing := sorted(set(names) - {group.name for group in groups}):
-        raise InvalidInputError(fields={"groups": [f"You are in no group named “{name}”." for name in missing]})
+        raise InvalidInputError(
+            fields={"groups": [worded("You are in no group named “{name}”.", name=name) for name in missing]}
+        )
     return groups

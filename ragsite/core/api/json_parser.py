@@ -35,7 +35,12 @@ def parse_json(text: str) -> Any:
     except RecursionError as error:
         raise InvalidJsonError(worded("This JSON is nested too deeply.")) from error
     except json.JSONDecodeError as error:
-        sentence = f"This is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
+        sentence = worded(
+            "This is not JSON: line {line}, column {column}: {problem}.",
+            line=error.lineno,
+            column=error.colno,
+            problem=error.msg,
+        )
         raise InvalidJsonError(sentence) from error
     except ValueError as error:  # `int` limits the digits that it reads
         raise InvalidJsonError(worded("This JSON holds a number that is too long.")) from error
@@ -75,6 +80,6 @@ class SafeJSONParser(BaseParser):
         try:
             return parse_json(body.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise ParseError("This body is not UTF-8.") from error
+            raise ParseError(worded("This body is not UTF-8.")) from error
         except InvalidJsonError as error:
             raise ParseError(str(error)) from error

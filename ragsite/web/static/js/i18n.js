@@ -4,8 +4,8 @@
 /** The language of the page, for dates and numbers. */
 export const LOCALE = globalThis.document?.documentElement?.lang || "en";
 
-/** @returns {Record<string, string | string[]>} by the English text; a list has a form for each grammatical number */
-const texts = () => globalThis.ragsiteTexts ?? {};
+/** @type {() => Record<string, string | string[]>} by the English text; a list has a form for each number */
+const texts = () => globalThis.ragsiteTexts ?? Object.create(null);
 
 /** @param {string} text @param {Record<string, unknown>} values for `{name}` in the text */
 function filled(text, values) {
