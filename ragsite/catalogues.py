@@ -31,8 +31,9 @@ KEYWORDS: dict[str, Any] = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2), "ngettext": (1, 2), "ngettext_lazy": (1, 2),
     "npgettext": ((1, "c"), 2, 3), "worded": None, "counted": (1, 2), "joined": None,
-    "said": None, "said_count": (1, 2),
+    "said": None, "said_count": (1, 2), "gettextWith": None,
 }  # fmt: skip
+OPTIONS = {"parse_template_string": "true"}  # of JavaScript: calls inside of `${…}`
 WIDTH = 110
 
 Id = str | tuple[str, ...]
@@ -67,7 +68,7 @@ def _texts(path: Path) -> Iterator[tuple[Id, str | None, list[str]]]:
         yield from _template_texts(source, str(path))
         return
     method = "javascript" if path.suffix == ".js" else "python"
-    found = extract(method, io.BytesIO(source.encode()), keywords=KEYWORDS, comment_tags=("Translators:",))
+    found = extract(method, io.BytesIO(source.encode()), keywords=KEYWORDS, comment_tags=("Translators:",), options=OPTIONS)
     for _, id_, comments, context in found:
         yield id_, context, comments
 

@@ -1,11 +1,11 @@
 // The banner: no connection, or answers without a model; to administrators also what works, but not well.
 import { api } from "../api.js";
-import { query } from "../dom.js";
+import { capitalized, query } from "../dom.js";
 import { gettext } from "../i18n.js";
 
 const LOOK_AGAIN_MS = 60_000;
 
-const sentence = (/** @type {string} */ text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+const sentence = (/** @type {string} */ text) => gettext("{reason}. ", { reason: capitalized(text) });
 
 /** @param {HTMLElement} banner */
 export function watchStatus(banner) {
@@ -25,7 +25,7 @@ export function watchStatus(banner) {
         : gettext("No language model is reachable: until one is, answers are passages quoted from the documents.");
     }
     const quiet = !message && "staff" in banner.dataset;
-    if (quiet) message = (models?.warnings ?? []).map(sentence).join(gettext(" "));
+    if (quiet) message = (models?.warnings ?? []).map(sentence).join("").trim();
     banner.classList.toggle("is-quiet", quiet);
     text.textContent = message;
     banner.title = models?.reason || "";
