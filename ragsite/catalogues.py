@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Formatter
@@ -31,9 +32,11 @@ KEYWORDS: dict[str, Any] = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2), "ngettext": (1, 2), "ngettext_lazy": (1, 2),
     "npgettext": ((1, "c"), 2, 3), "worded": None, "counted": (1, 2), "joined": None,
-    "said": None, "said_count": (1, 2), "gettextWith": None,
+    "said": None, "said_count": (1, 2),
 }  # fmt: skip
-OPTIONS = {"parse_template_string": "true"}  # of JavaScript: calls inside of `${…}`
+# Babel's reader of JavaScript misses calls inside of calls and of templates.
+SCRIPT_CALL = re.compile(r'\b(?:(n)gettext|gettext(?:With)?)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?')
+MAKERS = ("wording.py", "localized.py", "catalogues.py")  # call gettext with what others wrote
 WIDTH = 110
 
 Id = str | tuple[str, ...]
@@ -57,7 +60,7 @@ def _sources(domain: str) -> list[Path]:
         path
         for app in APPS
         for path in (settings.BASE_DIR / app).rglob("*.py")
-        if "migrations" not in path.parts and path != Path(__file__)
+        if "migrations" not in path.parts and path.name not in MAKERS
     ]
     return sorted([*modules, *(settings.BASE_DIR / "templates").rglob("*.html")])
 
@@ -67,10 +70,17 @@ def _texts(path: Path) -> Iterator[tuple[Id, str | None, list[str]]]:
     if path.suffix == ".html":
         yield from _template_texts(source, str(path))
         return
-    method = "javascript" if path.suffix == ".js" else "python"
-    found = extract(method, io.BytesIO(source.encode()), keywords=KEYWORDS, comment_tags=("Translators:",), options=OPTIONS)
+    if path.suffix == ".js":
+        yield from ((_script_id(call), None, []) for call in SCRIPT_CALL.finditer(source))
+        return
+    found = extract("python", io.BytesIO(source.encode()), keywords=KEYWORDS, comment_tags=("Translators:",))
     for _, id_, comments, context in found:
         yield id_, context, comments
+
+
+def _script_id(call: re.Match[str]) -> Id:
+    one, many = json.loads(call[2]), json.loads(call[3] or '""')
+    return (one, many) if call[1] else one
 
 
 def _template_texts(source: str, origin: str) -> Iterator[tuple[Id, str | None, list[str]]]:
