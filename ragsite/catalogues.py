@@ -17,7 +17,6 @@ from string import Formatter
 from typing import Any
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.conf import settings
@@ -28,15 +27,15 @@ LOCALE_DIR = settings.BASE_DIR / "ragsite" / "locale"
 SCRIPTS_DIR = settings.BASE_DIR / "ragsite" / "web" / "static" / "js" / "locale"
 APPS = ("ragsite", "chat", "retrieval", "feedback")
 DOMAINS = ("django", "djangojs")
-KEYWORDS: dict[str, Any] = {
-    "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "pgettext": ((1, "c"), 2),
-    "pgettext_lazy": ((1, "c"), 2), "ngettext": (1, 2), "ngettext_lazy": (1, 2),
-    "npgettext": ((1, "c"), 2, 3), "worded": None, "counted": (1, 2), "joined": None,
-    "said": None, "said_count": (1, 2),
+# Name of a call → places of its id's parts among the arguments; of a context first, where there is one.
+KEYWORDS: dict[str, tuple[int, ...]] = {
+    "_": (0,), "gettext": (0,), "gettext_lazy": (0,), "ngettext": (0, 1), "worded": (0,), "joined": (0,),
+    "counted": (0, 1), "said": (0,), "said_count": (0, 1),
 }  # fmt: skip
-# Babel's reader of JavaScript misses calls inside of calls and of templates.
 SCRIPT_CALL = re.compile(r'\b(?:(n)gettext|gettext(?:With)?)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?')
-MAKERS = ("wording.py", "localized.py", "catalogues.py")  # call gettext with what others wrote
+MAKERS = tuple(  # they call gettext with what others wrote
+    settings.BASE_DIR / "ragsite" / name for name in ("core/wording.py", "core/localized.py", "catalogues.py")
+)
 WIDTH = 110
 
 Id = str | tuple[str, ...]
@@ -60,7 +59,7 @@ def _sources(domain: str) -> list[Path]:
         path
         for app in APPS
         for path in (settings.BASE_DIR / app).rglob("*.py")
-        if "migrations" not in path.parts and path.name not in MAKERS
+        if "migrations" not in path.parts and path not in MAKERS
     ]
     return sorted([*modules, *(settings.BASE_DIR / "templates").rglob("*.html")])
 
@@ -73,9 +72,17 @@ def _texts(path: Path) -> Iterator[tuple[Id, str | None, list[str]]]:
     if path.suffix == ".js":
         yield from ((_script_id(call), None, []) for call in SCRIPT_CALL.finditer(source))
         return
-    found = extract("python", io.BytesIO(source.encode()), keywords=KEYWORDS, comment_tags=("Translators:",))
-    for _, id_, comments, context in found:
-        yield id_, context, comments
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and (places := KEYWORDS.get(_called(call))):
+            arguments = [call.args[place] for place in places if place < len(call.args)]
+            ids = [argument.value for argument in arguments if isinstance(argument, ast.Constant)]
+            texts = [id_ for id_ in ids if isinstance(id_, str) and id_]
+            if texts and len(texts) == len(places):
+                yield (texts[0] if len(places) == 1 else tuple(texts)), None, []
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
 
 
 def _script_id(call: re.Match[str]) -> Id:

@@ -97,7 +97,7 @@ class ConsolidateMemory(Step[Answered, None]):
         if self.tools.memory is None or not question.user_id:
             entry.skip(worded("nobody is signed in to remember this for"))
             return
-        if why_not := unfit(text, answer) if given.accepted else "the answer was not accepted":
+        if why_not := unfit(text, answer) if given.accepted else worded("the answer was not accepted"):
             entry.skip(why_not)
             return
         fact = cited_statement(answer.text)

@@ -117,7 +117,7 @@ async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
         return
     async with trace.step("assess") as entry:
         if isinstance(outcome, AppError):
-            entry.status, entry.summary = "failed", f"no decision: {outcome}"
+            entry.status, entry.summary = "failed", worded("no decision: {reason}", reason=outcome.message)
             entry.detail["reason"] = outcome.message
             return
         reason = outcome.reason or (

@@ -2,6 +2,8 @@
 globalThis.ragsiteTexts = {
 " (optional)": "（选填）",
 " Check the source before you rely on it.": "采信之前请核对来源。",
+", or ": "或",
+". ": "。",
 ": a sentence that the passages do not clearly bear out.": [
 "：有 {count} 句话在段落中没有明确依据。"
 ],
@@ -391,6 +393,7 @@ globalThis.ragsiteTexts = {
 "Your conversations will appear here.": "您的对话会显示在这里。",
 "Yours: {documents}": "您的：{documents}",
 "Yours: {used} of {allowed} documents": "您的：{used} / {allowed} 份文档",
+"add a document": "添加文档",
 "after {tasks}": "在 {tasks} 之后",
 "dark": "深色",
 "fifth": "第五次",
@@ -469,6 +472,7 @@ globalThis.ragsiteTexts = {
 "{read} → {written} tokens": "{read} → {written} 个 token",
 "{reason}. ": "{reason}。",
 "{share} sure": "把握 {share}",
+"{share} wanted.": "要求 {share}。",
 "{time} in all": "共 {time}",
 "{time} ms": "{time} 毫秒",
 "{time} s": "{time} 秒",

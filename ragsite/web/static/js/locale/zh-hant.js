@@ -2,6 +2,8 @@
 globalThis.ragsiteTexts = {
 " (optional)": "（選填）",
 " Check the source before you rely on it.": "採信之前請核對來源。",
+", or ": "或",
+". ": "。",
 ": a sentence that the passages do not clearly bear out.": [
 "：有 {count} 句話在段落中沒有明確依據。"
 ],
@@ -391,6 +393,7 @@ globalThis.ragsiteTexts = {
 "Your conversations will appear here.": "您的對話會顯示在這裡。",
 "Yours: {documents}": "您的：{documents}",
 "Yours: {used} of {allowed} documents": "您的：{used} / {allowed} 份文件",
+"add a document": "新增文件",
 "after {tasks}": "在 {tasks} 之後",
 "dark": "深色",
 "fifth": "第五次",
@@ -469,6 +472,7 @@ globalThis.ragsiteTexts = {
 "{read} → {written} tokens": "{read} → {written} 個 token",
 "{reason}. ": "{reason}。",
 "{share} sure": "把握 {share}",
+"{share} wanted.": "要求 {share}。",
 "{time} in all": "共 {time}",
 "{time} ms": "{time} 毫秒",
 "{time} s": "{time} 秒",
