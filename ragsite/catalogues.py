@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -37,6 +38,7 @@ MAKERS = tuple(  # they call gettext with what others wrote
     settings.BASE_DIR / "ragsite" / name for name in ("core/wording.py", "core/localized.py", "catalogues.py")
 )
 WIDTH = 110
+NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)  # the repository knows when a text was changed
 
 Id = str | tuple[str, ...]
 
@@ -157,23 +159,26 @@ def merged(language: str, domain: str) -> Catalog:
 
 def po_text(catalogue: Catalog) -> bytes:
     """With files but without lines and dates, so that only what was changed differs."""
-    catalogue.mime_headers = [
-        ("Language", str(catalogue.locale_identifier)),
-        ("Plural-Forms", "nplurals=1; plural=0;"),
-        ("MIME-Version", "1.0"),
-        ("Content-Type", "text/plain; charset=utf-8"),
-        ("Content-Transfer-Encoding", "8bit"),
-    ]
-    catalogue.header_comment = "# Texts of Ragsite's interface. `make messages` keeps this file; translate below."
     buffer = io.BytesIO()
-    write_po(buffer, catalogue, width=WIDTH, include_lineno=False, sort_output=False)
+    write_po(buffer, _with_header(catalogue), width=WIDTH, include_lineno=False, sort_output=False)
     return buffer.getvalue()
 
 
 def mo_bytes(catalogue: Catalog) -> bytes:
+    """As Django reads it; the same bytes for the same catalogue."""
     buffer = io.BytesIO()
-    write_mo(buffer, catalogue)
+    write_mo(buffer, _with_header(catalogue))
     return buffer.getvalue()
+
+
+def _with_header(catalogue: Catalog) -> Catalog:
+    catalogue.fuzzy = False
+    catalogue.project, catalogue.version = "Ragsite", "1"
+    catalogue.copyright_holder = catalogue.last_translator = catalogue.language_team = "Ragsite"
+    catalogue.msgid_bugs_address = "-"
+    catalogue.creation_date = catalogue.revision_date = NO_DATE
+    catalogue.header_comment = "# Texts of Ragsite's interface. `make messages` keeps this file; translate below."
+    return catalogue
 
 
 def script_text(language: str, catalogue: Catalog) -> str:
@@ -192,7 +197,6 @@ def script_text(language: str, catalogue: Catalog) -> str:
 def compiled(language: str) -> dict[Path, bytes]:
     """What is made from a language's catalogues, by its path."""
     django, scripts = read_catalogue(language, "django"), read_catalogue(language, "djangojs")
-    django.mime_headers = read_catalogue(language, "django").mime_headers
     return {
         po_path(language, "django").with_suffix(".mo"): mo_bytes(django),
         SCRIPTS_DIR / f"{language}.js": script_text(language, scripts).encode(),
@@ -236,13 +240,14 @@ def _forms(value: Any) -> Iterable[Any]:
 def placeholders(text: str) -> set[str]:
     """The names that values take the place of: `%(name)s`, `%s`, `{name}`."""
     braces = _brace_fields(text)
-    percents = set()
+    percents: set[str] = set()
+    plain: set[str] = set()
     for position, character in enumerate(text):
         if character == "%" and text[position + 1 : position + 2] == "(":
             percents.add(text[position + 2 : text.index(")", position)])
         elif character == "%" and text[position + 1 : position + 2] in ("s", "d"):
-            percents.add(text[position : position + 2])
-    return {f"{{{name}}}" for name in braces} | {f"%({name})" for name in percents}
+            plain.add(text[position : position + 2])
+    return {f"{{{name}}}" for name in braces} | {f"%({name})" for name in percents} | plain
 
 
 def _brace_fields(text: str) -> Iterable[str]:

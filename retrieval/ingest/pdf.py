@@ -17,9 +17,9 @@ from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.limits import ParseLimits, check_length
 
-SCANNED = "The PDF has no text, only images (a scan); run it through OCR first."
-PROTECTED = "The PDF is protected by a password; save it without one."
-BROKEN = "The PDF is damaged and cannot be opened; save or download it again."
+SCANNED = worded("The PDF has no text, only images (a scan); run it through OCR first.")
+PROTECTED = worded("The PDF is protected by a password; save it without one.")
+BROKEN = worded("The PDF is damaged and cannot be opened; save or download it again.")
 PDFIUM_PASSWORD = 4  # FPDF_ERR_PASSWORD
 MAX_OUTLINE_DEPTH = 15
 

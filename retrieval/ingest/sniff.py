@@ -34,10 +34,11 @@ LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".
 PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to here
 SNIFF_BYTES = 4096
 # Nothing that is text begins like this: programs, images, sound, archives
+_PROGRAM, _IMAGE, _ARCHIVE = worded("a program"), worded("an image"), worded("an archive")
 FOREIGN = {
-    b"\x7fELF": "a program", b"MZ\x90": "a program", b"\x89PNG": "an image", b"\xff\xd8\xff": "an image",
-    b"GIF8": "an image", b"RIFF": "sound or video", b"ID3": "sound", b"\x1f\x8b": "an archive",
-    b"7z\xbc\xaf": "an archive", b"Rar!": "an archive", b"SQLite format 3\0": "a database",
+    b"\x7fELF": _PROGRAM, b"MZ\x90": _PROGRAM, b"\x89PNG": _IMAGE, b"\xff\xd8\xff": _IMAGE, b"GIF8": _IMAGE,
+    b"RIFF": worded("sound or video"), b"ID3": worded("sound"), b"\x1f\x8b": _ARCHIVE, b"7z\xbc\xaf": _ARCHIVE,
+    b"Rar!": _ARCHIVE, b"SQLite format 3\0": worded("a database"),
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from retrieval.ingest.text import MAX_COLUMN_NAME_CHARS, table_blocks
 
 MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
 YEARS = range(1900, 2101)  # whole numbers that name a column rather than being a value
-DAMAGED = "This XLSX file is damaged; open it in a spreadsheet program and save it anew."
+DAMAGED = worded("This XLSX file is damaged; open it in a spreadsheet program and save it anew.")
 
 
 def parse_xlsx(path: Path, limits: ParseLimits) -> ParsedDocument:

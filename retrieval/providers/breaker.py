@@ -120,7 +120,9 @@ class Gate:
                 raise
             except BaseException:  # cancelled, or the iterator was closed
                 if not ticket.answered and self._clock() - began >= patience_s:
-                    self.breaker.failed(f"the model server gave no answer within {patience_s:g} s")
+                    self.breaker.failed(
+                        worded("the model server gave no answer within {patience_s:g} s", patience_s=patience_s)
+                    )
                 else:
                     self.breaker.undecided()
                 raise

@@ -181,12 +181,17 @@ class Discovery:
             models = await self._with_capabilities([_listed(entry) for entry in listed])
             return Snapshot(reachable=True, models=models, listed_at=self._clock())
         except (TimeoutError, httpx.TimeoutException):
-            silent, reason = True, f"Ollama at {server.address} did not answer within {self._limit_s:g} s"
+            silent = True
+            reason = worded(
+                "Ollama at {address} did not answer within {limit_s:g} s", address=server.address, limit_s=self._limit_s
+            )
         except httpx.HTTPStatusError as error:
             status = error.response.status_code
-            silent, reason = status == 429 or status >= 500, f"Ollama at {server.address} answered HTTP {status}"
+            silent = status == 429 or status >= 500
+            reason = worded("Ollama at {address} answered HTTP {status}", address=server.address, status=status)
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            silent, reason = True, f"Ollama is not reachable at {server.address}: it closed the connection"
+            silent = True
+            reason = worded("Ollama is not reachable at {address}: it closed the connection", address=server.address)
         except (httpx.HTTPError, httpx.InvalidURL):
             reason = worded("Ollama is not reachable at {address}", address=server.address)
         except MALFORMED:

@@ -93,7 +93,7 @@ def refuses_think(error: Exception) -> bool:
 
 def not_installed(model: str) -> str:
     """The reason, with the command that mends it."""
-    return f"model '{model}' is not installed: ollama pull {model}"
+    return worded("model '{model}' is not installed: ollama pull {model}", model=model)
 
 
 def _detail(text: str) -> str:

@@ -38,8 +38,8 @@ from retrieval.trace import note_models
 from retrieval.values import EmbeddingSpace
 
 FORCED_OFFLINE = worded("offline mode is switched on (RAG_OFFLINE=1)")
-NO_CHAT_MODEL = "Ollama has no chat model: ollama pull one, e.g. qwen3:4b"
-NO_EMBED_MODEL = "Ollama has no embedding model: ollama pull one, e.g. bge-m3"
+NO_CHAT_MODEL = worded("Ollama has no chat model: ollama pull one, e.g. qwen3:4b")
+NO_EMBED_MODEL = worded("Ollama has no embedding model: ollama pull one, e.g. bge-m3")
 
 
 def thinks_anyway(model: str) -> Sentence:

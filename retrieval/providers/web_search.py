@@ -146,7 +146,7 @@ class SearxngSearcher(SearchEngine):
         return searxng_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
 
     def _hint(self, status: int) -> str:
-        return ": allow the json format in its settings.yml" if status == httpx.codes.FORBIDDEN else ""
+        return worded(": allow the json format in its settings.yml") if status == httpx.codes.FORBIDDEN else ""
 
 
 class GoogleSearcher(SearchEngine):
@@ -173,7 +173,7 @@ class GoogleSearcher(SearchEngine):
         return google_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
 
     def _hint(self, status: int) -> str:
-        return ": check GOOGLE_API_KEY and GOOGLE_CSE_ID" if status in (400, 401, 403) else ""
+        return worded(": check GOOGLE_API_KEY and GOOGLE_CSE_ID") if status in (400, 401, 403) else ""
 
 
 def read_object(body: bytes, label: str) -> Mapping[str, Any]:

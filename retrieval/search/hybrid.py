@@ -44,7 +44,7 @@ BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowere
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
 _SPACE = re.compile(r"\s+")
-NO_DOCUMENT = "no document's summary fits the question: all chunks were searched"
+NO_DOCUMENT = worded("no document's summary fits the question: all chunks were searched")
 
 
 class _Timings(dict[str, float]):

@@ -75,7 +75,7 @@ def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, la
     stated, asked = view_question(statement), view_question(question)
     figures = stated_figures(statement)
     if len(stated.terms) < MIN_TERMS and not stated.names and not figures:
-        return Grounding(None, "it is too short to be looked up")
+        return Grounding(None, worded("it is too short to be looked up"))
     views = [view_of(passage) for passage in readable]
     weights = statement_weights(stated, asked, figures, readable)
     nearest = [nearest_of(passage, weights, figures) for passage in readable]
