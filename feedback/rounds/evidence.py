@@ -10,12 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -23,11 +23,11 @@ from chat.models import DecisionStep, Message, Source
 from feedback.models import Evidence, Rating
 from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
+from feedback.rounds.deletions import written
 from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
-ATTEMPTS = 3  # attempts at a batch, when documents or accounts are deleted meanwhile
 MAX_QUESTION_CHARS = 4000
 NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
 NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
@@ -135,17 +135,8 @@ class _Answer:
 
 
 def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
-    """Returns how many rows were written. Questions and passages that were read may have been deleted since; then the
-    database refuses the batch, and it is done again after reading them anew."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            with transaction.atomic():
-                return _attribute(messages, read)
-        except IntegrityError:
-            if attempt == ATTEMPTS:
-                raise
-            read.forget()
-    raise AssertionError("unreachable")
+    """Returns how many rows were written. Questions and passages that earlier batches read may be deleted by now."""
+    return written(partial(_attribute, messages, read), before_again=read.forget)
 
 
 def _attribute(messages: Sequence[Key], read: _Readers) -> int:

@@ -16,24 +16,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 from django.utils import timezone
 
 from feedback.models import FeedbackState, RatedPassage, Revision
 from feedback.ranking.guard import GuardReport
 from feedback.rounds.bulk_rows import room_for_many_rows
 from feedback.rounds.bursts import bursts_flag
+from feedback.rounds.deletions import written
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.guard import guard_measure
 from feedback.rounds.judges import judges_learn
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
-from feedback.rounds.proposals import Proposal, ballot_load, proposal_make
+from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError
@@ -163,7 +165,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     if revision is None or not held:
         report = guard_measure(proposal, live=live, report=renew)
         laps.end("guard")
-        revision = _decide(proposal, report, gathered, state, renew, by)
+        revision = written(partial(_decide, proposal, report, gathered, state, renew, by))
         laps.end("revision")
     return RoundOutcome(
         status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
@@ -187,7 +189,6 @@ def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tup
     return gathered, not_embedded
 
 
-@transaction.atomic
 def _decide(
     proposal: Proposal,
     report: GuardReport,
@@ -196,8 +197,13 @@ def _decide(
     renew: Callable[[], None],
     by: User | None,
 ) -> Revision:
-    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
+    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing.
+
+    Without the differences on what was deleted since it was measured.
+    """
     renew()
+    proposal = replace(proposal, changes=changes_left(proposal.changes))
+    by = by and User.objects.filter(pk=by.pk).first()
     if feedback_state().live_id != state.live_id:
         raise RoundLostError("Another revision went live while this round was measured; start it again.")
     summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
