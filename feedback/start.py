@@ -18,7 +18,7 @@ from feedback.models import Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
-from feedback.rounds.evidence import answer_touch
+from feedback.rounds.evidence import answer_touch, rating_forget
 from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.questions import questions_forget, questions_of
@@ -44,8 +44,10 @@ def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
     return LiveBoosts(models, rag.feedback)
 
 
-def _rating_goes(sender: type[Model], **_: Any) -> None:
+def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:
     rounds_wait()
+    if getattr(origin, "model", type(origin)) is Rating:  # it is taken back, its answer and its rater stay
+        rating_forget(instance.pk)
 
 
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from feedback.models import Evidence, RevisionEvent
+from feedback.models import Evidence, RevisionEvent, SetAsideVote
 from feedback.rounds.deletions import deletions_wait
 from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.round import RoundOutcome, feedback_round
@@ -46,6 +46,8 @@ def reset_undo(*, reset: RevisionEvent, by: User, why: str) -> RoundOutcome:
     with transaction.atomic():
         deletions_wait()
         count = Evidence.objects.filter(discarded_by=reset).update(discarded_by=None)
+        count += SetAsideVote.objects.filter(discarded_by=reset).update(discarded_by=None)
+        SetAsideVote.objects.filter(discarded_by=None, burst=None).delete()
         if not count:
             raise ConflictError("Nothing of this reset is discarded any more.")
         about = {"document_id": reset.document_id, "rater": reset.rater}
