@@ -4,10 +4,10 @@
     python -m benchmarks.question_pairs --embedder … --train
 
 Reported, on `data/question_pairs/report.jsonl`: of the pairs that want the same answer, and of those that do not, the
-share that is taken to want the same (probability ≥ .5), with the vectors of each embedder and by words alone. "before" is
-`QuestionSimilarity`, from .5 on. `--train` fits the weights (`feedback/ranking/same_question.json`) to `tune.jsonl`,
-whose domains are others, with the vectors of all embedders that are given; chosen on it alone, by leaving out one domain
-after another, are the penalty and how much more a pair of different questions weighs.
+share that is taken to want the same (probability ≥ .5), with the vectors of each embedder and by words alone.
+"before" is `QuestionSimilarity`, from .5 on. `--train` fits the weights (`feedback/ranking/same_question.json`) to
+`tune.jsonl`, whose domains are others, with the vectors of all embedders that are given, and reports for it too, each
+domain by a model that was fitted to the others.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from feedback.ranking.same_question import (
     shipped_model,
 )
 from retrieval.answerability.model import MAX_DEVIATIONS
+from retrieval.providers.vectors import prefixes
 from retrieval.text.analysis import query_terms
 
 FOLDER = Path(__file__).parent / "data" / "question_pairs"
@@ -89,7 +90,7 @@ def embedded(embedder: str, texts: Sequence[str], cache: Path | None) -> Vectors
         with np.load(kept, allow_pickle=False) as stored:
             known = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
     missing = [text for text in texts if text not in known]
-    prefix = "query: " if "e5" in model else ""
+    prefix, _ = prefixes(model)
     for start in range(0, len(missing), 64):
         batch = missing[start : start + 64]
         body = {"model": model, "input": [prefix + text for text in batch]}

@@ -1,6 +1,6 @@
-"""Words by which questions are compared: those that mean the same, those that exclude each other, those that say nothing.
+"""Words by which questions are compared: those that mean the same, exclude each other, or say nothing.
 
-The lists are general; words of one site's subjects are not in them. All are of small letters and Simplified characters.
+The lists are general; words of one site's subjects are not in them. Small letters and Simplified characters.
 """
 
 from __future__ import annotations
@@ -129,12 +129,13 @@ log in, login, sign in
 可以, 能, 可, 允许, 能够, 行不行, 能不能, 可不可以
 缴纳, 交, 缴
 """
-# One kind of thing a line; members are separated by |, the wordings of a member by a comma. A question about one of them
-# is not about another.
+# One kind of thing a line; members are separated by |, the wordings of a member by a comma. A question about one of
+# them is not about another. A line that ends in | goes on in the next.
 _ALTERNATIVES = """
 full-time, full time, fulltime, full-timer | part-time, part time, parttime, part-timer
 undergraduate, bachelor | graduate student, postgraduate, master, master's | doctoral, phd, doctorate
-student, pupil | lecturer, teacher, professor, instructor | administrator, admin | manager, supervisor, team leader | intern, trainee | guest, visitor | pensioner, senior, retiree | electrician | operator | freelancer, contractor
+student, pupil | lecturer, teacher, professor, instructor | administrator, admin | manager, supervisor, team leader |
+intern, trainee | guest, visitor | pensioner, senior, retiree | electrician | operator | freelancer, contractor
 tenant, lessee | landlord, landlady, lessor
 buyer, purchaser | seller, vendor
 claimant, plaintiff | defendant
@@ -151,7 +152,8 @@ spring | summer | autumn, fall semester, fall term | winter
 january | february | march | april | june | july | august | september | october | november | december
 monday | tuesday | wednesday | thursday | friday | saturday | sunday
 morning | noon | evening
-hourly, per hour | daily, per day, a day | weekly, per week, a week | monthly, per month, a month | yearly, annually, per year, a year
+hourly, per hour | daily, per day, a day | weekly, per week, a week |
+monthly, per month, a month | yearly, annually, per year, a year
 kilogram, kilograms, kg | litre, litres, liter, liters
 megabyte, megabytes, mb | gigabyte, gigabytes, gb
 windows | linux | macos, mac os
@@ -246,7 +248,7 @@ PHRASE_OF = {
 PHRASES = _pattern(PHRASE_OF)
 # wording → (number of the kind, number of the member)
 ALTERNATIVE_OF: dict[str, frozenset[tuple[int, int]]] = {}
-for _kind, _line in enumerate(_lines(_ALTERNATIVES)):
+for _kind, _line in enumerate(_lines(_ALTERNATIVES.replace("|\n", "| "))):
     for _member, _wordings in enumerate(_line.split(" | ")):
         for _wording in _wordings.split(", "):
             ALTERNATIVE_OF[_wording] = ALTERNATIVE_OF.get(_wording, frozenset()) | {(_kind, _member)}

@@ -5,7 +5,8 @@
 
 Sentence embeddings put questions that differ in one decisive word nearly at the same place ("full-time", "part-time"),
 and rewordings by people further apart. So a cosine alone does not decide. Where both questions name different numbers,
-names, opposites or alternatives of one kind, or ask for different kinds of answer, the probability is at most FORBIDDEN.
+names, opposites or alternatives of one kind, or ask for different kinds of answer, the probability is at most
+FORBIDDEN.
 
 The weights are in `same_question.json`; `python -m benchmarks.question_pairs --train` writes them, and reports.
 """
@@ -16,7 +17,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -35,8 +36,8 @@ from feedback.ranking.question_words import (
     SYNONYM_OF,
 )
 from retrieval.answerability.model import Logistic, read_logistic
-from retrieval.answerability.oppositions import is_opposed, prefixed
-from retrieval.answerability.question import view_question
+from retrieval.answerability.oppositions import Opposition, is_opposed, opposites_of, prefixed
+from retrieval.answerability.question import weak_terms
 from retrieval.text.analysis import query_terms
 from retrieval.text.language import HAN_CHARACTER, to_simplified
 from retrieval.text.negation import NEGATION
@@ -48,21 +49,26 @@ FORBIDDEN = 0.05  # the highest probability of questions that a difference sets 
 WEAK = 0.3  # weight of a term that questions need and that says little
 MAX_CHARS = 600  # of a question that are compared
 CACHED = 4096  # questions
+BACKGROUND = 0.15  # cosine of unrelated questions, where it can't be measured
 CLOSE = 0.45  # share of common weight from which a negation in one of both sets them apart
 WORD_SIGNALS = (
-    "jaccard", "containment", "characters", "same_order", "shared", "least_left", "most_left", "one_for_one", "same_frame",
-    "names_left", "negation", "kinds_differ", "kinds_agree", "length_ratio", "han",
+    "jaccard", "containment", "characters", "same_order", "shared", "least_left", "most_left", "one_for_one",
+    "same_frame", "names_left", "negation", "kinds_differ", "kinds_agree", "length_ratio", "han",
 )  # fmt: skip
 VECTOR_SIGNALS = ("cosine", "cosine_squared", "cosine_of_one_for_one", *WORD_SIGNALS)
 _KINDS = {
     "person": r"\b(?:who|whom|whose|by whom)\b|谁|哪位|何人",
     "place": r"\bwhere\b|\bin which (?:directory|city|country|shop|place|town)\b|哪里|哪儿|何处|在哪",
     "reason": r"\bwhy\b|\bwhat (?:causes|is the (?:reason|cause))\b|为什么|为何|原因|怎么回事|咋回事",
-    "date": r"(?:^|[,.;:?!]\s?)when\b|\bwhen (?:do|does|did|is|are|was|were|will|can|may)\b|\b(?:what|which|by what) (?:date|day|year)\b|\byear of\b|什么时候|何时|啥时|哪[一]?[天年]|几号|几点|日期",
+    "date": r"(?:^|[,.;:?!]\s?)when\b|\bwhen (?:do|does|did|is|are|was|were|will|can|may)\b"
+    r"|\b(?:what|which) (?:date|day|year)\b|\byear of\b"
+    r"|什么时候|何时|啥时|哪[一]?[天年]|几号|几点|日期",
     "duration": r"\bhow (?:long|many (?:days|weeks|months|years))\b|多久|多长",
     "frequency": r"\bhow often\b|\bat what intervals?\b|\bfrequency\b|多久.?[一]?次|几次|周期",
-    "amount": r"\bhow (?:much|many|high|tall|old|large|big|far)\b|\bthe (?:number|amount) of\b|多少|几[个本片颗件册]|上限|下限",
-    "manner": r"\bhow (?:do|can|to|is|are|does|should|may)\b|\b(?:the|what) (?:way|steps?|procedure)\b|怎么|如何|怎样|咋弄|流程|方法",
+    "amount": r"\bhow (?:much|many|high|tall|old|large|big|far)\b|\bthe (?:number|amount) of\b"
+    r"|多少|几[个本片颗件册]|上限|下限",
+    "manner": r"\bhow (?:do|can|to|is|are|does|should|may)\b|\b(?:the|what) (?:way|steps?|procedure)\b"
+    r"|怎么|如何|怎样|咋弄|流程|方法",
 }  # fmt: skip
 _KIND_PATTERNS = {kind: re.compile(pattern) for kind, pattern in _KINDS.items()}
 # Kinds of answer that one question may ask for in two ways: "by when" and "how long", "where" and "how do I get".
@@ -79,7 +85,8 @@ _SPACES = re.compile(r"\W+")
 @dataclass(frozen=True, slots=True)
 class QuestionReading:
     """What of a question is compared. terms: what it is about, distinct, without filler, synonyms made one; weights: of
-    each. names: of its terms, those written as names. alternatives: (kind, member), see `question_words`."""
+    each. names: of its terms, those written as names. alternatives: (kind, member), see `question_words`. grams: pairs
+    of characters. folded: small letters, Simplified."""
 
     text: str
     terms: tuple[str, ...]
@@ -90,19 +97,22 @@ class QuestionReading:
     negated: bool
     grams: frozenset[str]
     han: bool
+    folded: str
+    has_digits: bool
+    opposites: tuple[Opposition, ...]
+    prefixed: frozenset[str]
 
 
 @lru_cache(maxsize=CACHED)
 def read_question(text: str) -> QuestionReading:
     """Linear in the text's length, at most MAX_CHARS of it."""
     text = unicodedata.normalize("NFKC", text).strip()[:MAX_CHARS]
-    view = view_question(text)
     folded = to_simplified(text).lower().replace("’", "'")
     plain = _YES_OR_NO.sub("可以", folded)
     one_wording = PHRASES.sub(_first_wording, plain)
     own = query_terms(one_wording)
     terms = tuple(dict.fromkeys(term for term in map(_one_synonym, own) if term and term not in _filler()))
-    weak = {_one_synonym(term) for term in view.weak} | _modal()
+    weak = _weak()
     squeezed = _SPACES.sub("", one_wording)
     return QuestionReading(
         text=text,
@@ -114,6 +124,10 @@ def read_question(text: str) -> QuestionReading:
         negated=bool(NEGATION.search(one_wording)),
         grams=frozenset(squeezed[start : start + 2] for start in range(max(1, len(squeezed) - 1))),
         han=bool(HAN_CHARACTER.search(text)),
+        folded=folded,
+        has_digits=any(map(str.isdigit, text)),
+        opposites=opposites_of(folded),
+        prefixed=prefixed(folded),
     )
 
 
@@ -142,8 +156,9 @@ def _filler() -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
-def _modal() -> frozenset[str]:
-    return frozenset(_one_synonym(term) for word in MODAL for term in query_terms(word))
+def _weak() -> frozenset[str]:
+    modal = {term for word in MODAL for term in query_terms(word)}
+    return frozenset(map(_one_synonym, modal | weak_terms()))
 
 
 def _alternatives(folded: str) -> frozenset[tuple[int, int]]:
@@ -155,7 +170,7 @@ def _alternatives(folded: str) -> frozenset[tuple[int, int]]:
 
 
 def _names(text: str) -> frozenset[str]:
-    """Terms of capitalised words that do not begin a sentence, of acronyms, of what is quoted, of Latin words in Chinese.
+    """Terms of capitalised words but the first, of acronyms, of what is quoted, of Latin words in Chinese.
 
     In a text with most words in capital letters these say nothing.
     """
@@ -171,25 +186,51 @@ def _names(text: str) -> frozenset[str]:
 
 
 # ------------------------------------------------------------------------------------------------ differences
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two readings side by side. left: the terms of each that the other has not. shared, left_weights: their weight."""
+
+    first: QuestionReading
+    second: QuestionReading
+    left: tuple[frozenset[str], frozenset[str]]
+    shared: float
+    left_weights: tuple[float, float]
+
+    @property
+    def jaccard(self) -> float:
+        return self.shared / (self.shared + sum(self.left_weights)) if self.shared else 0.0
+
+
+def compared(first: QuestionReading, second: QuestionReading) -> Comparison:
+    left_first, left_second = left_over(first, second)
+    shared = _weight(first, set(first.terms) - left_first) + _weight(second, set(second.terms) - left_second)
+    left_weights = _weight(first, left_first), _weight(second, left_second)
+    return Comparison(first, second, (left_first, left_second), shared / 2.0, left_weights)
+
+
 def difference(first: QuestionReading, second: QuestionReading) -> str:
     """What makes them two questions, in a few words; empty where nothing does for sure. Symmetric."""
+    return _difference(compared(first, second))
+
+
+def _difference(pair: Comparison) -> str:
+    first, second = pair.first, pair.second
     if first.text == second.text:
         return ""
-    if missing_numbers(first.text, second.text) or missing_numbers(second.text, first.text):
+    has_digits = first.has_digits or second.has_digits
+    if has_digits and (missing_numbers(first.text, second.text) or missing_numbers(second.text, first.text)):
         return "other numbers"
-    kinds = {kind for kind, _ in first.alternatives} & {kind for kind, _ in second.alternatives}
-    for kind in sorted(kinds):
-        own, other = ({pair for pair in one.alternatives if pair[0] == kind} for one in (first, second))
+    for kind in {kind for kind, _ in first.alternatives} & {kind for kind, _ in second.alternatives}:
+        own, other = ({found for found in one.alternatives if found[0] == kind} for one in (first, second))
         if not own & other:
             return "other alternatives of one kind"
-    left_first, left_second = left_over(first, second)
-    if first.names & left_first and second.names & left_second:
+    if first.names & pair.left[0] and second.names & pair.left[1]:
         return "other names"
     if _opposed(first, second) or _opposed(second, first):
         return "opposites"
     if first.kinds and second.kinds and not _may_ask_alike(first.kinds, second.kinds):
         return "other kinds of answer"
-    if first.negated != second.negated and _jaccard(first, second) >= CLOSE:
+    if first.negated != second.negated and pair.jaccard >= CLOSE:
         return "one of them is negated"
     return ""
 
@@ -199,13 +240,12 @@ def _may_ask_alike(kinds: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def _opposed(first: QuestionReading, second: QuestionReading) -> bool:
-    view, other = view_question(first.text), view_question(second.text)
-    if any(is_opposed(own, opposite, other.folded) for own, opposite in view.opposites):
+    if any(is_opposed(own, opposite, second.folded) for own, opposite in first.opposites):
         return True
-    return any(
-        word in other.folded.split() and not view.prefixed & other.prefixed and word not in view.folded.split()
-        for word in prefixed(view.folded)
-    )
+    if not first.prefixed or first.prefixed & second.prefixed:
+        return False
+    own, other = first.folded.split(), second.folded.split()
+    return any(word in other and word not in own for word in first.prefixed)
 
 
 def left_over(first: QuestionReading, second: QuestionReading) -> tuple[frozenset[str], frozenset[str]]:
@@ -244,22 +284,8 @@ def _edits(term: str, other: str) -> int:
 
 
 # ------------------------------------------------------------------------------------------------ signals
-def _weight(reading: QuestionReading, terms: frozenset[str]) -> float:
-    return sum(reading.weights.get(term, 0.0) for term in terms)
-
-
-def _jaccard(first: QuestionReading, second: QuestionReading) -> float:
-    left_first, left_second = left_over(first, second)
-    shared = _shared(first, second, left_first, left_second)
-    whole = shared + _weight(first, left_first) + _weight(second, left_second)
-    return shared / whole if whole else 0.0
-
-
-def _shared(
-    first: QuestionReading, second: QuestionReading, left_first: frozenset[str], left_second: frozenset[str]
-) -> float:
-    own = _weight(first, frozenset(first.terms) - left_first)
-    return (own + _weight(second, frozenset(second.terms) - left_second)) / 2.0
+def _weight(reading: QuestionReading, terms: Set[str]) -> float:
+    return sum(reading.weights.get(term, 0.0) for term in reading.terms if term in terms)
 
 
 def pair_signals(first: QuestionReading, second: QuestionReading, cosine: float | None = None) -> Floats:
@@ -267,19 +293,22 @@ def pair_signals(first: QuestionReading, second: QuestionReading, cosine: float 
 
     cosine: above the background of the embedding model, see `above_background`, 0..1.
     """
-    left_first, left_second = left_over(first, second)
-    shared = _shared(first, second, left_first, left_second)
-    lefts = sorted((_weight(first, left_first), _weight(second, left_second)))
+    return _signals(compared(first, second), cosine)
+
+
+def _signals(pair: Comparison, cosine: float | None) -> Floats:
+    first, second, shared = pair.first, pair.second, pair.shared
+    lefts = sorted(pair.left_weights)
     smaller = shared + lefts[0]
     grams = len(first.grams) + len(second.grams)
     alike = 2.0 * len(first.grams & second.grams) / grams if grams else 0.0
-    one_for_one = float(shared >= 1.0 and 0 < len(left_first) <= 2 and 0 < len(left_second) <= 2)
+    one_for_one = float(shared >= 1.0 and all(0 < len(left) <= 2 for left in pair.left))
     common = [term for term in first.terms if term in second.weights]
     order = [term for term in second.terms if term in first.weights]
     lengths = sorted((len(first.text), len(second.text)))
     exact, asked = first.kinds & second.kinds, bool(first.kinds and second.kinds)
     words = [
-        shared / (shared + sum(lefts)) if shared else 0.0,
+        pair.jaccard,
         shared / smaller if smaller else 0.0,
         alike,
         float(common == order and len(common) > 1),
@@ -288,7 +317,7 @@ def pair_signals(first: QuestionReading, second: QuestionReading, cosine: float 
         math.log1p(lefts[1]),
         one_for_one,
         one_for_one * alike,
-        math.log1p(len(first.names & left_first) + len(second.names & left_second)),
+        math.log1p(len(first.names & pair.left[0]) + len(second.names & pair.left[1])),
         float(first.negated != second.negated),
         float(asked and not exact),
         float(bool(exact)),
@@ -326,8 +355,9 @@ class SameQuestionModel:
         if first.text > second.text:  # sums of floating-point numbers depend on their order
             first, second = second, first
         model = self.words if cosine is None else self.vectors
-        likely = float(model.probabilities(pair_signals(first, second, cosine)[np.newaxis])[0])
-        return min(likely, FORBIDDEN) if difference(first, second) else likely
+        pair = compared(first, second)
+        likely = float(model.probabilities(_signals(pair, cosine)[np.newaxis])[0])
+        return min(likely, FORBIDDEN) if _difference(pair) else likely
 
 
 @lru_cache(maxsize=1)
@@ -345,11 +375,6 @@ def load_model(data: dict[str, Any]) -> SameQuestionModel:
         raise ValueError(f"the weights lack {error}: train them anew (benchmarks/question_pairs.py)") from error
 
 
-def backgrounds_of(vectors: Sequence[NDArray[np.float32]]) -> list[float]:
-    """Of each space's vectors, see `background_of`."""
-    return [background_of(stored) for stored in vectors]
-
-
 def background_of(vectors: NDArray[np.float32], *, pairs: int = 4000, least: int = 20) -> float:
     """The median cosine of random pairs of these questions, 0..1: what unrelated ones have in this space.
 
@@ -362,6 +387,3 @@ def background_of(vectors: NDArray[np.float32], *, pairs: int = 4000, least: int
     left, right = np.random.default_rng(0).integers(0, len(known), (2, pairs))
     differ = left != right
     return float(np.clip(np.median(np.einsum("ij,ij->i", known[left[differ]], known[right[differ]])), 0.0, 0.95))
-
-
-BACKGROUND = 0.15

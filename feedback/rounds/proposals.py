@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 import numpy as np
 from django.utils import timezone
 from numpy.typing import NDArray
 
-from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
+from feedback.models import Boost, Burst, Evidence, RatedPassage
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.drafting import content_of_votes, votes_weighed
-from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights
+from feedback.ranking.question_groups import QuestionGroups
+from feedback.ranking.rater_reliability import RaterWeights
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
+from feedback.rounds.question_pairs import decided_pairs
 
 Ints = NDArray[np.int64]
-ROWS_AT_ONCE = 20_000
 ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an array
 WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
 COLUMNS = (
@@ -161,6 +162,7 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
         votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
         parameters=parameters(),
     )  # fmt: skip
+    content = replace(content, pairs=decided_pairs(content.queries.question.tolist()))
     return Proposal(content=content, votes=len(votes), changes=changes_between(live, content, ballot.passages))
 
 
@@ -170,13 +172,8 @@ def ballot_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
 
 
 def _grouping(questions: Ints) -> QuestionGroups:
-    """Terms are read only of questions that may be compared with others."""
-    wanted = questions.tolist()
-    terms: dict[int, frozenset[str]] = {}
-    for start in range(0, len(wanted), ROWS_AT_ONCE):
-        rows = RatedQuestion.objects.filter(pk__in=wanted[start : start + ROWS_AT_ONCE])
-        terms.update((key, frozenset(text.split())) for key, text in rows.values_list("pk", "terms"))
-    return QuestionGroups(terms)
+    """By what was decided of their pairs (`feedback.rounds.question_pairs`)."""
+    return QuestionGroups.of(decided_pairs(questions.tolist()))
 
 
 def changes_between(live: Content, new: Content, passages: Passages) -> list[Change]:
