@@ -30,7 +30,7 @@ from django.utils import timezone
 from chat.models import DecisionStep
 from feedback.models import Burst, Evidence, GoldenQuestion, JudgeAgreement, Rating
 from feedback.models.ratings import thumb_of
-from feedback.ranking.rater_reliability import RaterWeights
+from feedback.ranking.weighing import RaterWeights
 from feedback.rounds import evidence
 from feedback.rounds.proposals import Ballot, ballot_weighed
 from feedback.rounds.questions import signature

@@ -13,8 +13,9 @@ from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.drafting import content_of_votes, votes_weighed
-from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights
+from feedback.ranking.rater_reliability import QuestionGroups
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
+from feedback.ranking.weighing import RaterWeights
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
 
