@@ -37,7 +37,8 @@ ASSUMED_ERROR = 0.2  # share of wrong verdicts at which a vote has weight 1
 ASSUMED_AGREEMENT = (1.0 - 2.0 * ASSUMED_ERROR) ** 2  # beyond chance, of two such voters
 PRIOR_COMPARISONS = 40.0  # with that agreement, added to what is known of the site
 PRIOR_VOTES = 8.0  # of the site's voters, added to each voter's own
-PRIOR_SHARE_VOTES = 10.0  # half of them up, added to the site's for its share of up-votes
+NOT_COMPARED = 0.1  # what a vote on an item that nobody else has voted on tells of its voter
+PRIOR_SHARE_VOTES = 40.0  # half of them up, added to the site's for its share of up-votes
 USELESS, USEFUL = 0.15, 0.35  # a + b − 1 up to which votes have weight 0, and from which they have their full weight
 NOISE, SIGNAL = 0.05, 0.2  # the same for all votes of a site: below, single voters agree by chance
 ITERATIONS = 3
@@ -228,6 +229,7 @@ def fit_voters(
     score = np.nan_to_num(verdicts.normalized_score, nan=site.mean_score) - site.mean_score
     before = float(_log_odds(np.asarray(site.good))) + site.score_slope * score
     compared = _sums(verdicts.voter, np.minimum(judged, 1.0), voters)
+    counts = verdicts.share * np.maximum(np.minimum(judged, 1.0), NOT_COMPARED)
     chances = Chances(np.full(voters, site.up_if_good), np.full(voters, site.up_if_bad), compared)
     for _ in range(ITERATIONS):
         if known is not None and is_known is not None:
@@ -239,7 +241,7 @@ def fit_voters(
         says = judging * chances.says(verdicts.up, verdicts.voter)
         others = _sums(verdicts.item, says, items)[verdicts.item] - together.sum(says)[own]
         good = 1.0 / (1.0 + np.exp(-np.clip(before + others, -MOST_LOG_ODDS, MOST_LOG_ODDS)))
-        chances = Chances(*_line(verdicts, good, site, voters), compared)
+        chances = Chances(*_line(verdicts, good, counts, site, voters), compared)
     if known is not None and is_known is not None:
         return Chances(
             np.where(is_known, known.up_if_good, chances.up_if_good),
@@ -249,12 +251,12 @@ def fit_voters(
     return chances
 
 
-def _line(verdicts: Verdicts, good: Floats, site: Site, voters: int) -> tuple[Floats, Floats]:
+def _line(verdicts: Verdicts, good: Floats, counts: Floats, site: Site, voters: int) -> tuple[Floats, Floats]:
     """Each voter's chance of an up-vote by how surely an item is good (0..1): least squares, with PRIOR_VOTES of the
     site's voters, half of them on items that are surely good and half on items that are surely bad. Its ends."""
 
     def sums(values: Floats) -> Floats:
-        return _sums(verdicts.voter, verdicts.share * values, voters)
+        return _sums(verdicts.voter, counts * values, voters)
 
     half = PRIOR_VOTES / 2.0
     n, x, xx = sums(np.ones(len(verdicts))) + PRIOR_VOTES, sums(good) + half, sums(good * good) + half

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from feedback.ranking.boosts import Columns
+from feedback.ranking.boosts import Columns, Votes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -90,3 +90,10 @@ def account_weight(voters: Voters, place: Ints, day: Ints) -> Floats:
     unconfirmed = (voters.confirmed[place] == 0) & (age < YOUNG_ACCOUNT_DAYS)
     weight = np.where((age < NEW_ACCOUNT_DAYS) | unconfirmed, NEW_ACCOUNT_WEIGHT, 1.0)
     return np.where(voters.staff[place], STAFF_WEIGHT, weight)
+
+
+def young_votes(votes: Votes, voters: Voters) -> NDArray[np.bool_]:
+    """Which votes were given by young accounts; never those of staff. Shape (votes,)."""
+    rater, place = np.unique(votes.voter, return_inverse=True)
+    known = voters.about(rater)
+    return (account_age(known.joined[place], votes.day) < YOUNG_ACCOUNT_DAYS) & ~known.staff[place]

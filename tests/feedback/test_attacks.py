@@ -31,7 +31,7 @@ class Site:
         self.draw = np.random.default_rng(self.seed)
 
     def join(self, voters: Iterable[int], *, joined: int = 0, block: int = UNKNOWN) -> None:
-        self.accounts |= {voter: (joined, block) for voter in voters}
+        self.accounts |= dict.fromkeys(voters, (joined, block))
 
     def judge(self, voter: int, questions: Iterable[int], *, days: Sequence[int], error: float = 0.2) -> None:
         """The good and the bad passage of each question, each verdict wrong with that chance."""
@@ -65,7 +65,7 @@ class Site:
 
 
 def established(seed: int) -> Site:
-    """Three people with a record on 40 questions, who then judge the targets without error, and 20 who rate a little."""
+    """Three people with a record on 40 questions, who then judge the targets without error; 20 rate a little."""
     site = Site(seed)
     site.join(range(1, 30))
     for voter in HONEST:
