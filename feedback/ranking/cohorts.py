@@ -1,13 +1,13 @@
 """Cohorts: accounts that may be one person. Their votes on one passage for one question count as one. Pure.
 
-Two kinds, both without the members of the core and without staff where they say nothing of them:
+Two kinds, neither with staff:
 
 - made together: young accounts of one day of sign-up, or of one block of addresses;
 - vote alike: in one fortnight they rate mostly the same passages for the same questions, in the same direction. This is
-  found of votes, not of accounts, so it also holds for accounts that were honest before.
+  found of votes, not of accounts, so it also holds for accounts that were honest before. Where the whole site rates
+  the same few passages that says nothing.
 
-Two people who vote alike are no cohort. What the cohorts of a site count is bounded, so its honest members lose little:
-they still have one vote together.
+Two people who vote alike are no cohort.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Mask = NDArray[np.bool_]
 PERIOD_DAYS = 14  # within which votes are compared; periods overlap by half
 SHARED_QUESTIONS = 3  # with votes of both on the same passage, at least
 SHARED_VOTES = 0.3  # Jaccard overlap of two accounts' votes in a period, by question, passage and direction
+BEYOND_CHANCE = 1.5  # times the passages that both would rate had each chosen theirs at random among all rated ones
 SAME_DIRECTION = 0.9  # share of the votes on the same passages that agree
 LEAST_ACCOUNTS = 3  # of a cohort
 NEIGHBOURS = 12  # accounts that each is compared with on one passage: a cohort is found as a chain
@@ -88,7 +89,13 @@ def _alike(unit: Ints, item: Ints, question: Ints, up: Mask) -> Ints:
     questions = Groups.by(unit[a], unit[b], question[a])
     asked = Groups.by(unit[a[questions.first]], unit[b[questions.first]]).sizes
     overlap = agreeing / np.maximum(votes[left] + votes[right] - agreeing, 1)
-    alike = (asked >= SHARED_QUESTIONS) & (overlap >= SHARED_VOTES) & (agreeing >= SAME_DIRECTION * both)
+    by_chance = votes[left] * votes[right] / max(1, len(np.unique(item)))
+    alike = (
+        (both >= BEYOND_CHANCE * by_chance)
+        & (asked >= SHARED_QUESTIONS)
+        & (overlap >= SHARED_VOTES)
+        & (agreeing >= SAME_DIRECTION * both)
+    )
     return np.column_stack((left[alike], right[alike]))
 
 

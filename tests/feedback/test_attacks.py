@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -149,3 +149,116 @@ def test_honest_boosts_keep_their_sign_and_seven_tenths_of_their_strength(
     assert before[0].min() > 2.0
     assert (after[0] / before[0]).min() >= 0.7
     assert (after[1] / before[1]).min() >= 0.7
+
+
+# ------------------------------------------------------------------------------------------------ nobody voted before
+def strength(attack: Callable[[Site], None]) -> float:
+    """Votes for the bad passage of the first target, where nobody else has voted on it."""
+    site = Site()
+    site.join(range(1, 30))
+    for voter in range(1, 30):
+        site.judge(voter, site.draw.choice(np.arange(100, 140), 4, replace=False), days=range(200, 390))
+    attack(site)
+    tallies, _ = site.weighed()
+    (row,) = np.flatnonzero(tallies.passage == TARGETS[0] * 10 + 1).tolist()
+    return float(tallies.up[row] - tallies.down[row])
+
+
+@pytest.mark.parametrize(
+    ("attack", "most"),
+    [(ten_new, 0.3), (twenty_new, 0.3), (ten_new_on_one_passage, 0.3), (ten_old_without_record, 0.5)],
+)
+def test_where_nobody_else_has_voted_accounts_that_vote_together_count_as_one_or_less(
+    attack: Callable[[Site], None], most: float
+) -> None:
+    assert strength(attack) <= most + 1e-9
+
+
+def test_accounts_made_from_one_network_count_as_one_on_whatever_days_they_were_made() -> None:
+    def attack(site: Site, block: int) -> None:
+        for voter in range(50, 60):
+            site.join([voter], joined=TODAY - voter % 10 - 10, block=block)
+            site.attack(voter, [TARGETS[0]])
+
+    assert strength(lambda site: attack(site, 7)) <= 1.0
+    assert strength(lambda site: attack(site, UNKNOWN)) > 3.0
+
+
+def test_a_network_of_most_of_the_site_says_nothing() -> None:
+    def campus(site: Site) -> None:
+        site.join(range(1, 60), block=7)
+        for voter in range(50, 60):
+            site.join([voter], joined=TODAY - voter % 10 - 10, block=7)
+            site.attack(voter, [TARGETS[0]])
+
+    assert strength(campus) > 3.0
+
+
+def test_a_small_site_whose_people_all_rate_the_same_is_no_cohort() -> None:
+    site = Site()
+    site.join(range(1, 7))
+    for voter in range(1, 7):
+        site.judge(voter, range(100, 110), days=range(380, 390), error=0.0)
+    _, weights = site.weighed()
+    assert weights.up.min() > 0.8
+
+
+# ------------------------------------------------------------------------------------------------ the core
+def test_what_the_core_weighs_does_not_change_with_the_votes_of_others() -> None:
+    site = established(0)
+    _, before = site.weighed()
+    ten_old_with_decoys(site)
+    _, after = site.weighed()
+    assert set(HONEST) <= set(before.rater[before.core].tolist())
+    core = np.isin(after.rater, HONEST)
+    assert after.up[core].tolist() == pytest.approx(before.up[: len(HONEST)].tolist())
+    assert after.down[core].tolist() == pytest.approx(before.down[: len(HONEST)].tolist())
+
+
+def test_age_alone_makes_nobody_established() -> None:
+    site = established(0)
+    ten_old_without_record(site)
+    _, weights = site.weighed()
+    assert not weights.core[np.isin(weights.rater, range(50, 60))].any()
+
+
+def test_nobody_of_whom_the_account_is_unknown_is_established() -> None:
+    site = established(0)
+    _, weights = votes_weighed(site.votes(), lambda _: QuestionGroups({}))
+    assert not weights.core.any()
+
+
+def test_staff_are_established_and_in_no_cohort() -> None:
+    site = Site()
+    site.join(range(1, 30))
+    for voter in (1, 2, 3):
+        site.judge(voter, TARGETS, days=[TODAY], error=0.0)
+    for voter in range(4, 30):
+        site.judge(voter, site.draw.choice(np.arange(100, 140), 4, replace=False), days=range(200, 390))
+    votes, weights = votes_weighed(site.votes(), lambda _: QuestionGroups({}), site.voters(staff=[1, 2, 3]))
+    tallies = query_tallies(weights.apply(votes))
+    assert weights.core[:3].all()
+    assert tallies.up[tallies.passage == TARGETS[0] * 10].item() > 3.0
+
+
+def test_a_voter_of_whom_nothing_is_known_weighs_what_the_site_does() -> None:
+    _, weights = established(0).weighed()
+    vote = established(0).votes().where(np.asarray([0]))
+    moved = weights.apply(replace(vote, voter=np.asarray([999]), key=np.asarray([10**9])))
+    assert abs(moved.value.item()) == pytest.approx(weights.site)
+
+
+@pytest.mark.parametrize(
+    ("attack", "reason"),
+    [
+        (ten_new_on_one_passage, "one of 10 new accounts made on one day: together they count as one"),
+        (ten_old_without_record, "agrees with others no more than by chance"),
+        (slow_infiltrators, "in a group of 10 accounts that vote alike: together they count as one"),
+    ],
+)
+def test_it_says_in_words_why_a_voter_counts_less(attack: Callable[[Site], None], reason: str) -> None:
+    site = established(1)
+    attack(site)
+    _, weights = site.weighed()
+    told = dict(zip(weights.rater.tolist(), weights.reasons, strict=True))
+    assert {told[voter] for voter in range(50, 60)} == {reason}
