@@ -1,8 +1,8 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote:
-             votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote,
+             VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
@@ -18,6 +18,7 @@ from feedback.models.evidence import (
     RatedPassage,
     RatedQuestion,
     SetAsideVote,
+    VoterWeight,
 )
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
@@ -41,4 +42,5 @@ __all__ = [
     "Revision",
     "RevisionEvent",
     "SetAsideVote",
+    "VoterWeight",
 ]

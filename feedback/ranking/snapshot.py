@@ -365,7 +365,10 @@ class Snapshot:
 def _joined(boost: Boost, prior: DocumentPrior | None, rule: ManualRule | None) -> Boost:
     multiplier, origins = boost.multiplier, [boost.origin] if boost.origin else []
     if prior:
-        multiplier *= prior.multiplier
+        # What is said of the document weakens votes on the passage for this question, but does not turn them round.
+        together = multiplier * prior.multiplier
+        bounded = min(together, 1.0) if multiplier < 1.0 else max(together, 1.0)
+        multiplier = together if multiplier == 1.0 else bounded
         origins.append(_document_origin(prior))
     if rule:
         multiplier *= rule.multiplier

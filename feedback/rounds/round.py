@@ -39,6 +39,7 @@ from feedback.rounds.proposals import Proposal, ballot_load, changes_left, propo
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
+from feedback.rounds.voters import voter_weights_write
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
@@ -160,6 +161,8 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     live = content_of(state.live)
     proposal = proposal_make(ballot, live)
     del ballot
+    if proposal.weights:
+        voter_weights_write(proposal.weights)
     laps.end("proposal")
     renew()
     done["counts"] = proposal.counts()
