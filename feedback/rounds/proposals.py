@@ -62,6 +62,7 @@ class Proposal:
         return {
             "query_boosts": len(self.content.queries),
             "document_boosts": len(self.content.documents),
+            "moving_passages": len(self.content.moving),
             "votes": self.votes,
             **{str(kind): kinds.count(kind) for kind in Boost.Change.values},
         }

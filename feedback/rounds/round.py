@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
+import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
@@ -34,6 +35,7 @@ from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, proposal_make
+from feedback.rounds.query_moves import moves_add
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError
@@ -153,9 +155,14 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     proposal = proposal_make(ballot, live)
     del ballot
     laps.end("proposal")
+    content, not_moving = moves_add(proposal.content, report=renew)
+    proposal = replace(proposal, content=content)
+    if not_moving:
+        done["notes"] = (*notes, f"searches are not moved towards some well-rated passages: {not_moving}")
+    laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    if not proposal.changes:
+    if not proposal.changes and np.isin(content.moving, live.moving).all():
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
     # A revision that was held for the very same boosts needs a person, not another row.
     revision = Revision.objects.order_by("-number").first()
