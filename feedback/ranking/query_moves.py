@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
-MOVE_WEIGHT = 0.75  # β, at FULL_VOTES for a passage
-MOVE_AWAY_WEIGHT = 0.0  # γ
-MAX_ANGLE = 25.0  # degrees between the moved vector and the question's own
+MOVE_WEIGHT = 0.5  # β, for passages with FULL_VOTES
+MOVE_AWAY_WEIGHT = 0.0  # γ; 0.2 closed nothing more, and cost where votes were wrong
+MAX_ANGLE = 20.0  # degrees between the moved vector and the question's own
 LEAST_ANGLE = 0.5  # degrees; a smaller move is none
 MAX_PASSAGES = 5_000  # whose vectors a process keeps for a revision; those with the most net votes stay
 

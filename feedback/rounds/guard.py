@@ -90,12 +90,14 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
 
 
 def _changed_rows(proposal: Proposal, live: Content) -> Content:
-    """The rows that differ, of both revisions."""
+    """The rows that differ, of both revisions; also those whose passage moves queries in one of them alone."""
     keys = {(change.question, change.passage) for change in proposal.changes}
+    moving = np.setxor1d(proposal.content.moving, live.moving)
     parts = []
     for content in (live, proposal.content):
         pairs = zip(content.queries.question.tolist(), content.queries.passage.tolist(), strict=True)
-        parts.append(content.queries.where(np.asarray([pair in keys for pair in pairs], dtype=bool)))
+        changed = np.asarray([pair in keys for pair in pairs], dtype=bool)
+        parts.append(content.queries.where(changed | np.isin(content.queries.passage, moving)))
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in QueryTallies.__slots__}
     return Content(queries=QueryTallies(**joined), documents={}, parameters=proposal.content.parameters)
 
