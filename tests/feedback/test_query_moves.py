@@ -135,6 +135,21 @@ def test_boosts_and_moves_of_one_question_compare_it_once(monkeypatch: pytest.Mo
     assert compared == [[0]]
 
 
+def test_among_many_rated_questions_the_nearest_one_moves_the_query() -> None:
+    count = 500
+    questions = RatedQuestions(
+        ids=np.arange(count), texts=[""] * count, terms=[[f"t{number}", "common"] for number in range(count)]
+    )
+    vectors = PassageVectors(passages=np.asarray([10]), vectors=GOOD[np.newaxis], collections=np.asarray(["open"]))
+    many = Content(
+        queries=tallies(*[(number, 10, 3.0, 0.0) for number in range(count)]), documents={}, parameters=parameters(),
+        moving=np.asarray([10]),
+    )  # fmt: skip
+    one = Snapshot(many, questions, {10: "k10"}, passages={SPACE: vectors})
+    assert one.moves(ask("t317", "common"), ["open"])
+    assert one.moves(ask("unknown"), ["open"]) == ()
+
+
 def test_what_moves_is_stored_and_makes_another_digest() -> None:
     revision = content()
     assert Content.decode(revision.encode()).moving.tolist() == [10, 11]
