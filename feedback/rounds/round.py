@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
 
+import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
@@ -36,6 +37,7 @@ from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
+from feedback.rounds.query_moves import moves_add
 from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
@@ -164,9 +166,15 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     if proposal.weights:
         voter_weights_write(proposal.weights)
     laps.end("proposal")
+    content, not_moving = moves_add(proposal.content, report=renew)
+    proposal = replace(proposal, content=content)
+    if not_moving:
+        done["notes"] = (*notes, f"searches are not moved towards some well-rated passages: {not_moving}")
+    laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    if not proposal.changes and proposal.content.parameters == live.parameters:
+    same_moves = np.isin(content.moving, live.moving).all()
+    if not proposal.changes and same_moves and content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
     revision = _held_already(proposal)
     if revision is None or _to_measure_again(revision):
