@@ -1,8 +1,8 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote: votes for or
-             against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote:
+             votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
@@ -13,6 +13,7 @@ from feedback.models.evidence import (
     Burst,
     Evidence,
     PassageSketch,
+    QuestionPair,
     QuestionVector,
     RatedPassage,
     RatedQuestion,
@@ -32,6 +33,7 @@ __all__ = [
     "JudgeAgreement",
     "ManualBoost",
     "PassageSketch",
+    "QuestionPair",
     "QuestionVector",
     "RatedPassage",
     "RatedQuestion",

@@ -27,6 +27,9 @@ class RatedQuestion(models.Model):
     text = models.TextField(help_text="As it was put first.")
     terms = models.TextField(blank=True, help_text="Its distinct analysed terms, separated by spaces.")
     created_at = models.DateTimeField(auto_now_add=True)
+    compared = models.BooleanField(
+        default=False, db_default=False, help_text="Whether it was compared with those before it (QuestionPair)."
+    )
 
     class Meta:
         ordering = ["pk"]
@@ -199,3 +202,28 @@ class SetAsideVote(models.Model):
 
     def __str__(self) -> str:
         return f"{self.voter_id} on document {self.document_id}: {'up' if self.up else 'down'}"
+
+
+class QuestionPair(models.Model):
+    """Whether two rated questions want the same answer, decided once. A pair without a row was found to want different
+    answers, or was never near.
+
+    same: probability, 0..1. decided_by: "words", "vectors", or the model that was asked as well.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    first = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
+    same = models.FloatField()
+    decided_by = models.CharField(max_length=200)
+    decided_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="question_pair_once"),
+            models.CheckConstraint(condition=Q(first__lt=models.F("second")), name="question_pair_in_order"),
+            models.CheckConstraint(condition=Q(same__gte=0, same__lte=1), name="question_pair_probability"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_id} and {self.second_id}: {self.same:.2f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -16,10 +16,12 @@ from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.drafting import content_of_votes, votes_weighed
-from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights
+from feedback.ranking.question_groups import QuestionGroups
+from feedback.ranking.rater_reliability import RaterWeights
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
+from feedback.rounds.question_pairs import decided_pairs
 from retrieval.models import Document
 
 Ints = NDArray[np.int64]
@@ -165,6 +167,7 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
         votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
         parameters=parameters(),
     )  # fmt: skip
+    content = replace(content, pairs=decided_pairs(content.queries.question.tolist()))
     changes = changes_between(live, content, ballot.passages)
     removed = set(changes_left([change for change in changes if change.after == NO_BOOST]))
     changes = [change for change in changes if change.after != NO_BOOST or change in removed]
@@ -177,13 +180,8 @@ def ballot_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
 
 
 def _grouping(questions: Ints) -> QuestionGroups:
-    """Terms are read only of questions that may be compared with others."""
-    wanted = questions.tolist()
-    terms: dict[int, frozenset[str]] = {}
-    for start in range(0, len(wanted), ROWS_AT_ONCE):
-        rows = RatedQuestion.objects.filter(pk__in=wanted[start : start + ROWS_AT_ONCE])
-        terms.update((key, frozenset(text.split())) for key, text in rows.values_list("pk", "terms"))
-    return QuestionGroups(terms)
+    """By what was decided of their pairs (`feedback.rounds.question_pairs`)."""
+    return QuestionGroups.of(decided_pairs(questions.tolist()))
 
 
 def changes_between(live: Content, new: Content, passages: Passages) -> list[Change]:

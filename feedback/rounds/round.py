@@ -36,6 +36,7 @@ from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
+from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
 from ragsite.core.errors import ConflictError
@@ -168,7 +169,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     laps.end("proposal")
     renew()
     done["counts"] = proposal.counts()
-    if not proposal.changes:
+    if not proposal.changes and proposal.content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
     revision = _held_already(proposal)
     if revision is None or _to_measure_again(revision):
@@ -196,6 +197,8 @@ def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tup
     laps.end("passages")
     not_embedded = questions_embed(report=renew)
     laps.end("vectors")
+    question_pairs_decide(wait_for_vectors=bool(not_embedded), report=renew)
+    laps.end("pairs")
     return gathered, not_embedded
 
 
