@@ -56,7 +56,7 @@ IN_BLOCK = 1024  # vectors read at once
 IN_BATCH = 5000
 KIND = "same_question"
 # Small models say yes too often (docs/feedback.md): the prior counts a no for more than a yes.
-RECORD = JudgeRecord(yes_held=20.0, no_held=5.0, yes_absent=10.0, no_absent=15.0)
+RECORD = JudgeRecord(yes_held=20.0, no_held=5.0, yes_absent=15.0, no_absent=10.0)
 SYSTEM = """\
 Two people each ask a question. Would exactly the same answer serve both?
 Other words, another order or a longer text make no difference. But say false where anything decisive differs: the \
