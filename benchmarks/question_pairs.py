@@ -19,7 +19,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,8 @@ FOLDER = Path(__file__).parent / "data" / "question_pairs"
 SAME_FROM = 0.5
 TRAINED_ON, REPORTED_ON = ("squad2_en", "cmrc2018_zh"), ("hotpotqa_en", "xquad_en", "scifact_en", "rgb_zh")
 QUESTIONS_OF_SET, NEAREST_OF_SET = 500, 700  # of each set: questions, and their nearest pairs
-ALL_OF_SETS = 120.0  # weight of all of these pairs together
+CAUTION = 2.0  # how much more different questions weigh where the cosine's weights are fitted
+ALL_OF_SETS = 200.0  # weight of all of these pairs together
 PENALTY = 2.0  # of the squared weights
 DIFFERENT_WEIGHS = 2.0  # a contrast pair, for one rewording
 NEIGHBOURS = 3  # other questions that each one is also paired with, as questions that want another answer
@@ -214,7 +215,9 @@ def fitted(rows: Rows, names: Sequence[str], known: Mapping[str, Any] | None = N
 def trained(pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors]) -> dict[str, Any]:
     """By words first; then what a cosine adds, from the pairs written by hand, which have vectors."""
     words = fitted(training_rows(pairs, near, vectors, WORD_SIGNALS), WORD_SIGNALS)
-    with_cosine = fitted(training_rows(pairs, [], vectors, VECTOR_SIGNALS), VECTOR_SIGNALS, known=words)
+    rows = training_rows(pairs, [], vectors, VECTOR_SIGNALS)
+    cautious = replace(rows, weight=np.where(rows.same > 0, rows.weight, CAUTION * rows.weight))
+    with_cosine = fitted(cautious, VECTOR_SIGNALS, known=words)
     return {"vectors": with_cosine, "words": words}
 
 

@@ -18,7 +18,7 @@ repair, fix, mend
 delete, erase
 fast, quick, rapid
 quit, resign, terminate employment
-allow, permit, permitted, ok to, okay to
+allow, is permitted, are permitted, ok to, okay to
 child, children, kid, kids, infant, infants, baby, babies
 salary, salaries, wage, wages, paycheck
 vacation, annual leave, holiday, holidays
