@@ -38,7 +38,10 @@ DIFFERENT = (
     ("全职员工有餐补吗？", "兼职员工有餐补吗？"),
 )
 SAME = (
-    ("How long may undergraduates keep a borrowed book?", "undergraduate student: for how long can I keep the books that I borrowed"),
+    (
+        "How long may undergraduates keep a borrowed book?",
+        "undergraduate student: for how long can I keep the books that I borrowed",
+    ),
     ("How do I reset my password?", "I forgot my password, how can I reset it?"),
     ("Where can I buy a parking permit?", "Where can I purchase a parking permit?"),
     ("When does the semester begin?", "When does the semester start?"),
