@@ -46,7 +46,7 @@ from retrieval.values import EmbeddingSpace, JudgeRecord
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
-MOST_NEW = 2000  # questions compared in a round
+MOST_NEW = 1000  # questions compared in a round
 SHARING = 6  # of a new question, others whose votes share a passage with it
 LEAST_KEPT = 0.2  # probability from which a pair is stored
 OPEN_FROM, OPEN_TO = 0.25, 0.75  # probability between which the words leave it open

@@ -87,7 +87,7 @@ def test_traditional_and_simplified_are_one_question() -> None:
 
 
 def test_a_slip_of_the_pen_is_no_difference() -> None:
-    own, other = same_question.left_over(read_question("parking permit"), read_question("parkign permti"))
+    own, other = same_question.left_over(read_question("parking permit"), read_question("parking permti"))
     assert (own, other) == (frozenset(), frozenset())
 
 
