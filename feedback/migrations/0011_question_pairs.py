@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('feedback', '0009_judge_agreement'),
+        ('feedback', '0010_set_aside_votes'),
     ]
 
     operations = [
