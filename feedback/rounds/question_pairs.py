@@ -49,7 +49,7 @@ from retrieval.values import EmbeddingSpace, JudgeRecord
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Row = tuple[int, int, float, str, datetime]
-MOST_NEW = 2000  # questions compared in a round
+MOST_NEW = 1000  # questions compared in a round
 SHARING = 6  # of a new question, others whose votes share a passage with it
 LEAST_KEPT = 0.2  # probability from which a pair is stored
 OPEN_FROM, OPEN_TO = 0.25, 0.75  # probability between which the words leave it open
@@ -59,7 +59,7 @@ IN_BLOCK = 1024  # vectors read at once
 IN_BATCH = 5000
 KIND = "same_question"
 # Small models say yes too often (docs/feedback.md): the prior counts a no for more than a yes.
-RECORD = JudgeRecord(yes_held=20.0, no_held=5.0, yes_absent=10.0, no_absent=15.0)
+RECORD = JudgeRecord(yes_held=20.0, no_held=5.0, yes_absent=15.0, no_absent=10.0)
 SYSTEM = """\
 Two people each ask a question. Would exactly the same answer serve both?
 Other words, another order or a longer text make no difference. But say false where anything decisive differs: the \
