@@ -92,7 +92,11 @@ def voter_weights_write(weights: RaterWeights) -> int:
         there: set[int] = set()
         keys = list(changed)
         for start in range(0, len(keys), ROWS_AT_ONCE):
-            people = get_user_model().objects.select_for_update().filter(pk__in=keys[start : start + ROWS_AT_ONCE])
+            people = (
+                get_user_model()
+                .objects.select_for_update(no_key=True)
+                .filter(pk__in=keys[start : start + ROWS_AT_ONCE])
+            )
             there.update(people.order_by("pk").values_list("pk", flat=True))
         VoterWeight.objects.bulk_create(
             [
