@@ -20,7 +20,6 @@ Agreement raises nobody above 1, so errors that all share raise nobody. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +31,6 @@ from feedback.ranking.groups import Groups
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-SAME_TERMS = 0.6  # Jaccard overlap of two questions' terms from which they ask the same
 ASSUMED_ERROR = 0.2  # share of wrong verdicts at which a vote has weight 1
 ASSUMED_AGREEMENT = (1.0 - 2.0 * ASSUMED_ERROR) ** 2  # beyond chance, of two such voters
 PRIOR_COMPARISONS = 40.0  # with that agreement, added to what is known of the site
@@ -48,26 +46,6 @@ SCORE_PRIOR = 200.0  # votes that say nothing of that slope, added to the site's
 GOOD_SHARES = np.linspace(0.1, 0.9, 17)  # of passages, that are tried
 MAX_COMPARED = 50_000  # votes
 MAX_COMPARED_OF_PASSAGE = 40
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionGroups:
-    """Groups questions that ask the same in other words. terms: by question, its distinct terms."""
-
-    terms: Mapping[int, frozenset[str]]
-
-    def __call__(self, questions: Ints) -> Ints:
-        """questions: shape (n,). Returns, of each, the place in `questions` of the first that asks the same."""
-        terms = [self.terms.get(int(question), frozenset[str]()) for question in questions]
-        groups: list[int] = []
-        for place, own in enumerate(terms):
-            groups.append(next((first for first in dict.fromkeys(groups) if _same(own, terms[first])), place))
-        return np.asarray(groups, dtype=np.int64)
-
-
-def _same(terms: frozenset[str], others: frozenset[str]) -> bool:
-    shared = len(terms & others)
-    return bool(shared) and shared / (len(terms) + len(others) - shared) >= SAME_TERMS
 
 
 def votes_to_compare(votes: Votes) -> Votes:

@@ -110,8 +110,8 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
     five adds ln 4 to the log-odds, and three such votes reach a multiplier's bound of 2. Votes and search are then
     weighed in the same unit if lowest = 2^(−8 / (3·ln 4)) = 0.26.
 
-    Where similar questions were asked before, n is the mean over this search and theirs; but it never lifts what ratings
-    lower, nor lowers what they lift.
+    Where similar questions were asked before, n is the mean over this search and theirs; but it never lifts what
+    ratings lower, nor lowers what they lift.
     """
     normalize = _Normalizer(pool or hits)
     ranked = []

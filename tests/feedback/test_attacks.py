@@ -10,7 +10,7 @@ import pytest
 
 from feedback.ranking.boosts import QueryTallies, Votes, query_tallies
 from feedback.ranking.drafting import votes_weighed
-from feedback.ranking.rater_reliability import QuestionGroups
+from feedback.ranking.question_groups import QuestionGroups
 from feedback.ranking.voters import UNKNOWN, Voters
 from feedback.ranking.weighing import RaterWeights
 
@@ -60,7 +60,7 @@ class Site:
         return Voters.of(ids, joined=joined, block=block, staff=np.isin(ids, staff))
 
     def weighed(self) -> tuple[QueryTallies, RaterWeights]:
-        votes, weights = votes_weighed(self.votes(), lambda _: QuestionGroups({}), self.voters())
+        votes, weights = votes_weighed(self.votes(), lambda _: QuestionGroups(), self.voters())
         return query_tallies(weights.apply(votes)), weights
 
 
@@ -224,7 +224,7 @@ def test_age_alone_makes_nobody_established() -> None:
 
 def test_nobody_of_whom_the_account_is_unknown_is_established() -> None:
     site = established(0)
-    _, weights = votes_weighed(site.votes(), lambda _: QuestionGroups({}))
+    _, weights = votes_weighed(site.votes(), lambda _: QuestionGroups())
     assert not weights.core.any()
 
 
@@ -235,7 +235,7 @@ def test_staff_are_established_and_in_no_cohort() -> None:
         site.judge(voter, TARGETS, days=[TODAY], error=0.0)
     for voter in range(4, 30):
         site.judge(voter, site.draw.choice(np.arange(100, 140), 4, replace=False), days=range(200, 390))
-    votes, weights = votes_weighed(site.votes(), lambda _: QuestionGroups({}), site.voters(staff=[1, 2, 3]))
+    votes, weights = votes_weighed(site.votes(), lambda _: QuestionGroups(), site.voters(staff=[1, 2, 3]))
     tallies = query_tallies(weights.apply(votes))
     assert weights.core[:3].all()
     assert tallies.up[tallies.passage == TARGETS[0] * 10].item() > 3.0

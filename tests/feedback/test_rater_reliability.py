@@ -10,7 +10,6 @@ import pytest
 
 from feedback.ranking.boosts import Votes
 from feedback.ranking.rater_reliability import (
-    QuestionGroups,
     Verdicts,
     fit_site,
     fit_voters,
@@ -177,13 +176,3 @@ def test_one_persons_votes_are_not_compared_with_each_other() -> None:
 
 def test_of_a_passage_the_forty_newest_votes_are_compared() -> None:
     assert sorted(votes_to_compare(votes(1, 50)).voter.tolist()) == list(range(10, 50))
-
-
-def test_questions_that_share_three_fifths_of_their_terms_ask_the_same() -> None:
-    words = {0: "a b c d", 1: "a b x y", 2: "a b c e", 4: "a b x y z"}
-    groups = QuestionGroups({question: frozenset(text.split()) for question, text in words.items()})
-    assert groups(np.asarray([0, 1, 2, 3, 4, 3])).tolist() == [0, 1, 0, 3, 1, 5]
-
-
-def test_a_question_without_terms_asks_the_same_as_none() -> None:
-    assert QuestionGroups({})(np.asarray([5, 5])).tolist() == [0, 1]

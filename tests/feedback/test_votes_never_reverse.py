@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from uuid import UUID
 
 import numpy as np
@@ -10,8 +12,9 @@ from hypothesis import strategies as st
 
 from feedback.ranking.boosts import Votes
 from feedback.ranking.drafting import content_of_votes, votes_weighed
+from feedback.ranking.question_groups import DecidedPairs, QuestionGroups, decide_among
 from feedback.ranking.question_similarity import AskedQuestion
-from feedback.ranking.rater_reliability import QuestionGroups
+from feedback.ranking.same_question import shipped_model
 from feedback.ranking.snapshot import RatedQuestions, Snapshot, parameters
 from retrieval.search.boosting import rank_with_boosts
 from retrieval.values import Boosts, Scores, TailHit
@@ -43,13 +46,21 @@ def votes_of(rows: list[Row]) -> Votes:
     )  # fmt: skip
 
 
+@cache
+def decided() -> DecidedPairs:
+    """Which of the questions want the same answer."""
+    terms = [text.split() for text in TEXTS]
+    return decide_among(np.arange(len(TEXTS)), TEXTS, terms, None, background=0.0, model=shipped_model())
+
+
 def ranking(votes: Votes, asked: str, fused: list[float]) -> tuple[list[str], list[str]]:
     """Of all passages, without feedback and with it."""
-    groups = QuestionGroups({at: frozenset(text.split()) for at, text in enumerate(TEXTS)})
-    counted, weights = votes_weighed(votes, lambda _: groups)
+    pairs = decided()
+    counted, weights = votes_weighed(votes, lambda _: QuestionGroups.of(pairs))
     content = content_of_votes(
         counted, weights, today=400, document_id=lambda number: UUID(int=number), parameters=parameters()
     )
+    content = replace(content, pairs=pairs.among(np.unique(content.queries.question)))
     terms = [text.split() for text in TEXTS]
     rated = RatedQuestions(ids=np.arange(len(TEXTS)), texts=TEXTS, terms=terms)
     snapshot = Snapshot(content, rated, {passage: str(passage) for passage in range(PASSAGES)})

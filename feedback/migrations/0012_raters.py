@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
-        ('feedback', '0009_judge_agreement'),
+        ('feedback', '0011_question_pairs'),
         ('retrieval', '0013_users_of_open_jobs'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
