@@ -1,8 +1,8 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, RatedPassage, PassageSketch, PassageVector, Evidence, Burst: votes for or
-             against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
+             SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
@@ -14,9 +14,12 @@ from feedback.models.evidence import (
     Evidence,
     PassageSketch,
     PassageVector,
+    QuestionPair,
     QuestionVector,
     RatedPassage,
     RatedQuestion,
+    SetAsideVote,
+    VoterWeight,
 )
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
@@ -33,10 +36,13 @@ __all__ = [
     "ManualBoost",
     "PassageSketch",
     "PassageVector",
+    "QuestionPair",
     "QuestionVector",
     "RatedPassage",
     "RatedQuestion",
     "Rating",
     "Revision",
     "RevisionEvent",
+    "SetAsideVote",
+    "VoterWeight",
 ]

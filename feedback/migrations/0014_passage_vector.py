@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("feedback", "0009_judge_agreement"),
+        ("feedback", "0012_raters"),
     ]
 
     operations = [
