@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from chat.models import DecisionStep, Message, Source
 from feedback.models import Evidence, Rating
-from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
 from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
@@ -178,9 +178,16 @@ def _given(messages: Sequence[Key]) -> list[_Given]:
     return [rating for rating in ratings if (rating.user, rating.message) in changed]
 
 
-def _weak(grounding: Sequence[Mapping[str, Any]] | None) -> list[tuple[int, int]]:
-    """Places in the answer of sentences that its passages do not bear out."""
-    return [(sentence["start"], sentence["end"]) for sentence in grounding or () if sentence["supported"] is False]
+def _sentences(grounding: Sequence[Mapping[str, Any]] | None) -> list[CheckedSentence]:
+    """A sentence rests on the passages that were found to say it, else on those that it cites."""
+    return [
+        CheckedSentence(
+            text=sentence["sentence"],
+            markers=[one["marker"] for one in sentence.get("evidence") or ()] or sentence.get("markers") or (),
+            supported=sentence["supported"],
+        )
+        for sentence in grounding or ()
+    ]
 
 
 def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
@@ -203,7 +210,9 @@ def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
     columns = rows.values_list(raw("id"), "text", "decision", "status", "reply_to__text", "grounding")
     answers = {
         key: _Answer(
-            rated=RatedAnswer(text=text, decision=decision, status=status, sources=listed[key], weak=_weak(grounding)),
+            rated=RatedAnswer(
+                text=text, decision=decision, status=status, sources=listed[key], sentences=_sentences(grounding)
+            ),
             question=(searched.get(key) or question or "")[:MAX_QUESTION_CHARS],
             sources=places[key],
         )

@@ -15,7 +15,7 @@ from feedback.rounds.passages import passages_relocate
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
 from retrieval.text.analysis import query_terms
-from retrieval.values import GroundedSentence
+from retrieval.values import GroundedSentence, SentenceEvidence
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory, UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
 
@@ -50,7 +50,7 @@ def test_evidence_keeps_the_normalized_score_of_its_passage(scores: dict[str, fl
     assert Evidence.objects.get().normalized_score == expected
 
 
-LENT, KEPT = "Ten books may be borrowed [1].", "They may be kept for ever [2]."
+LENT, KEPT = "Ten books may be borrowed [1].", "They can be kept for good [2]."
 
 
 def grounded(*supported: bool | None) -> list[dict[str, object]]:
@@ -91,6 +91,24 @@ def test_what_bears_no_sentence_out_is_given_no_credit(
     evidence_gather()
     of_chunk = dict(Evidence.objects.values_list("passage__chunk_id", "weight"))
     assert {marker: of_chunk[chunk.pk] for marker, chunk in enumerate(chunks, 1) if chunk.pk in of_chunk} == expected
+
+
+def test_the_passage_that_was_found_to_say_a_sentence_is_credited_for_it() -> None:
+    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
+    sentence = GroundedSentence(
+        sentence="Ten books may be borrowed [1][2].", start=0, end=33, markers=(1, 2), score=1.0, supported=True,
+        evidence=(SentenceEvidence(1, 0, 26),),
+    )  # fmt: skip
+    rate(answered(QUESTION, chunks, text=sentence.sentence, grounding=[sentence.as_dict()]), 5, "accurate")
+    assert weights() == [1.0]
+    assert Evidence.objects.get().passage.chunk_id == chunks[0].pk
+
+
+def test_grounding_of_an_earlier_version_without_evidence_credits_what_its_sentences_cite() -> None:
+    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
+    old = [{"sentence": LENT, "start": 0, "end": len(LENT), "markers": [1], "score": 0.5, "supported": True}]
+    rate(answered(QUESTION, chunks, text=f"{LENT} {KEPT}", grounding=old), 5, "accurate")
+    assert weights() == [1.0]
 
 
 def test_a_source_that_is_rated_by_itself_counts_whatever_its_sentence_is_worth() -> None:
