@@ -17,7 +17,7 @@ from chat.ratings import use_ratings
 from feedback.models import Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
-from feedback.rounds.evidence import answer_touch
+from feedback.rounds.evidence import answer_touch, use_touch
 from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_relocate
 from feedback.rounds.questions import questions_forget, questions_of
@@ -42,9 +42,10 @@ def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
 
 
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
-    """A source's own rating stood in the way of the answer's: that one's evidence is drawn anew."""
+    """A source's own rating stood in the way of the answer's, and of what opening it says: these are drawn anew."""
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
+        use_touch(user_id=instance.user_id, source_id=instance.source_id)
 
 
 def _document_saved(

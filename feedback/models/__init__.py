@@ -1,6 +1,7 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
+uses         SourceUse: a source that was opened or copied from
 evidence     RatedQuestion, QuestionVector, RatedPassage, PassageSketch, Evidence, Burst: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
@@ -12,6 +13,7 @@ from feedback.models.evidence import Burst, Evidence, PassageSketch, QuestionVec
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
 from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent
+from feedback.models.uses import SourceUse
 
 __all__ = [
     "Boost",
@@ -29,4 +31,5 @@ __all__ = [
     "Rating",
     "Revision",
     "RevisionEvent",
+    "SourceUse",
 ]

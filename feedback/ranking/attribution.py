@@ -1,11 +1,13 @@
 """From a rating to evidence: which passages get credit or blame for it, and how much. Pure.
 
 - A good answer credits the passages that it cites, in proportion to how much of its text rests on them: sentences that
-  were checked and are borne out, by their length. A bad one debits them by its reason: `wrong_source` and `outdated` are
-  about the sources, `style`, `wrong_reasoning` and `incomplete` are not; without a reason it may be either, and counts
-  half. `wrong_source` debits the passages of sentences that are not borne out most.
+  were checked and are borne out, by their length. A bad one debits them by its reason: `wrong_source` and `outdated`
+  are about the sources, `style`, `wrong_reasoning` and `incomplete` are not; without a reason it may be either, and
+  counts half. `wrong_source` debits the passages of sentences that are not borne out most.
 - `outdated` is about the document, `wrong_source` about this question: it counts hardly at all for the document.
 - A source that was rated by itself gets its evidence from that, and none from the rating of the whole answer.
+- A source that was opened or copied from, and not rated by itself, gets weak evidence for this question and none for
+  its document (`feedback.ranking.exposure`).
 - NO_ANSWER, CLARIFY and failed answers give no evidence.
 """
 
@@ -72,17 +74,27 @@ class GivenRating:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUse:
+    """That one user opened a source, or copied from it. weight: 0..1, see `feedback.ranking.exposure.use_weight`."""
+
+    id: Any
+    marker: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What a rating gives to the source under `marker`: -1..1, never 0 in both."""
+    """What a rating or a use gives to the source under `marker`: -1..1, never 0 in both. The other's id is None."""
 
     rating_id: Any
+    use_id: Any = None
     marker: int
     weight: float
     document_weight: float
 
 
-def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credit]:
-    """The evidence of one user's ratings of one answer and of its sources."""
+def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating], uses: Iterable[GivenUse] = ()) -> list[Credit]:
+    """The evidence of one user's ratings of one answer and of its sources, and of what they did with these."""
     if answer.decision != "ANSWER" or answer.status == "failed":
         return []
     given = list(ratings)
@@ -102,6 +114,11 @@ def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credi
                 rating_id=rating.id, marker=marker, weight=weight * share, document_weight=document_weight * share
             )
             credits.append(credit)
+    credits += [
+        Credit(rating_id=None, use_id=use.id, marker=use.marker, weight=use.weight, document_weight=0.0)
+        for use in uses
+        if use.marker in known and use.marker not in rated_apart
+    ]
     return credits
 
 

@@ -319,7 +319,7 @@ def _query_origin(up: int, down: int) -> str:
     parts = [f"{_people(up)} found this useful for similar questions"] if up else []
     if down:
         parts.append(f"{_people(down)} did not find this useful for similar questions")
-    return "; ".join(parts) or "rated for questions that are somewhat similar"
+    return "; ".join(parts) or "rated or opened for questions that are somewhat similar"
 
 
 def _document_origin(prior: DocumentPrior) -> str:

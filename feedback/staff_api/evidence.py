@@ -98,16 +98,18 @@ class ShownBoostSerializer(serializers.Serializer[Any]):
 
 
 class VoteSerializer(serializers.Serializer[Any]):
-    """weight: -1..1 for this question; document_weight: for the document whatever is asked; counts_now: what is left of
+    """rated: what was, or what was done with a source that nobody rated: then there is no rating_id and no score.
+
+    weight: -1..1 for this question; document_weight: for the document whatever is asked; counts_now: what is left of
     it today. left_out: why it does not count; empty: it does."""
 
-    rating_id = serializers.UUIDField()
+    rating_id = serializers.UUIDField(allow_null=True)
     message_id = serializers.UUIDField()
     session_id = serializers.UUIDField()
     user = serializers.CharField()
-    score = serializers.IntegerField()
+    score = serializers.IntegerField(allow_null=True)
     tags = serializers.ListField(child=serializers.CharField())
-    rated = serializers.ChoiceField(choices=["answer", "source"])
+    rated = serializers.ChoiceField(choices=["answer", "source", "opened", "copied"])
     question = serializers.CharField()
     chunk_id = serializers.UUIDField(allow_null=True)
     day = serializers.DateField()

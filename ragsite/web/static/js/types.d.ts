@@ -137,6 +137,7 @@ declare namespace Ui {
   type Child = Node | string | number | boolean | null | undefined | Child[];
   interface Attributes {
     onclick?: ((event: PointerEvent & { currentTarget: HTMLElement }) => unknown) | null;
+    oncopy?: ((event: ClipboardEvent) => unknown) | null;
     onsubmit?: (event: SubmitEvent & { target: HTMLFormElement }) => unknown;
     onchange?: (event: Event & { target: HTMLInputElement & HTMLSelectElement }) => unknown;
     oninput?: (event: InputEvent & { target: HTMLInputElement }) => unknown;
