@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from feedback.ranking import boosts, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
+from feedback.ranking.exploration import Votes
 from feedback.ranking.groups import Groups
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
 from retrieval.values import Boost, Boosts, EmbeddingSpace
@@ -215,8 +216,19 @@ class Snapshot:
         """The spaces in which a question has to be embedded to be compared."""
         return tuple(self._vectors)
 
-    def has_seen(self, chunk_id: str) -> bool:
-        return chunk_id in self._by_chunk
+    @property
+    def full_votes(self) -> float:
+        return self._full_votes
+
+    def votes_for(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Votes]:
+        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
+        votes: dict[str, Votes] = {}
+        for chunk_id in {candidate.chunk_id for candidate in candidates} & self._by_chunk.keys():
+            rows = self._by_chunk[chunk_id]
+            similarity = self._similarities(asked, self._question[rows])
+            up, down = (float(similarity @ column[rows]) for column in (self._rows.up, self._rows.down))
+            votes[chunk_id] = Votes(up, down)
+        return votes
 
     def touches(self, candidates: Sequence[Candidate]) -> bool:
         """Whether any candidate has a query boost, so that the question's vector is needed."""

@@ -123,7 +123,11 @@ class BoostByRatings(Step[Found, SearchResult]):
             return replace(result, degraded=(*result.degraded, reason))
         candidate_ids = {candidate.chunk_id for candidate in boosted.candidates}
         payload = {
-            chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
+            chunk_id: {
+                "multiplier": round(boost.multiplier, 3),
+                "origin": boost.origin,
+                **({} if boost.shown is None else {"shown": round(boost.shown, 4)}),
+            }
             for chunk_id, boost in boosts.by_chunk.items()
             if chunk_id in candidate_ids
         }
@@ -133,6 +137,8 @@ class BoostByRatings(Step[Found, SearchResult]):
             if payload
             else "no ratings bear on what was found"
         )
+        if drawn := sum("shown" in boost for boost in payload.values()):
+            entry.summary += f"; the order of {drawn} near-equals was drawn, to learn more"
         if boosted.lifted:
             entry.summary += f", {len(boosted.lifted)} of them from further down"
         if boosts.degraded:
