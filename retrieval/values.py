@@ -228,6 +228,9 @@ class Boost:
     shown: float | None = None
 
 
+DRAWN = "its place was drawn among passages with nearly the same score, to learn more"  # a boost's origin
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boosts:
     """by_chunk: what is not there is not boosted. revision: of the boosts. degraded: the reason why only a part of

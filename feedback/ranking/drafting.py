@@ -49,7 +49,8 @@ def uses_weighed(uses: Votes, votes: Votes, weights: RaterWeights, grouping: Cal
     """What sources that were opened count: of each user the newest for a passage and question, by the user's weight.
 
     votes, weights: as `votes_weighed` gives them. Where the user has rated the passage for the question, also in other
-    words, that stands instead. A use counts no more than its value, whatever the user's weight.
+    words, that stands instead. A use counts no more than its value, whatever the user's weight, and all uses of a
+    passage for one question together no more than one vote: opening is easily done by a program.
     """
     uses = uses.where(boosts.within_daily_cap(uses, per_day=boosts.RATINGS_PER_DAY))
     if not len(uses):
@@ -57,17 +58,20 @@ def uses_weighed(uses: Votes, votes: Votes, weights: RaterWeights, grouping: Cal
     rated = votes.where(np.isin(votes.voter, uses.voter) & np.isin(votes.passage, uses.passage))
     both = rated.followed_by(uses)
     is_rating = np.arange(len(both)) < len(rated)
+    by_passage = list(Groups.by(both.passage).of_size(2))
+    asked = [both.question[rows] for rows in by_passage]
+    group_questions = grouping(np.unique(np.concatenate([both.question[:0], *asked])))
     group = both.question.copy()
-    several = list(Groups.by(both.voter, both.passage).of_size(2))
-    if several:
-        group_questions = grouping(np.unique(np.concatenate([both.question[rows] for rows in several])))
-        for rows in several:
-            group[rows] = both.question[rows][group_questions(both.question[rows])]
+    for rows in by_passage:
+        group[rows] = both.question[rows][group_questions(both.question[rows])]
     groups = Groups.by(both.voter, both.passage, group, then_by=(both.day, both.key))
-    newest = groups.last[groups.sum(is_rating.astype(np.int64)) == 0]
-    uses = both.where(np.sort(newest))
-    factor = np.minimum(1.0, _weight_of(uses.voter, weights))
-    return replace(uses, value=uses.value * factor, document_value=np.zeros(len(uses)))
+    newest = np.sort(groups.last[groups.sum(is_rating.astype(np.int64)) == 0])
+    uses, group = both.where(newest), group[newest]
+    value = uses.value * np.minimum(1.0, _weight_of(uses.voter, weights))
+    together = Groups.by(uses.passage, group)
+    share = np.empty(len(uses))
+    share[together.order] = np.repeat(1.0 / np.maximum(together.sum(value), 1.0), together.sizes)
+    return replace(uses, value=value * share, document_value=np.zeros(len(uses)))
 
 
 def _weight_of(voter: Ints, weights: RaterWeights) -> NDArray[np.float64]:

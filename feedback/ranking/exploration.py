@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 
 from feedback.ranking.boosts import QUERY_BOUND
 from retrieval.search.boosting import Ranked
-from retrieval.values import Boost, Boosts
+from retrieval.values import DRAWN, Boost, Boosts
 
 Floats = NDArray[np.float64]
 NEAR = 0.03  # a group's lowest score is so much below its highest at most
 MOST_IN_GROUP = 12
 UNIT = math.log(4.0)  # log-odds of one vote
 SAMPLES = 200  # draws that the probability of a place is counted in
-DRAWN = "its place was drawn among passages with nearly the same score, to learn more"
 
 
 @dataclass(frozen=True, slots=True)

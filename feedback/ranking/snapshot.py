@@ -222,12 +222,16 @@ class Snapshot:
 
     def votes_for(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Votes]:
         """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
+        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
+        if not rated:
+            return {}
+        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
+        questions = np.unique(self._question[np.concatenate(rows)])
+        similarity = self._similarities(asked, questions)
         votes: dict[str, Votes] = {}
-        for chunk_id in {candidate.chunk_id for candidate in candidates} & self._by_chunk.keys():
-            rows = self._by_chunk[chunk_id]
-            similarity = self._similarities(asked, self._question[rows])
-            up, down = (float(similarity @ column[rows]) for column in (self._rows.up, self._rows.down))
-            votes[chunk_id] = Votes(up, down)
+        for chunk_id, own in zip(rated, rows, strict=True):
+            weight = similarity[np.searchsorted(questions, self._question[own])]
+            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
         return votes
 
     def touches(self, candidates: Sequence[Candidate]) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from feedback.ranking import exploration
 from feedback.ranking.exploration import NEAR, Votes, explored, is_explored
 from retrieval.search.boosting import Ranked, rank_with_boosts
-from retrieval.values import Boost, Boosts, Scores, TailHit
+from retrieval.values import DRAWN, Boost, Boosts, Scores, TailHit
 
 FUSED = st.lists(st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.995, 1.0]) | st.floats(0.0, 1.0), min_size=1, max_size=40)
 MULTIPLIERS = st.dictionaries(st.integers(0, 39), st.floats(0.5, 2.0), max_size=10)
@@ -84,7 +84,7 @@ def test_the_probability_of_each_place_is_kept_with_the_scores() -> None:
     first = after[0].chunk_id
     expected = orders({}).count(first) / 200
     assert shown[first] == pytest.approx(0.5 * expected + 0.5 * (first == "c0"), abs=0.08)
-    assert boosts.by_chunk[first].origin == exploration.DRAWN
+    assert boosts.by_chunk[first].origin == DRAWN
 
 
 def test_a_boosts_own_reason_stays_beside_the_draw() -> None:

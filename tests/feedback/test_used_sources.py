@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
 
 from chat.models import Message
 from feedback.curation.evidence_selectors import vote_shown, votes_on
 from feedback.models import Evidence, RatedQuestion, RevisionEvent, SourceUse
+from feedback.ranking.drafting import uses_weighed
 from feedback.ranking.exposure import PRIOR_EXPONENT
 from feedback.ranking.snapshot import Content, parameters
 from feedback.ratings.services import rating_delete, rating_set, source_use_record
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.exposure import examination_by_place
 from feedback.rounds.judges import _labels
-from feedback.rounds.proposals import Proposal, ballot_load, proposal_make
+from feedback.rounds.proposals import Proposal, ballot_load, ballot_weighed, proposal_make
 from retrieval.models import Document
 from tests.factories import UserFactory
 from tests.feedback.rated import answered, passage, rate, regular
@@ -165,6 +167,24 @@ def test_one_reader_who_opens_it_in_many_answers_counts_once() -> None:
     for _ in range(30):
         use(answered(QUESTION, [chunk], user=reader))
     assert boost_of(proposed()) == 1.0  # 0.1 of a vote is no boost
+
+
+def test_however_many_readers_copy_a_passage_it_counts_one_vote() -> None:
+    chunk = passage("Ten books.")
+    for _ in range(8):
+        use(answered(QUESTION, [chunk]), action=Action.COPIED)
+    assert boost_of(proposed()) == pytest.approx(2 ** (1 / 3))
+
+
+def test_the_question_in_other_words_adds_nothing_to_the_one_vote_that_uses_count() -> None:
+    chunk = passage("Ten books.")
+    for question in (QUESTION, "How many library books may I borrow?") * 8:
+        use(answered(question, [chunk]), action=Action.COPIED)
+    evidence_gather()
+    ballot = ballot_load()
+    votes, weights = ballot_weighed(ballot)
+    counted = uses_weighed(ballot.uses, votes, weights, lambda _: lambda questions: np.zeros(len(questions), np.int64))
+    assert counted.value.sum() == pytest.approx(1.0)
 
 
 def test_a_later_opening_does_not_replace_what_a_reader_said_of_the_passage_before() -> None:

@@ -15,7 +15,7 @@ from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord, counted
-from retrieval.values import Question, ScoredChunk, TailHit
+from retrieval.values import DRAWN, Question, ScoredChunk, TailHit
 
 
 async def search_documents(context: Context, request: SearchRequest, *, purpose: str = "") -> SearchResult:
@@ -133,12 +133,12 @@ class BoostByRatings(Step[Found, SearchResult]):
         }
         entry.detail |= {"boosts": payload, "revision": boosts.revision, "lifted": list(boosted.lifted)}
         entry.summary = (
-            f"ratings lifted or lowered {len(payload)} of {counted(len(candidate_ids), 'candidate')}"
-            if payload
+            f"ratings lifted or lowered {rated} of {counted(len(candidate_ids), 'candidate')}"
+            if (rated := sum(boost["origin"] != DRAWN for boost in payload.values()))
             else "no ratings bear on what was found"
         )
         if drawn := sum("shown" in boost for boost in payload.values()):
-            entry.summary += f"; the order of {drawn} near-equals was drawn, to learn more"
+            entry.summary += f"; of {counted(drawn, 'near-equal')} the order was drawn, to learn more"
         if boosted.lifted:
             entry.summary += f", {len(boosted.lifted)} of them from further down"
         if boosts.degraded:
