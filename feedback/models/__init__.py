@@ -2,14 +2,24 @@
 
 ratings      Rating: of one answer or source, by one user
 uses         SourceUse: a source that was opened or copied from
-evidence     RatedQuestion, QuestionVector, RatedPassage, PassageSketch, Evidence, Burst: votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote:
+             votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
 """
 
 from feedback.models.curation import GoldenQuestion, GoldenRelevance, ManualBoost
-from feedback.models.evidence import Burst, Evidence, PassageSketch, QuestionVector, RatedPassage, RatedQuestion
+from feedback.models.evidence import (
+    Burst,
+    Evidence,
+    PassageSketch,
+    QuestionPair,
+    QuestionVector,
+    RatedPassage,
+    RatedQuestion,
+    SetAsideVote,
+)
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
 from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent
@@ -25,11 +35,13 @@ __all__ = [
     "JudgeAgreement",
     "ManualBoost",
     "PassageSketch",
+    "QuestionPair",
     "QuestionVector",
     "RatedPassage",
     "RatedQuestion",
     "Rating",
     "Revision",
     "RevisionEvent",
+    "SetAsideVote",
     "SourceUse",
 ]

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from chat.models import Message
+from chat.models import Message, Source
 from feedback.models.ratings import Rating
 from feedback.models.uses import SourceUse
 from retrieval.models import Document
@@ -28,6 +28,9 @@ class RatedQuestion(models.Model):
     text = models.TextField(help_text="As it was put first.")
     terms = models.TextField(blank=True, help_text="Its distinct analysed terms, separated by spaces.")
     created_at = models.DateTimeField(auto_now_add=True)
+    compared = models.BooleanField(
+        default=False, db_default=False, help_text="Whether it was compared with those before it (QuestionPair)."
+    )
 
     class Meta:
         ordering = ["pk"]
@@ -182,3 +185,63 @@ class Evidence(models.Model):
             return self.rating.message
         assert self.use is not None  # evidence_of_a_rating_or_a_use
         return self.use.source.message
+
+
+class SetAsideVote(models.Model):
+    """A vote of a burst, or one that a reset discarded, which its rater has taken back or turned round since.
+
+    Given again it is set aside again: only another verdict on the document is a new one. up: for it.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    voter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Source, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    up = models.BooleanField()
+    burst = models.ForeignKey(Burst, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    discarded_by = models.ForeignKey(
+        "feedback.RevisionEvent", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["voter", "message", "document", "up"],
+                condition=Q(source=None),
+                name="set_aside_once_per_answer",
+            ),
+            models.UniqueConstraint(
+                fields=["voter", "source", "document", "up"],
+                condition=Q(source__isnull=False),
+                name="set_aside_once_per_source",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.voter_id} on document {self.document_id}: {'up' if self.up else 'down'}"
+
+
+class QuestionPair(models.Model):
+    """Whether two rated questions want the same answer, decided once. A pair without a row was found to want different
+    answers, or was never near.
+
+    same: probability, 0..1. decided_by: "words", "vectors", or the model that was asked as well.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    first = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
+    same = models.FloatField()
+    decided_by = models.CharField(max_length=200)
+    decided_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="question_pair_once"),
+            models.CheckConstraint(condition=Q(first__lt=models.F("second")), name="question_pair_in_order"),
+            models.CheckConstraint(condition=Q(same__gte=0, same__lte=1), name="question_pair_probability"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_id} and {self.second_id}: {self.same:.2f}"

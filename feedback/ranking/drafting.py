@@ -59,11 +59,11 @@ def uses_weighed(uses: Votes, votes: Votes, weights: RaterWeights, grouping: Cal
     both = rated.followed_by(uses)
     is_rating = np.arange(len(both)) < len(rated)
     by_passage = list(Groups.by(both.passage).of_size(2))
-    asked = [both.question[rows] for rows in by_passage]
-    group_questions = grouping(np.unique(np.concatenate([both.question[:0], *asked])))
     group = both.question.copy()
-    for rows in by_passage:
-        group[rows] = both.question[rows][group_questions(both.question[rows])]
+    if by_passage:
+        group_questions = grouping(np.unique(np.concatenate([both.question[rows] for rows in by_passage])))
+        for rows in by_passage:
+            group[rows] = both.question[rows][group_questions(both.question[rows])]
     groups = Groups.by(both.voter, both.passage, group, then_by=(both.day, both.key))
     newest = np.sort(groups.last[groups.sum(is_rating.astype(np.int64)) == 0])
     uses, group = both.where(newest), group[newest]

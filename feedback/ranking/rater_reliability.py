@@ -10,7 +10,7 @@ weighs less. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,6 @@ from feedback.ranking.groups import Groups
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-SAME_TERMS = 0.6  # Jaccard overlap of two questions' terms from which they ask the same
 ASSUMED_ERROR = 0.2  # share of wrong verdicts at which a vote has weight 1
 SITE_PRIOR_PAIRS = 40  # pairs with that error, added to what is known of the site
 RATER_PRIOR_PAIRS = 20  # pairs with the site's share of agreement, added to what is known of a rater
@@ -29,26 +28,6 @@ MAX_WEIGHT, MAX_RELIABILITY = 1.5, 0.99
 USELESS, USEFUL = 0.25, 0.5  # reliability up to which votes have weight 0, and from which they have their full weight
 MAX_COMPARED = 5_000  # votes; some hundreds are enough to know the agreement
 MAX_COMPARED_OF_PASSAGE = 40
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionGroups:
-    """Groups questions that ask the same in other words. terms: by question, its distinct terms."""
-
-    terms: Mapping[int, frozenset[str]]
-
-    def __call__(self, questions: Ints) -> Ints:
-        """questions: shape (n,). Returns, of each, the place in `questions` of the first that asks the same."""
-        terms = [self.terms.get(int(question), frozenset[str]()) for question in questions]
-        groups: list[int] = []
-        for place, own in enumerate(terms):
-            groups.append(next((first for first in dict.fromkeys(groups) if _same(own, terms[first])), place))
-        return np.asarray(groups, dtype=np.int64)
-
-
-def _same(terms: frozenset[str], others: frozenset[str]) -> bool:
-    shared = len(terms & others)
-    return bool(shared) and shared / (len(terms) + len(others) - shared) >= SAME_TERMS
 
 
 def votes_to_compare(votes: Votes) -> Votes:

@@ -20,13 +20,17 @@ from feedback.ranking import boosts, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
 from feedback.ranking.exploration import Votes
 from feedback.ranking.groups import Groups
+from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
+from feedback.ranking.same_question import FORBIDDEN, background_of, read_question, shipped_model
 from retrieval.values import Boost, Boosts, EmbeddingSpace
 
 VERSION = 1
 RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are named in the audit trail
 ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
 FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
+MATCHED_FROM = 0.6  # probability from which an asked question is taken to be a rated one
+MOST_MATCHED = 16  # rated questions that an asked one is compared with closely
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -49,11 +53,13 @@ class DocumentPrior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a revision does. documents: by id. parameters: full_votes, and the thresholds of `QuestionSimilarity`."""
+    """What a revision does. documents: by id. parameters: full_votes, and matched_from (in early revisions, the
+    thresholds of `QuestionSimilarity`). pairs: questions of its rows that were decided to want the same answer."""
 
     queries: QueryTallies
     documents: Mapping[UUID, DocumentPrior]
     parameters: Mapping[str, float]
+    pairs: DecidedPairs = field(default_factory=DecidedPairs)
 
     def encode(self) -> bytes:
         """A compressed numpy archive."""
@@ -73,6 +79,8 @@ class Content:
             prior=np.asarray([prior.multiplier for prior in priors], dtype=np.float32),
             prior_raters=np.asarray([(prior.raters_up, prior.raters_down) for prior in priors], dtype=np.uint32),
             parameters=np.frombuffer(json.dumps(dict(self.parameters)).encode(), dtype=np.uint8),
+            pair=self.pairs.question,
+            pair_same=self.pairs.same,
         )
         return buffer.getvalue()
 
@@ -102,7 +110,9 @@ class Content:
                 )
             }
             parameters = json.loads(stored["parameters"].tobytes())
-        return cls(queries=queries, documents=documents, parameters=parameters)
+            # Earlier versions compared questions in searches alone.
+            pairs = DecidedPairs(stored["pair"], stored["pair_same"]) if "pair" in stored else DecidedPairs()
+        return cls(queries=queries, documents=documents, parameters=parameters, pairs=pairs)
 
     @classmethod
     def empty(cls, parameters: Mapping[str, float]) -> Content:
@@ -125,6 +135,10 @@ class Content:
             digest.update(np.ascontiguousarray(column).tobytes())
         for document, prior in sorted(self.documents.items()):
             digest.update(document.bytes + f"{prior.multiplier:.2f}".encode())
+        if len(self.pairs):
+            order = np.lexsort((self.pairs.question[:, 1], self.pairs.question[:, 0]))
+            digest.update(self.pairs.question[order].tobytes())
+            digest.update(np.round(self.pairs.same[order], 2).tobytes())
         return digest.hexdigest()
 
 
@@ -132,10 +146,7 @@ def parameters() -> dict[str, float]:
     """What a revision made now is read with."""
     return {
         "full_votes": boosts.FULL_VOTES,
-        "cosine_from": question_similarity.COSINE_FROM,
-        "cosine_full": question_similarity.COSINE_FULL,
-        "overlap_from": question_similarity.OVERLAP_FROM,
-        "overlap_full": question_similarity.OVERLAP_FULL,
+        "matched_from": MATCHED_FROM,
     }
 
 
@@ -190,13 +201,28 @@ class Snapshot:
         self.revision = revision
         self.version = version
         self._full_votes = full_votes_of(content.parameters)
-        thresholds = ("cosine_from", "cosine_full", "overlap_from", "overlap_full")
-        self._similarity = QuestionSimilarity(**{name: content.parameters[name] for name in thresholds})
+        self._matched_from = content.parameters.get("matched_from")
+        self._similarity = QuestionSimilarity(
+            cosine_from=content.parameters.get("cosine_from", question_similarity.COSINE_FROM),
+            cosine_full=content.parameters.get("cosine_full", question_similarity.COSINE_FULL),
+            overlap_from=content.parameters.get("overlap_from", question_similarity.OVERLAP_FROM),
+            overlap_full=content.parameters.get("overlap_full", question_similarity.OVERLAP_FULL),
+        )
         self._documents = {str(document): prior for document, prior in content.documents.items()}
         self._manual = dict(manual or {})
         self._terms = TermIndex(questions.terms)
         self._vectors = questions.vectors
-        self._calibrated = {space: self._similarity.calibrated(stored) for space, stored in questions.vectors.items()}
+        self._texts = questions.texts
+        if self._matched_from is None:  # a revision of an earlier version
+            self._calibrated = {
+                space: self._similarity.calibrated(stored) for space, stored in questions.vectors.items()
+            }
+        else:
+            self._background = {space: background_of(stored) for space, stored in questions.vectors.items()}
+        pairs = content.pairs.among(questions.ids, least=SAME_FROM)
+        first, second = np.searchsorted(questions.ids, pairs.question).T
+        self._pair_from, self._pair_to = np.concatenate((first, second)), np.concatenate((second, first))
+        self._pair_same = np.concatenate((pairs.same, pairs.same)).astype(np.float32)
         known = np.isin(content.queries.question, questions.ids)
         known &= np.isin(content.queries.passage, np.fromiter(chunk_of, dtype=np.int64, count=len(chunk_of)))
         self._rows = content.queries.where(known)
@@ -303,7 +329,9 @@ class Snapshot:
         }
 
     def _similarities(self, asked: AskedQuestion, questions: Ints) -> Floats:
-        """To these rated questions, 0..1; of several spaces the highest counts."""
+        """To these rated questions, 0..1; of several spaces the highest counts. questions: rows, shape (n,)."""
+        if self._matched_from is not None:
+            return self._matched(asked, questions, self._matched_from)
         overlap, same_numbers = self._terms.compare(asked.terms)
         by_vectors: Floats | None = None
         for space, stored in self._vectors.items():
@@ -313,6 +341,41 @@ class Snapshot:
                 in_space = self._calibrated[space].by_vectors(cosine)
                 by_vectors = in_space if by_vectors is None else np.maximum(by_vectors, in_space)
         return self._similarity.combined(by_vectors, overlap[questions], same_numbers[questions])
+
+    def _matched(self, asked: AskedQuestion, questions: Ints, matched_from: float) -> Floats:
+        """The probability that each wants the same answer as the asked one, 0 below `matched_from`.
+
+        What was decided in rounds carries it on: the votes for a question that wants the same as a matched one count by
+        the product of both. A difference between the asked question and another stands above that.
+        """
+        wanted = np.zeros(len(self._terms), dtype=bool)
+        wanted[questions] = True
+        beside = self._pair_from[wanted[self._pair_to]]
+        wanted[beside] = True
+        rows = np.flatnonzero(wanted)
+        overlap = self._terms.compare(asked.terms)[0][rows]
+        cosine = np.full(len(rows), np.nan, dtype=np.float32)
+        for space, stored in self._vectors.items():
+            if (vector := asked.vectors.get(space)) is not None:
+                background = self._background[space]
+                in_space = (np.einsum("ij,j->i", stored[rows], vector) - background) / (1.0 - background)
+                cosine = np.fmax(cosine, in_space)
+        cosine = np.clip(cosine, 0.0, 1.0)
+        score = np.where(overlap >= LEAST_OVERLAP, overlap, 0.0)
+        score = np.fmax(score, np.where(cosine >= LEAST_COSINE, cosine, 0.0))
+        similarity = np.zeros(len(self._terms), dtype=np.float32)
+        differs = np.zeros(len(self._terms), dtype=bool)
+        own, model = read_question(asked.text), shipped_model()
+        for place in np.argsort(-score, kind="stable")[:MOST_MATCHED].tolist():
+            if score[place] > 0.0:
+                row, near = int(rows[place]), float(cosine[place])
+                other = read_question(self._texts[row])
+                likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near)
+                similarity[row] = likely if likely >= matched_from else 0.0
+                differs[row] = likely <= FORBIDDEN
+        carried = similarity[self._pair_from] * self._pair_same
+        np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
+        return similarity[questions]
 
 
 def _joined(boost: Boost, prior: DocumentPrior | None, rule: ManualRule | None) -> Boost:

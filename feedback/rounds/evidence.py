@@ -8,21 +8,20 @@ transaction, so after a crash or a change of the clock nothing is lost, and noth
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
-from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from chat.models import DecisionStep, Message, Source
-from feedback.models import Evidence, Rating, SourceUse
+from feedback.models import Evidence, RatedPassage, Rating, SetAsideVote, SourceUse
 from feedback.ranking.attribution import (
     CheckedSentence,
     CitedSource,
@@ -34,13 +33,13 @@ from feedback.ranking.attribution import (
 )
 from feedback.ranking.exposure import PLACES, use_weight
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
+from feedback.rounds.deletions import written
 from feedback.rounds.exposure import ESTABLISHED, examination_by_place, source_places
 from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
 AT_ONCE = 500
-ATTEMPTS = 3  # attempts at a batch, when documents or accounts are deleted meanwhile
 MAX_QUESTION_CHARS = 4000
 NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
 NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
@@ -180,17 +179,8 @@ class _Answer:
 
 
 def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
-    """Returns how many rows were written. Questions and passages that were read may have been deleted since; then the
-    database refuses the batch, and it is done again after reading them anew."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            with transaction.atomic():
-                return _attribute(messages, read)
-        except IntegrityError:
-            if attempt == ATTEMPTS:
-                raise
-            read.forget()
-    raise AssertionError("unreachable")
+    """Returns how many rows were written. Questions and passages that earlier batches read may be deleted by now."""
+    return written(partial(_attribute, messages, read), before_again=read.forget)
 
 
 def _attribute(messages: Sequence[Key], read: _Readers) -> int:
@@ -212,10 +202,10 @@ def _attribute(messages: Sequence[Key], read: _Readers) -> int:
         **{("use", use.key): use.updated_at for use in uses},
     }
     rows = _evidence_rows(credits, given, read)
-    unchanged = [rating.key for rating in ratings if rating.attributed_at == rating.updated_at]
-    _keep_marks(rows, "rating", unchanged)
-    _keep_marks(rows, "use", [use.key for use in uses if use.attributed_at == use.updated_at])
-    rating_keys, use_keys = [rating.key for rating in ratings], [use.key for use in uses]
+    by_key = {rating.key: rating for rating in ratings}
+    rating_keys, use_keys = list(by_key), [use.key for use in uses]
+    _keep_marks([row for row in rows if row.rating is not None], by_key)
+    _keep_discarded([row for row in rows if row.use is not None], use_keys)
     Evidence.objects.filter(one_of("rating_id", rating_keys)).delete()
     Evidence.objects.filter(one_of("use_id", use_keys)).delete()
     rows_add(Evidence, ROW, map(attrgetter(*ROW), rows))
@@ -228,9 +218,8 @@ def _attribute(messages: Sequence[Key], read: _Readers) -> int:
 
 def _changed(messages: Sequence[Key]) -> tuple[list[_Given], list[_Use]]:
     """The ratings and uses of these answers by everyone who has one that is not drawn yet, the oldest first; locked."""
-    rows = Rating.objects.select_for_update().filter(one_of("message_id", messages)).order_by("updated_at", "pk")
-    columns = ("user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", "attributed_at")
-    ratings = [_Given(*row) for row in rows.values_list(raw("pk"), *columns)]
+    rows = Rating.objects.select_for_update().filter(one_of("message_id", messages))
+    ratings = list(_rows_of(rows.order_by("updated_at", "pk")))
     uses = _uses(messages)
     everything: list[_Given | _Use] = [*ratings, *uses]
     changed = {(one.user, one.message) for one in everything if one.attributed_at != one.updated_at}
@@ -249,6 +238,11 @@ def _uses(messages: Sequence[Key]) -> list[_Use]:
             "updated_at", "pk"
         ).values_list(*columns, "user__date_joined")
     ]
+
+
+def _rows_of(ratings: QuerySet[Rating]) -> Iterator[_Given]:
+    columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", "attributed_at")
+    return map(_Given._make, ratings.values_list(*columns))
 
 
 def _placed(uses: Sequence[_Use], read: _Readers) -> list[_Use]:
@@ -366,20 +360,82 @@ def _evidence_rows(
     return list(rows.values())
 
 
-def _keep_marks(rows: Iterable[_Row], origin: Literal["rating", "use"], unchanged: Sequence[Key]) -> None:
-    """What is drawn anew without having changed stays in its burst, and stays discarded."""
-    if not unchanged:
+# ------------------------------------------------------------------------------------------------ set aside
+class _Mark(NamedTuple):
+    """Why a vote does not count: as part of a burst (unless that was accepted), or because of a reset."""
+
+    burst: Key | None
+    discarded_by: Key | None
+
+
+_Verdict = tuple[Key, Key, bool]  # rating, document, and whether it is for what the document says
+
+
+def _keep_marks(rows: Sequence[_Row], given: Mapping[Key, _Given]) -> None:
+    """Who sends a rating again, or takes it back in between, does not undo what has set it aside: a vote that says the
+    same of the document stays in its burst, and stays discarded. The other verdict is a new vote."""
+    marks = _marks(given)
+    known = _marks_stored(given) | marks
+    if not known:
         return
-    marked = Evidence.objects.filter(one_of(f"{origin}_id", unchanged)).exclude(burst=None, discarded_by=None)
-    marks = {
-        (key, passage): (burst, discarded)
-        for key, passage, burst, discarded in marked.values_list(
-            raw(f"{origin}_id"), "passage_id", raw("burst_id"), raw("discarded_by_id")
-        )
-    }
+    passages = {row.passage for row in rows}
+    places = RatedPassage.objects.filter(one_of("pk", passages)).order_by().values_list("pk", raw("document_id"))
+    document_of = dict(places)
     for row in rows:
-        if (mark := marks.get((getattr(row, origin), row.passage))) is not None:
-            row.burst, row.discarded_by = mark
+        verdict = (row.rating, document_of[row.passage], row.weight > 0)
+        marks.pop(verdict, None)
+        row.burst, row.discarded_by = known.get(verdict, (None, None))
+    _marks_store(marks, given)
+
+
+def _marks(given: Mapping[Key, _Given]) -> dict[_Verdict, _Mark]:
+    """Of the evidence as it stands."""
+    marked = Evidence.objects.filter(one_of("rating_id", given)).exclude(burst=None, discarded_by=None).order_by("pk")
+    columns = ("rating_id", "passage__document_id", "burst_id", "discarded_by_id")
+    return {
+        (rating, document, weight > 0): _Mark(burst, discarded)
+        for rating, document, burst, discarded, weight in marked.values_list(*map(raw, columns), "weight")
+    }
+
+
+def _marks_stored(given: Mapping[Key, _Given]) -> dict[_Verdict, _Mark]:
+    """Of evidence that is gone."""
+    rating_of = {(rating.user, rating.message, rating.source): rating.key for rating in given.values()}
+    rows = SetAsideVote.objects.filter(one_of("message_id", {rating.message for rating in given.values()}))
+    columns = ("message_id", "document_id", "burst_id", "discarded_by_id")
+    stored = {}
+    for message, document, burst, discarded, voter, source, up in rows.values_list(
+        *map(raw, columns), "voter_id", "source_id", "up"
+    ):
+        if rating := rating_of.get((voter, message, source)):
+            stored[rating, document, up] = _Mark(burst, discarded)
+    return stored
+
+
+def _marks_store(marks: Mapping[_Verdict, _Mark], given: Mapping[Key, _Given]) -> None:
+    """In place of earlier ones of the same verdicts."""
+    columns = ("voter", "message", "source", "document", "up", "burst", "discarded_by")
+    rows = []
+    for (key, document, up), mark in marks.items():
+        rating = given[key]
+        same = SetAsideVote.objects.filter(voter=rating.user, source=rating.source, up=up)
+        same.filter(one_of("message_id", [rating.message]), one_of("document_id", [document])).delete()
+        rows.append((rating.user, rating.message, rating.source, document, up, *mark))
+    rows_add(SetAsideVote, columns, rows)
+
+
+def rating_forget(rating_id: UUID) -> None:
+    """In the transaction in which a user takes a rating back: what has set it aside is remembered."""
+    given = {rating.key: rating for rating in _rows_of(Rating.objects.filter(pk=rating_id))}
+    _marks_store(_marks(given), given)
+
+
+def _keep_discarded(rows: Iterable[_Row], use_keys: Sequence[Key]) -> None:
+    """Of a use that a reset has discarded nothing counts, also when more is done with the source afterwards."""
+    evidence = Evidence.objects.filter(one_of("use_id", use_keys), discarded_by__isnull=False)
+    discarded = dict(evidence.values_list("use_id", raw("discarded_by_id")))
+    for row in rows:
+        row.discarded_by = discarded.get(row.use)
 
 
 def day_of(moment: datetime) -> int:

@@ -81,7 +81,7 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
             results = _measure([questions[place] for place in touched], (live, proposal.content), report)
         except (AppError, milvus_lite.MilvusLiteError) as error:
             reason = f"it could not be measured: {error}"
-            return GuardReport(golden=len(golden), recent=len(recent), reason=reason)
+            return GuardReport(golden=len(golden), recent=len(recent), reason=reason, not_measured=True)
         for place, result in zip(touched, results, strict=True):
             compared[place] = result
     margin, max_churn = limits.GOLDEN_MARGIN, limits.MAX_CHURN

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from feedback.ranking.boosts import Votes
+from feedback.ranking.question_groups import QuestionGroups
 from feedback.ranking.rater_reliability import (
     MAX_WEIGHT,
-    QuestionGroups,
     RaterWeights,
     rater_weights,
     votes_to_compare,
 )
 
-ONE_QUESTION = QuestionGroups({})
+ONE_QUESTION = QuestionGroups()
 
 
 def crowd(*, error: float, passages: int = 200, voters: int = 5, questions: int = 1, seed: int = 0) -> Votes:
@@ -36,7 +36,7 @@ def weight(votes: Votes, groups: QuestionGroups = ONE_QUESTION) -> float:
 
 
 def same() -> QuestionGroups:
-    return QuestionGroups({0: frozenset({"loan", "period", "book"}), 1: frozenset({"loan", "book", "period", "ask"})})
+    return QuestionGroups([(0, 1)])
 
 
 def test_the_assumed_error_gives_full_weight() -> None:
@@ -61,7 +61,7 @@ def test_wordings_of_one_question_are_compared() -> None:
 
 
 def test_verdicts_for_different_questions_do_not_contradict_each_other() -> None:
-    other = QuestionGroups({0: frozenset({"loan", "period"}), 1: frozenset({"parking", "fee"})})
+    other = QuestionGroups()
     assert weight(crowd(error=0.5, voters=2, questions=2), other) == pytest.approx(1.0)
 
 
@@ -150,19 +150,9 @@ def test_weights_are_factors_of_both_values_of_a_vote() -> None:
     assert applied.document_value.tolist() == pytest.approx([0.025, 0.05, 0.0, 0.05])
 
 
-def test_questions_that_share_three_fifths_of_their_terms_ask_the_same() -> None:
-    words = {0: "a b c d", 1: "a b x y", 2: "a b c e", 4: "a b x y z"}
-    groups = QuestionGroups({question: frozenset(text.split()) for question, text in words.items()})
-    assert groups(np.asarray([0, 1, 2, 3, 4, 3])).tolist() == [0, 1, 0, 3, 1, 5]
-
-
 def test_of_a_passage_the_forty_newest_votes_are_compared() -> None:
     found = votes_to_compare(crowd(error=0.0, passages=1, voters=50))
     assert sorted(found.voter.tolist()) == list(range(10, 50))
-
-
-def test_a_question_without_terms_asks_the_same_as_none() -> None:
-    assert QuestionGroups({})(np.asarray([5, 5])).tolist() == [0, 1]
 
 
 def test_about_five_thousand_votes_are_compared() -> None:

@@ -121,6 +121,17 @@ def test_evidence_goes_with_its_use_and_with_the_account() -> None:
     assert (Evidence.objects.count(), RatedQuestion.objects.count()) == (0, 0)
 
 
+def test_what_was_discarded_stays_so_when_more_is_done_with_the_source() -> None:
+    message = answered(QUESTION, [passage("Ten books.")])
+    use(message)
+    evidence_gather()
+    event = RevisionEvent.log(RevisionEvent.Action.RESET_RATER, by=message.session.user, why="A test.")
+    Evidence.objects.update(discarded_by=event)
+    use(message, action=Action.COPIED)
+    assert weights() == [0.25]
+    assert Evidence.objects.get().discarded_by == event
+
+
 def test_what_was_discarded_stays_so_when_another_source_is_opened() -> None:
     message = answered(QUESTION, [passage("Ten books."), passage("Four weeks.")])
     use(message)

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chat', '0003_answers_leased_to_their_runs'),
-        ('feedback', '0009_judge_agreement'),
+        ('feedback', '0011_question_pairs'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
