@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
-from feedback.ratings.api import MessageRatingApi, SourceRatingApi
+from feedback.ratings.api import MessageRatingApi, SourceRatingApi, SourceUseApi
 from feedback.staff_api import evidence, golden, review, revisions
 
 staff = [
@@ -31,5 +31,6 @@ staff = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/messages/<uuid:message_id>/rating", MessageRatingApi.as_view(), name="message-rating"),
     path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
+    path("api/messages/<uuid:message_id>/sources/<int:marker>/use", SourceUseApi.as_view(), name="source-use"),
     path("api/feedback/", include(staff)),
 ]

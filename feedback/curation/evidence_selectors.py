@@ -28,6 +28,10 @@ from feedback.rounds.live import content_of, feedback_state
 from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
+RELATED = (
+    "rating__message", "rating__source", "use__source__message", "question", "passage",
+    "voter__voter_weight", "burst", "discarded_by",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +126,7 @@ def votes_on(*, document: Document, chunk_id: UUID | None = None) -> QuerySet[Ev
     rows = Evidence.objects.filter(passage__document=document)
     if chunk_id is not None:
         rows = rows.filter(passage__chunk_id=chunk_id)
-    related = ("rating__message", "rating__source", "question", "passage", "burst", "discarded_by")
-    return rows.select_related(*related, "voter__voter_weight").order_by("-day", "-pk")
+    return rows.select_related(*RELATED).order_by("-day", "-pk")
 
 
 def events_on(document: Document) -> QuerySet[RevisionEvent]:
@@ -153,19 +156,37 @@ class Vote:
         return 0.0 if self.left_out else self.evidence.weight * weight * self.fading
 
     @property
+    def origin(self) -> str:
+        """answer or source, which was rated; opened or copied, what was done with a source."""
+        rating, use = self.evidence.rating, self.evidence.use
+        if rating is not None:
+            return "source" if rating.source_id else "answer"
+        assert use is not None  # evidence_of_a_rating_or_a_use
+        return use.action
+
+    def given(self) -> str:
+        """5/5 of the answer; opened the source at place 2"""
+        rating, use = self.evidence.rating, self.evidence.use
+        if rating is not None:
+            return f"{rating.score}/5 of the {self.origin}"
+        assert use is not None
+        deed = "copied from the source" if use.copied_at else "opened the source"
+        return f"{deed} at place {use.place}"
+
+    @property
     def day(self) -> date:
         return EPOCH + timedelta(days=self.evidence.day)
 
     def as_dict(self) -> dict[str, Any]:
         row, rating = self.evidence, self.evidence.rating
         return {
-            "rating_id": str(rating.pk),
-            "message_id": str(rating.message_id),
-            "session_id": str(rating.message.session_id),
+            "rating_id": str(rating.pk) if rating else None,
+            "message_id": str(row.message.pk),
+            "session_id": str(row.message.session_id),
             "user": row.voter.get_username(),
-            "score": rating.score,
-            "tags": rating.tags,
-            "rated": "source" if rating.source_id else "answer",
+            "score": rating.score if rating else None,
+            "tags": rating.tags if rating else [],
+            "rated": self.origin,
             "question": row.question.text,
             "chunk_id": str(row.passage.chunk_id) if row.passage.chunk_id else None,
             "day": self.day.isoformat(),
