@@ -99,6 +99,15 @@ def questions_load(ids: list[int]) -> RatedQuestions:
     )
 
 
+def questions_terms(ids: Iterable[int]) -> dict[int, list[str]]:
+    """The analysed terms of those that still exist."""
+    terms: dict[int, list[str]] = {}
+    for batch in _batches(sorted(ids)):
+        rows = RatedQuestion.objects.filter(pk__in=batch).values_list("pk", "terms")
+        terms.update((key, own.split()) for key, own in rows)
+    return terms
+
+
 def vector_encode(vector: NDArray[np.float32]) -> bytes:
     """As little-endian float16."""
     return np.asarray(vector, dtype="<f2").tobytes()
