@@ -40,7 +40,7 @@ NOTICEABLE = 0.001  # of nDCG
 
 
 class Outcome(StrEnum):
-    """For programs. not_measured: something was away; the same revision may pass once it is back."""
+    """For programs. NOT_MEASURED: something was away. NOTHING_TO_MEASURE: there was no question to measure with."""
 
     PASSED = "passed"
     WORSE = "worse"
@@ -115,9 +115,10 @@ class GuardReport:
     ndcg: mean over the golden questions that were searched, 0..1, None where there are none. drop: over all golden
     questions, against the live revision, with drop_interval; drop_without: against no feedback. Of recent questions:
     churn, the mean share of the TOP ids that changed; overlap, the mean rank-biased overlap; first_changed: how many
-    have another first result, of the first_measured that were searched. moved_count: contrast questions that moved,
-    moved: the SHOWN that moved most. reason: why the revision is held; empty: it passes. outcome: the same for
-    programs. duration_ms: of the measuring.
+    have another first result, of the first_measured that were searched. worse_count, moved_count: golden questions
+    that got worse and contrast questions that moved; worse, moved: the SHOWN of them that did most. reason: why the
+    revision is held; empty: it passes. outcome: the same for programs. not_measured: nothing is known of it, so that
+    the same revision may pass another time. duration_ms: of the measuring.
     """
 
     golden: int = 0
@@ -135,17 +136,23 @@ class GuardReport:
     overlap: float | None = None
     first_changed: int = 0
     first_measured: int = 0
+    worse_count: int = 0
     moved_count: int = 0
     worse: Sequence[Worse] = ()
     moved: Sequence[Moved] = ()
     reason: str = ""
     outcome: Outcome | None = None
+    not_measured: bool = False
     notes: Sequence[str] = ()
     duration_ms: int = 0
 
     def __post_init__(self) -> None:
-        if self.outcome is None:
-            object.__setattr__(self, "outcome", Outcome.WORSE if self.reason else Outcome.PASSED)
+        outcome = self.outcome
+        if outcome is None:
+            held = Outcome.NOT_MEASURED if self.not_measured else Outcome.WORSE
+            outcome = held if self.reason else Outcome.PASSED
+        object.__setattr__(self, "outcome", outcome)
+        object.__setattr__(self, "not_measured", outcome in (Outcome.NOT_MEASURED, Outcome.NOTHING_TO_MEASURE))
 
     @property
     def passed(self) -> bool:
@@ -205,6 +212,7 @@ def judge(
         overlap=_rounded(_mean([rank_biased_overlap(question.before, question.after) for question in recent])),
         first_changed=first_changed,
         first_measured=len(touched),
+        worse_count=len(worse),
         moved_count=len(moved),
         worse=sorted(worse, key=lambda question: question.after - question.before)[:SHOWN],
         moved=sorted(moved, key=lambda found: (not found.first, found.overlap))[:SHOWN],

@@ -87,9 +87,9 @@ def test_a_report_tells_what_was_measured_and_why_the_revision_is_held() -> None
         "golden": 2, "recent": 2, "contrast": 0, "measured": 2, "ndcg_without": None, "ndcg_before": 1.0,
         "ndcg_after": 0.6309, "drop": 0.0369, "drop_interval": [0.0, 0.1107], "drop_without": None,
         "drop_without_interval": None, "churn": 0.375, "overlap": pytest.approx(0.6771, abs=1e-4), "first_changed": 0,
-        "first_measured": 1, "moved_count": 0, "moved": [],
+        "first_measured": 1, "worse_count": 1, "moved_count": 0, "moved": [],
         "worse": [{"question": "q", "before": 1.0, "after": 0.6309}],
-        "notes": [], "passed": False, "outcome": "worse", "duration_ms": 0,
+        "notes": [], "passed": False, "outcome": "worse", "not_measured": False, "duration_ms": 0,
         "reason": "nDCG@10 on the 2 golden questions, counted as 10, drops by 0.0369 (90% interval 0.0000 to 0.1107)"
         " against the live revision, so it may be more than 0.05; 38% of the top results of recent questions would"
         " change, more than 20%",
