@@ -50,6 +50,7 @@ AT_ONCE = 4  # searches
 SEED = 5  # the same sample for the same questions
 NOTHING_TO_MEASURE = "there is no question to measure it with: nobody knows what it does to the first results"
 Item = TypeVar("Item")
+Hits = Sequence[ScoredChunk | TailHit]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +164,10 @@ class _Rankers:
     any_prior: bool
 
     @property
+    def compared(self) -> tuple[Snapshot, ...]:
+        return self.before, self.after, self.priors, self.nothing
+
+    @property
     def spaces(self) -> tuple[EmbeddingSpace, ...]:
         return tuple({*self.before.spaces, *self.after.spaces})
 
@@ -173,18 +178,17 @@ class _Rankers:
         snapshots = (self.before, self.after)
         return self.any_prior or any(snapshot.highest_similarity(asked) > 0.0 for snapshot in snapshots)
 
-    def rankings(self, question: Question, asked: AskedQuestion, hits: Sequence[ScoredChunk | TailHit]) -> _Rankings:
+    def rankings(self, question: Question, asked: AskedQuestion, found: Sequence[Hits]) -> _Rankings:
+        """found: by the search of each, in the order of `compared`."""
         now = timezone.now().timestamp()
 
-        def ranking(snapshot: Snapshot) -> list[str]:
+        def ranking(snapshot: Snapshot, hits: Hits) -> list[str]:
             boosts = snapshot.boosts(asked, hits, now=now)
             visible = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
             return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[:TOP]
 
-        return _Rankings(
-            before=ranking(self.before), after=ranking(self.after), priors=ranking(self.priors),
-            nothing=ranking(self.nothing),
-        )  # fmt: skip
+        before, after, priors, nothing = map(ranking, self.compared, found)
+        return _Rankings(before=before, after=after, priors=priors, nothing=nothing)
 
 
 def _rankers(proposal: Proposal, live: Content) -> _Rankers:
@@ -211,7 +215,7 @@ def _changed_rows(proposal: Proposal, live: Content) -> Content:
         pairs = zip(content.queries.question.tolist(), content.queries.passage.tolist(), strict=True)
         parts.append(content.queries.where(np.asarray([pair in keys for pair in pairs], dtype=bool)))
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in QueryTallies.__slots__}
-    return Content(queries=QueryTallies(**joined), documents={}, parameters=proposal.content.parameters)
+    return replace(proposal.content, queries=QueryTallies(**joined), documents={})
 
 
 def _measure(
@@ -224,9 +228,8 @@ def _measure(
 
         async def measure(question: Question, asked: AskedQuestion) -> _Rankings:
             async with limit:
-                request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
-                result = await engine.searcher.search(request)
-                rankings = rankers.rankings(question, asked, (*result.candidates, *result.tail_hits))
+                found = await _search(question, rankers.compared, engine)
+                rankings = rankers.rankings(question, asked, found)
             await sync_to_async(report)()
             return rankings
 
@@ -236,6 +239,14 @@ def _measure(
         if not settings.RAG.milvus.uri:  # the index's own server, where the site does not run
             stack.enter_context(milvus_lite.ensure_server(settings.DATA_DIR, port=settings.RAG.milvus.lite_port))
         return with_engine(work)
+
+
+async def _search(question: Question, snapshots: Sequence[Snapshot], engine: Engine) -> list[Hits]:
+    """What the search of each finds. None of them changes the query, so they share one. Raises AppError."""
+    request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
+    result = await engine.searcher.search(request)
+    hits = (*result.candidates, *result.tail_hits)
+    return [hits for _ in snapshots]
 
 
 async def _asked_all(
