@@ -266,7 +266,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 def _measured(revision: Revision) -> list[tuple[str, Any]]:
     guard = revision.guard
-    facts: list[tuple[str, Any]] = [("Measured", " ".join(guard_sentences(guard)))] if guard else []
+    facts: list[tuple[str, Any]] = [("Measured", " ".join(guard_sentences(guard, verdict=False)))] if guard else []
     if guard.get("ndcg_before") is not None:
         facts.append(("nDCG@10 of golden questions", f"{guard['ndcg_before']:.4f} → {guard['ndcg_after']:.4f}"))
     if guard.get("worse"):

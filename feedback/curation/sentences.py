@@ -63,8 +63,9 @@ def _light(light: LightVotes) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ the guard
-def guard_sentences(guard: Mapping[str, Any]) -> list[str]:
-    """guard: a revision's stored report, also of an earlier version. Empty where nothing was measured."""
+def guard_sentences(guard: Mapping[str, Any], *, verdict: bool = True) -> list[str]:
+    """guard: a revision's stored report, also of an earlier version. Empty where nothing was measured. verdict: whether
+    it passes or why it is held, as the last sentence."""
     if not guard:
         return []
     if guard.get("outcome") == "not_measured" or guard.get("not_measured"):
@@ -72,6 +73,8 @@ def guard_sentences(guard: Mapping[str, Any]) -> list[str]:
         return [*looked, "It is held until it can be measured; the next round tries again."]
     sentences = [*_golden(guard), *_recent(guard), *_contrast(guard)]
     sentences += [_upper(f"{note}.") for note in guard.get("notes", ())]
+    if not verdict:
+        return sentences
     if guard.get("reason"):
         sentences.append(f"Held because {guard['reason']}.")
     else:

@@ -21,7 +21,8 @@ import numpy as np
 
 from retrieval.evaluation.metrics import ndcg
 
-GOLDEN_MARGIN = 0.005  # nDCG@10 on the golden questions may clearly drop by this much, not more
+GOLDEN_MARGIN = 0.005  # nDCG@10 on the golden questions may drop by this much, not more
+UNCLEAR = 2.0  # times the margin may be lost where a single question makes the difference
 MOST_LOSS = 0.05  # nor may the upper end of the drop's interval be above this, however few questions there are
 FEWEST_GOLDEN = 10  # fewer are judged as if there were so many, and the others stayed as they are
 CONFIDENCE = 0.9  # of intervals
@@ -174,9 +175,10 @@ def judge(
 ) -> GuardReport:
     """margin: by how much nDCG@TOP, the mean over all golden questions, may drop. max_churn: 0..1.
 
-    Held is what clearly loses more than the margin (the interval's lower end is above 0: it is not one question alone),
-    and what may lose much (its upper end is above MOST_LOSS). So neither a small change of one of three golden
-    questions decides, nor does a gain of one make up for the loss of another where there are only three.
+    Held is what loses more than the margin, or, where the interval's lower end is 0 since it is one question alone,
+    more than UNCLEAR times the margin; and what may lose much (its upper end is above MOST_LOSS). So neither a small
+    change of one of three golden questions decides, nor does a gain of one make up for the loss of another where there
+    are only three.
     """
     searched = [question for question in golden if not question.untouched]
     values = {name: _ndcg_of(searched, name) for name in ("without", "before", "after")}
@@ -234,7 +236,8 @@ def _golden_reasons(live: Loss | None, none: Loss | None, *, count: int, margin:
         found.append((none, "no feedback"))
     reasons = []
     for loss, other in found:
-        bound = f"more than {margin:g}" if loss.clear and loss.mean > margin else ""
+        most = margin if loss.clear else UNCLEAR * margin
+        bound = f"more than {most:g}" if loss.mean > most else ""
         bound = bound or (f"so it may be more than {MOST_LOSS:g}" if loss.high > max(MOST_LOSS, margin) else "")
         if bound:
             reasons.append(f"nDCG@{TOP} on the {questions} drops by {loss} against {other}, {bound}")
