@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from chat.models import Message, Source
 from feedback.models.ratings import Rating
 from retrieval.models import Document
 
@@ -163,3 +164,38 @@ class Evidence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.voter}: {self.weight:+.2f} for “{self.question}”"
+
+
+class SetAsideVote(models.Model):
+    """A vote of a burst, or one that a reset discarded, which its rater has taken back or turned round since.
+
+    Given again it is set aside again: only another verdict on the document is a new one. up: for it.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    voter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Source, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
+    up = models.BooleanField()
+    burst = models.ForeignKey(Burst, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    discarded_by = models.ForeignKey(
+        "feedback.RevisionEvent", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["voter", "message", "document", "up"],
+                condition=Q(source=None),
+                name="set_aside_once_per_answer",
+            ),
+            models.UniqueConstraint(
+                fields=["voter", "source", "document", "up"],
+                condition=Q(source__isnull=False),
+                name="set_aside_once_per_source",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.voter_id} on document {self.document_id}: {'up' if self.up else 'down'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from uuid import UUID
 
 import numpy as np
@@ -13,6 +14,8 @@ from django.utils import timezone
 
 from feedback.models import Burst, Evidence, RevisionEvent
 from feedback.ranking import boosts
+from feedback.rounds.bulk_rows import one_of
+from feedback.rounds.deletions import deletions_wait, written
 from feedback.rounds.proposals import Ballot
 from ragsite.core.errors import ConflictError
 
@@ -32,32 +35,35 @@ def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
     for burst in bursts:
         keys = open_votes.key[burst.rows].tolist()
         if not known.issuperset(keys):
-            _flag(ballot.passages.ids[burst.document], burst.day, keys)
+            grown += written(partial(_flag, ballot.passages.ids[burst.document], burst.day, keys))
             known.update(keys)
-            grown += 1
     return grown, replace(ballot, left_out=np.isin(ballot.votes.key, np.fromiter(known, np.int64, len(known))))
 
 
-@transaction.atomic
-def _flag(document_id: UUID, day: int, evidence: list[int]) -> None:
+def _flag(document_id: UUID, day: int, evidence: list[int]) -> bool:
+    """False where the votes, or their document, were deleted since they were read."""
+    if not Evidence.objects.filter(one_of("pk", evidence), passage__document=document_id).exists():
+        return False
     burst, made = Burst.objects.get_or_create(
         document_id=document_id,
         day=EPOCH + timedelta(days=day),
         status=Burst.Status.OPEN,
         defaults={"votes": 0, "accounts": 0},
     )
-    Evidence.objects.filter(pk__in=evidence).update(burst=burst)
+    Evidence.objects.filter(one_of("pk", evidence)).update(burst=burst)
     rows = Evidence.objects.filter(burst=burst)
     burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
     burst.save(update_fields=["votes", "accounts"])
     if made:
         _log(Action.BURST_FLAGGED, burst, f"{burst.summary()} on {burst.day}")
+    return True
 
 
 @transaction.atomic
 def burst_decide(*, burst: Burst, accept: bool, by: User, why: str = "") -> Burst:
     """Count a burst's votes from the next round on, or leave them out. Raises ConflictError when it is decided already:
     that has to be taken back first."""
+    deletions_wait()
     burst = Burst.objects.select_for_update().get(pk=burst.pk)
     if burst.status != Burst.Status.OPEN:
         raise ConflictError(f"This burst has been {burst.status} already.")
@@ -73,6 +79,7 @@ def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
     another burst on that document and day is."""
     try:
         with transaction.atomic():
+            deletions_wait()
             decided = Burst.objects.filter(pk=burst.pk).exclude(status=Burst.Status.OPEN)
             undecided = {"status": Burst.Status.OPEN, "decided_by": None, "decided_at": None, "why": ""}
             if not decided.update(**undecided):

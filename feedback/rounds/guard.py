@@ -245,7 +245,7 @@ async def _search(question: Question, snapshots: Sequence[Snapshot], engine: Eng
     """What the search of each finds. None of them changes the query, so they share one. Raises AppError."""
     request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
     result = await engine.searcher.search(request)
-    hits = (*result.candidates, *result.tail_hits)
+    hits: Hits = (*result.candidates, *result.tail_hits)
     return [hits for _ in snapshots]
 
 

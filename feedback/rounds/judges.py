@@ -172,6 +172,8 @@ def _count_ratings(judgements: Iterable[Judgement], counts: Mapping[str, Counts]
     weight_of = _rater_weights(ballot_weighed(ballot)[1], {user for user, *_ in labels})
     given: dict[tuple[int, str, str], tuple[bool, bool, float]] = {}
     for user, message, held, count in labels:
+        if user not in weight_of:  # the account was deleted since
+            continue
         for model, one in said[message].items():
             key = (user, model, _signature(one.question))
             given.setdefault(key, (one.said, held, count * weight_of[user]))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.db.models import QuerySet
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -17,6 +20,7 @@ from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
+from retrieval.models import Document
 
 Ints = NDArray[np.int64]
 ROWS_AT_ONCE = 20_000
@@ -161,7 +165,8 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
         votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
         parameters=parameters(),
     )  # fmt: skip
-    return Proposal(content=content, votes=len(votes), changes=changes_between(live, content, ballot.passages))
+    changes = changes_left(changes_between(live, content, ballot.passages))
+    return Proposal(content=content, votes=len(votes), changes=changes)
 
 
 def ballot_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
@@ -201,6 +206,27 @@ def changes_between(live: Content, new: Content, passages: Passages) -> list[Cha
             up, down = prior.raters_up, prior.raters_down
             changes.append(Change(document=document, before=was, after=now, raters_up=up, raters_down=down))
     return changes
+
+
+def changes_left(changes: Sequence[Change]) -> list[Change]:
+    """Those whose document, passage and question are there still. A live boost may be for a question that went with
+    the last account which had asked it: searches leave it out already, and so does the next revision's content."""
+    documents = _left(Document.objects.all(), {change.document for change in changes})
+    passages = _left(RatedPassage.objects.all(), {change.passage for change in changes} - {None})
+    questions = _left(RatedQuestion.objects.all(), {change.question for change in changes} - {None})
+    return [
+        change
+        for change in changes
+        if change.document in documents
+        and (change.passage is None or (change.passage in passages and change.question in questions))
+    ]
+
+
+def _left(rows: QuerySet[Any], keys: Iterable[Any]) -> set[Any]:
+    found: set[Any] = set()
+    for part in parts_of(keys, ROWS_AT_ONCE):
+        found.update(rows.filter(pk__in=part).order_by().values_list("pk", flat=True))
+    return found
 
 
 def _query_boosts(content: Content) -> dict[tuple[int, int], tuple[float, int, int]]:
