@@ -1,8 +1,8 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote: votes for or
-             against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
+             SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
@@ -13,10 +13,13 @@ from feedback.models.evidence import (
     Burst,
     Evidence,
     PassageSketch,
+    PassageVector,
+    QuestionPair,
     QuestionVector,
     RatedPassage,
     RatedQuestion,
     SetAsideVote,
+    VoterWeight,
 )
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
@@ -32,6 +35,8 @@ __all__ = [
     "JudgeAgreement",
     "ManualBoost",
     "PassageSketch",
+    "PassageVector",
+    "QuestionPair",
     "QuestionVector",
     "RatedPassage",
     "RatedQuestion",
@@ -39,4 +44,5 @@ __all__ = [
     "Revision",
     "RevisionEvent",
     "SetAsideVote",
+    "VoterWeight",
 ]

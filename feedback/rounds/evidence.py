@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.contrib.auth import get_user_model
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -29,9 +28,6 @@ from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
 MAX_QUESTION_CHARS = 4000
-NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
-NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
-STAFF_WEIGHT = 1.5  # of a staff member's vote
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 
@@ -66,28 +62,14 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
 
 
 class _Readers:
-    """What a round has read of questions, passages and people."""
+    """What a round has read of questions and passages."""
 
     def __init__(self) -> None:
         self.questions, self.passages = QuestionReader(), PassageReader()
-        self._users: dict[int, tuple[datetime, bool]] = {}
 
     def forget(self) -> None:
         self.questions.forget()
         self.passages.forget()
-
-    def read_users(self, users: set[int]) -> None:
-        if new := users - self._users.keys():
-            rows = get_user_model().objects.filter(pk__in=new).values_list("pk", "date_joined", "is_staff")
-            self._users.update((key, (joined, staff)) for key, joined, staff in rows)
-
-    def voter_weight(self, user: int, rated_at: datetime) -> float:
-        """New accounts count less, staff more."""
-        joined, staff = self._users[user]
-        if staff:
-            return STAFF_WEIGHT
-        is_new = rated_at - joined < timedelta(days=NEW_ACCOUNT_DAYS)
-        return NEW_ACCOUNT_WEIGHT if is_new else 1.0
 
 
 # ------------------------------------------------------------------------------------------------ one batch
@@ -101,7 +83,6 @@ class _Row:
     voter: int
     weight: float
     document_weight: float
-    voter_weight: float
     day: int
     normalized_score: float | None = None
     burst: Key | None = None
@@ -235,7 +216,6 @@ def _evidence_rows(
     scores = {key: min(1.0, max(0.0, float(score))) for key, score in known}  # older sources have none
     credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]
     questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
-    read.read_users({user for _, user, _ in credited})
     rows: dict[tuple[Key, int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
@@ -253,7 +233,6 @@ def _evidence_rows(
             voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
-            voter_weight=read.voter_weight(user, rating.updated_at),
             day=day_of(rating.updated_at),
             normalized_score=scores.get(answer.sources[credit.marker]),
         )

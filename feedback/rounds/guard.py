@@ -20,7 +20,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from chat.models import Message
-from feedback.models import Evidence, GoldenQuestion, RatedQuestion
+from feedback.models import Evidence, GoldenQuestion, RatedPassage, RatedQuestion
 from feedback.ranking import guard as limits
 from feedback.ranking.boosts import QueryTallies
 from feedback.ranking.contrast import contrasts_of
@@ -29,6 +29,7 @@ from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import manual_rules, questions_terms, snapshot_make, snapshots_make
 from feedback.rounds.proposals import Proposal
+from feedback.rounds.query_moves import moved_request
 from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
 from ragsite.runtime import milvus_lite
@@ -94,7 +95,7 @@ def _judge(questions: _Questions, proposal: Proposal, live: Content, report: Cal
     every = (*questions.golden, *questions.recent, *questions.contrast)
     recent_from, contrast_from = len(questions.golden), len(every) - len(questions.contrast)
     if not every:
-        held = bool(proposal.changes) and RECENT_QUESTIONS > 0
+        held = RECENT_QUESTIONS > 0
         outcome, reason = (Outcome.NOTHING_TO_MEASURE, NOTHING_TO_MEASURE) if held else (Outcome.PASSED, "")
         return GuardReport(outcome=outcome, reason=reason, notes=(limits.NO_GOLDEN,))
     compared = [
@@ -153,6 +154,7 @@ class _Rankers:
     for questions. nothing: no feedback. changed: the rows that differ. All with the boosts by hand but `changed`.
 
     priors_change, any_prior: whether documents' priors differ, and whether there are any: these touch every question.
+    parameters_change: so every boost may count otherwise.
     """
 
     before: Snapshot
@@ -162,6 +164,7 @@ class _Rankers:
     changed: Snapshot
     priors_change: bool
     any_prior: bool
+    parameters_change: bool
 
     @property
     def compared(self) -> tuple[Snapshot, ...]:
@@ -169,11 +172,12 @@ class _Rankers:
 
     @property
     def spaces(self) -> tuple[EmbeddingSpace, ...]:
-        return tuple({*self.before.spaces, *self.after.spaces})
+        snapshots = (self.before, self.after)
+        return tuple({space for snapshot in snapshots for space in (*snapshot.spaces, *snapshot.move_spaces)})
 
     def may_touch(self, asked: AskedQuestion, *, by_changes: bool) -> bool:
         """Whether the question may be ranked otherwise: by what changes, or by any boost at all."""
-        if by_changes:
+        if by_changes and not self.parameters_change:
             return self.priors_change or self.changed.highest_similarity(asked) > 0.0
         snapshots = (self.before, self.after)
         return self.any_prior or any(snapshot.highest_similarity(asked) > 0.0 for snapshot in snapshots)
@@ -204,18 +208,21 @@ def _rankers(proposal: Proposal, live: Content) -> _Rankers:
         changed=snapshot_make(_changed_rows(proposal, live)),
         priors_change=any(change.passage is None for change in proposal.changes),
         any_prior=bool(live.documents or new.documents),
+        parameters_change=dict(live.parameters) != dict(new.parameters),
     )
 
 
 def _changed_rows(proposal: Proposal, live: Content) -> Content:
-    """The rows that differ, of both revisions."""
+    """The rows that differ, of both revisions; also those whose passage moves queries in one of them alone."""
     keys = {(change.question, change.passage) for change in proposal.changes}
+    moving = np.setxor1d(proposal.content.moving, live.moving)
     parts = []
     for content in (live, proposal.content):
         pairs = zip(content.queries.question.tolist(), content.queries.passage.tolist(), strict=True)
-        parts.append(content.queries.where(np.asarray([pair in keys for pair in pairs], dtype=bool)))
+        changed = np.asarray([pair in keys for pair in pairs], dtype=bool)
+        parts.append(content.queries.where(changed | np.isin(content.queries.passage, moving)))
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in QueryTallies.__slots__}
-    return replace(proposal.content, queries=QueryTallies(**joined), documents={})
+    return replace(proposal.content, queries=QueryTallies(**joined), documents={}, moving=moving[:0])
 
 
 def _measure(
@@ -228,7 +235,7 @@ def _measure(
 
         async def measure(question: Question, asked: AskedQuestion) -> _Rankings:
             async with limit:
-                found = await _search(question, rankers.compared, engine)
+                found = await _search(question, asked, rankers.compared, engine)
                 rankings = rankers.rankings(question, asked, found)
             await sync_to_async(report)()
             return rankings
@@ -241,12 +248,21 @@ def _measure(
         return with_engine(work)
 
 
-async def _search(question: Question, snapshots: Sequence[Snapshot], engine: Engine) -> list[Hits]:
-    """What the search of each finds. None of them changes the query, so they share one. Raises AppError."""
+async def _search(
+    question: Question, asked: AskedQuestion, snapshots: Sequence[Snapshot], engine: Engine
+) -> list[Hits]:
+    """What the search of each finds. Those that move the query alike, mostly not at all, share one. Raises AppError."""
     request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
-    result = await engine.searcher.search(request)
-    hits: Hits = (*result.candidates, *result.tail_hits)
-    return [hits for _ in snapshots]
+    found: dict[tuple[tuple[EmbeddingSpace, bytes], ...], Hits] = {}
+    hits = []
+    for snapshot in snapshots:
+        moved = moved_request(request, snapshot, asked)
+        key = tuple((move.space, move.vector.tobytes()) for move in moved.moves)
+        if key not in found:
+            result = await engine.searcher.search(moved)
+            found[key] = (*result.candidates, *result.tail_hits)
+        hits.append(found[key])
+    return hits
 
 
 async def _asked_all(
@@ -300,16 +316,23 @@ def _questions(proposal: Proposal) -> _Questions:
 
 
 def changed_questions(proposal: Proposal, limit: int) -> dict[int, Question]:
-    """By id: rated questions whose boosts change, or that are on a document whose prior changes; of more than `limit` a
-    sample. Each in the collections of these documents."""
+    """By id: rated questions whose boosts change, or that are on a document whose prior changes; where none does, any
+    with a boost. Of more than `limit` a sample. Each in the collections of these documents."""
     documents: dict[int, set[UUID]] = {}
     for change in proposal.changes:
         if change.question is not None:
             documents.setdefault(change.question, set()).add(change.document)
+    if not proposal.changes and limit:  # what moves queries has changed, or how similar questions have to be
+        rows = proposal.content.queries
+        some = set(_sample(np.unique(rows.question).tolist(), limit))
+        passages = dict(zip(rows.passage.tolist(), rows.question.tolist(), strict=True))
+        of_some = [passage for passage, question in passages.items() if question in some]
+        for passage, document in RatedPassage.objects.filter(pk__in=of_some).values_list("pk", "document_id"):
+            documents.setdefault(passages[passage], set()).add(document)
     by_prior = [change.document for change in proposal.changes if change.question is None]
     if by_prior and limit:
-        rows = Evidence.objects.filter(passage__document__in=_sample(by_prior, limit)).order_by().distinct()
-        for question, document in rows.values_list("question", "passage__document")[: limit * 20]:
+        votes = Evidence.objects.filter(passage__document__in=_sample(by_prior, limit)).order_by().distinct()
+        for question, document in votes.values_list("question", "passage__document")[: limit * 20]:
             documents.setdefault(question, set()).add(document)
     chosen = _sample(sorted(documents), limit)
     texts = dict(RatedQuestion.objects.filter(pk__in=chosen).values_list("pk", "text"))

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, cast
 
+import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
@@ -36,8 +37,11 @@ from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
 from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
+from feedback.rounds.query_moves import moves_add
+from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
+from feedback.rounds.voters import voter_weights_write
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
@@ -159,10 +163,18 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     live = content_of(state.live)
     proposal = proposal_make(ballot, live)
     del ballot
+    if proposal.weights:
+        voter_weights_write(proposal.weights)
     laps.end("proposal")
+    content, not_moving = moves_add(proposal.content, report=renew)
+    proposal = replace(proposal, content=content)
+    if not_moving:
+        done["notes"] = (*notes, f"searches are not moved towards some well-rated passages: {not_moving}")
+    laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    if not proposal.changes:
+    same_moves = np.isin(content.moving, live.moving).all()
+    if not proposal.changes and same_moves and content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
     revision = _held_already(proposal)
     if revision is None or _to_measure_again(revision):
@@ -190,6 +202,8 @@ def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tup
     laps.end("passages")
     not_embedded = questions_embed(report=renew)
     laps.end("vectors")
+    question_pairs_decide(wait_for_vectors=bool(not_embedded), report=renew)
+    laps.end("pairs")
     return gathered, not_embedded
 
 

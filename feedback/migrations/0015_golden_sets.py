@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("feedback", "0010_set_aside_votes")]
+    dependencies = [("feedback", "0013_passage_vector")]
 
     operations = [
         migrations.AddField(
