@@ -6,6 +6,7 @@ A question written to look answerable often differs from what the passage says b
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 Opposition = tuple[re.Pattern[str], re.Pattern[str]]
 _ENGLISH = """
@@ -109,12 +110,15 @@ def _english_pattern(side: str) -> str:
     return rf"\b(?:{words})\b"
 
 
-def _pairs() -> tuple[Opposition, ...]:
+def _chinese_pattern(side: str) -> str:
+    return "|".join(side.split())
+
+
+def _pairs(lines: str, form: Callable[[str], str]) -> tuple[Opposition, ...]:
     pairs = []
-    for lines, form in ((_ENGLISH, _english_pattern), (_CHINESE, lambda side: "|".join(side.split()))):
-        for line in lines.strip().splitlines():
-            left, right = (re.compile(form(side)) for side in line.split(" | "))
-            pairs += [(left, right), (right, left)]
+    for line in lines.strip().splitlines():
+        left, right = (re.compile(form(side)) for side in line.split(" | "))
+        pairs += [(left, right), (right, left)]
     return tuple(pairs)
 
 
@@ -132,7 +136,8 @@ def _replacements() -> dict[str, str]:
     return replacements
 
 
-_OPPOSITES = _pairs()
+_ENGLISH_OPPOSITES = _pairs(_ENGLISH, _english_pattern)
+_OPPOSITES = _ENGLISH_OPPOSITES + _pairs(_CHINESE, _chinese_pattern)
 _REPLACEMENTS = _replacements()
 _STEMS = sorted((own.strip("*") for own in _REPLACEMENTS if own.endswith("*")), key=len, reverse=True)
 _HAN_WORDS = sorted((own for own in _REPLACEMENTS if not own.isascii()), key=len, reverse=True)
@@ -140,7 +145,8 @@ _HAN_WORDS = sorted((own for own in _REPLACEMENTS if not own.isascii()), key=len
 
 def opposites_of(question: str) -> tuple[Opposition, ...]:
     """(a word of the question, its opposite) as patterns. `question`: small letters, Simplified."""
-    return tuple((own, other) for own, other in _OPPOSITES if own.search(question) and not other.search(question))
+    opposites = _ENGLISH_OPPOSITES if question.isascii() else _OPPOSITES
+    return tuple((own, other) for own, other in opposites if own.search(question) and not other.search(question))
 
 
 def turned_round(question: str) -> str:
