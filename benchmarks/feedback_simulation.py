@@ -28,8 +28,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -58,7 +57,8 @@ from feedback.ranking import guard as limits
 from feedback.ranking.boosts import Votes
 from feedback.ranking.drafting import content_of_votes, votes_weighed
 from feedback.ranking.guard import TOP, Compared, judge
-from feedback.ranking.rater_reliability import QuestionGroups
+from feedback.ranking.question_groups import QuestionGroups, decide_among
+from feedback.ranking.same_question import background_of, shipped_model
 from feedback.ranking.snapshot import RatedQuestions, Snapshot, parameters
 from ragsite.core.rag_settings import OllamaSettings
 from retrieval.evaluation.embeddings import EmbeddingCache
@@ -105,21 +105,20 @@ def snapshot_of(votes: Votes, questions: Sequence[Asked], *, today: int) -> Snap
     bursts = formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS)
     if bursts:
         votes = votes.where(~np.isin(votes.key, votes.key[np.concatenate([one.rows for one in bursts])]))
-    terms = {at: terms_of(one.text) for at, one in enumerate(questions)}
-    votes, weights = votes_weighed(votes, lambda _: QuestionGroups(terms))
-    content = content_of_votes(votes, weights, today=today, document_id=document_id, parameters=parameters())
     rated = RatedQuestions(
         ids=np.arange(len(questions)),
         texts=[one.text for one in questions],
         terms=[query_terms(one.text) for one in questions],
         vectors={SPACE: np.stack([one.vector for one in questions])},
     )
+    stored = rated.vectors[SPACE]
+    pairs = decide_among(
+        rated.ids, rated.texts, rated.terms, stored, background=background_of(stored), model=shipped_model()
+    )
+    votes, weights = votes_weighed(votes, lambda _: QuestionGroups.of(pairs))
+    content = content_of_votes(votes, weights, today=today, document_id=document_id, parameters=parameters())
+    content = replace(content, pairs=pairs.among(np.unique(content.queries.question)))
     return Snapshot(content, rated, {int(passage): str(passage) for passage in np.unique(content.queries.passage)})
-
-
-@cache
-def terms_of(text: str) -> frozenset[str]:
-    return frozenset(query_terms(text))
 
 
 # ------------------------------------------------------------------------------------------------ the questions

@@ -1,12 +1,16 @@
 """From votes to the content of a revision: the one way, for rounds and for simulations. Pure.
 
-votes ─► capped by day ─► one for each voter, question and passage ─► weighed by their raters ─► decayed by age
+votes ─► capped by day ─► one for each voter, question and passage ─► weighed (`weighing`) ─► decayed by age
       ─► query boosts and document priors
+
+Sources that were opened or copied from are no votes: they are capped apart, count by their user's weight where the user
+has not rated, and say nothing of a rater's reliability or of a document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -15,24 +19,29 @@ from numpy.typing import NDArray
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.groups import Groups
-from feedback.ranking.rater_reliability import RaterWeights, rater_weights, votes_to_compare
+from feedback.ranking.rater_reliability import votes_to_compare
 from feedback.ranking.snapshot import Content, DocumentPrior
+from feedback.ranking.voters import Voters
+from feedback.ranking.weighing import RaterWeights, asked_as, weigh
 
 Ints = NDArray[np.int64]
 GroupQuestions = Callable[[Ints], Ints]  # of each question, the place of the first that asks the same
 
 
-def votes_weighed(votes: Votes, grouping: Callable[[Ints], GroupQuestions]) -> tuple[Votes, RaterWeights]:
-    """The counted votes, of one who rated the same several times the last, and what each rater's votes weigh.
+def votes_weighed(
+    votes: Votes, grouping: Callable[[Ints], GroupQuestions], voters: Voters | None = None
+) -> tuple[Votes, RaterWeights]:
+    """The counted votes, of one who rated the same several times the last, and what each of them weighs.
 
-    grouping: gets all questions that may have to be compared (distinct), and returns what groups some of them.
+    votes: without any factor of the voter's. grouping: gets all questions that may have to be compared (distinct), and
+    returns what groups some of them. voters: what is known of the accounts, by default nothing.
     """
     votes = votes.where(boosts.within_daily_cap(votes, per_day=boosts.RATINGS_PER_DAY))
     to_compare = votes_to_compare(votes)
     group_questions = grouping(_to_group(votes, to_compare))
     votes = boosts.deduplicated(votes, group_questions)
-    to_compare = to_compare.where(np.isin(to_compare.key, votes.key))
-    return votes, rater_weights(to_compare, group_questions)
+    question = asked_as(votes, to_compare, group_questions)
+    return votes, weigh(votes, question, voters or Voters.unknown())
 
 
 def _to_group(votes: Votes, to_compare: Votes) -> Ints:
@@ -41,14 +50,53 @@ def _to_group(votes: Votes, to_compare: Votes) -> Ints:
     return np.unique(np.concatenate([to_compare.question, *several]))
 
 
+def uses_weighed(uses: Votes, votes: Votes, weights: RaterWeights, grouping: Callable[[Ints], GroupQuestions]) -> Votes:
+    """What sources that were opened count: of each user the newest for a passage and question, by the user's weight.
+
+    votes, weights: as `votes_weighed` gives them. Where the user has rated the passage for the question, also in other
+    words, that stands instead. A use counts no more than its value, whatever the user's weight, and all uses of a
+    passage for one question together no more than one vote: opening is easily done by a program.
+    """
+    uses = uses.where(boosts.within_daily_cap(uses, per_day=boosts.RATINGS_PER_DAY))
+    if not len(uses):
+        return uses
+    rated = votes.where(np.isin(votes.voter, uses.voter) & np.isin(votes.passage, uses.passage))
+    both = rated.followed_by(uses)
+    is_rating = np.arange(len(both)) < len(rated)
+    by_passage = list(Groups.by(both.passage).of_size(2))
+    group = both.question.copy()
+    if by_passage:
+        group_questions = grouping(np.unique(np.concatenate([both.question[rows] for rows in by_passage])))
+        for rows in by_passage:
+            group[rows] = both.question[rows][group_questions(both.question[rows])]
+    groups = Groups.by(both.voter, both.passage, group, then_by=(both.day, both.key))
+    newest = np.sort(groups.last[groups.sum(is_rating.astype(np.int64)) == 0])
+    uses, group = both.where(newest), group[newest]
+    value = uses.value * np.minimum(1.0, _weight_of(uses.voter, weights))
+    together = Groups.by(uses.passage, group)
+    share = np.empty(len(uses))
+    share[together.order] = np.repeat(1.0 / np.maximum(together.sum(value), 1.0), together.sizes)
+    return replace(uses, value=value * share, document_value=np.zeros(len(uses)))
+
+
+def _weight_of(voter: Ints, weights: RaterWeights) -> NDArray[np.float64]:
+    if not len(weights.rater):
+        return np.full(len(voter), weights.site)
+    place = np.minimum(np.searchsorted(weights.rater, voter), len(weights.rater) - 1)
+    return np.where(weights.rater[place] == voter, weights.rater_weight[place], weights.site)
+
+
 def content_of_votes(
     votes: Votes, weights: RaterWeights, *, today: int, document_id: Callable[[int], UUID],
-    parameters: Mapping[str, float],
+    parameters: Mapping[str, float], uses: Votes | None = None,
 ) -> Content:  # fmt: skip
-    """What counted votes do to ranking. today: days since 1970-01-01. document_id: by the number in `votes`."""
+    """What counted votes do to ranking. today: days since 1970-01-01. document_id: by the number in `votes`. uses: as
+    `uses_weighed` gives them."""
     votes = boosts.decayed(weights.apply(votes), today=today, half_life_days=boosts.HALF_LIFE_DAYS)
+    if uses is not None:
+        uses = boosts.decayed(uses, today=today, half_life_days=boosts.HALF_LIFE_DAYS)
     queries = boosts.strongest(
-        boosts.query_tallies(votes),
+        boosts.query_tallies(votes, uses),
         full_votes=boosts.FULL_VOTES,
         least_effect=boosts.LEAST_EFFECT,
         limit=boosts.MAX_LIVE_BOOSTS,

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from ragsite.accounts.sign_in_limits import attempt_begin, sign_up_count
+from ragsite.accounts.sign_in_limits import attempt_begin, sign_up_count, sign_up_remember
 from ragsite.core.errors import RateLimitedError
 from ragsite.core.localized import localized
 
@@ -57,7 +57,10 @@ class SignUpForm(UserCreationForm):
             sign_up_count(self._request)
         try:
             with transaction.atomic():
-                return super().save(commit=commit)
+                user: User = super().save(commit=commit)
+                if commit:
+                    sign_up_remember(self._request, user)
+                return user
         except IntegrityError as error:
             raise ValidationError({"username": _("A user with that username already exists.")}) from error
 

@@ -8,8 +8,9 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from celery.exceptions import Retry
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
@@ -46,8 +47,9 @@ def staff() -> User:
     return user
 
 
-def held_for(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
-    monkeypatch.setattr(rounds, "guard_measure", lambda *_, **__: GuardReport(reason=reason))
+def held_for(monkeypatch: pytest.MonkeyPatch, reason: str, *, not_measured: bool = False) -> None:
+    report = GuardReport(reason=reason, not_measured=not_measured)
+    monkeypatch.setattr(rounds, "guard_measure", lambda *_, **__: report)
 
 
 def actions() -> list[str]:
@@ -65,7 +67,7 @@ def test_a_round_makes_a_live_revision_with_its_difference() -> None:
     assert revision.status == "live"
     assert feedback_state().live == revision
     assert (boost.kind, boost.change, boost.before, boost.raters_up) == ("query", "added", 1.0, 2)
-    assert boost.after == pytest.approx(2 ** (2 / 3), rel=0.05)
+    assert boost.after == pytest.approx(2 ** (2 / 3), rel=0.06)
     assert (boost.question.text, boost.passage.chunk_id) == (QUESTION, chunk.pk)
     assert actions() == ["proposed", "went_live"]
 
@@ -184,6 +186,60 @@ def test_the_same_proposal_is_not_held_twice(monkeypatch: pytest.MonkeyPatch) ->
     first, second = feedback_round(), feedback_round()
     assert (second.status, second.revision) == ("held", first.revision)
     assert Revision.objects.count() == 1
+
+
+AWAY = "it could not be measured: the search index is away"
+
+
+def test_what_could_not_be_measured_is_measured_again_by_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    with monkeypatch.context() as patch:
+        held_for(patch, AWAY, not_measured=True)
+        assert feedback_round().status == "held"
+        assert feedback_round().status == "held"
+    assert Revision.objects.count() == 1
+    outcome = feedback_round()
+    assert (outcome.status, outcome.number) == ("live", 2)
+    first = Revision.objects.get(number=1)
+    assert (first.status, first.reason) == ("superseded", "Revision 2 came after it.")
+
+
+def test_what_an_earlier_version_could_not_measure_is_measured_again_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    with monkeypatch.context() as patch:
+        held_for(patch, AWAY)
+        feedback_round()
+    guard = Revision.objects.get().guard
+    guard.pop("not_measured")
+    Revision.objects.update(guard=guard)
+    assert feedback_round().status == "live"
+
+
+def test_what_a_figure_held_waits_for_a_person_until_golden_questions_change(
+    monkeypatch: pytest.MonkeyPatch, staff: User
+) -> None:
+    chunk = passage("Ten books.")
+    liked(QUESTION, chunk, by=2)
+    with monkeypatch.context() as patch:
+        held_for(patch, "nDCG@10 fell")
+        feedback_round()
+    assert (feedback_round().status, Revision.objects.count()) == ("held", 1)
+    RevisionEvent.log("golden_changed", by=staff)
+    assert (feedback_round().status, Revision.objects.count()) == ("live", 2)
+
+
+def test_what_was_rolled_back_stays_held_whether_it_was_measured_or_not(
+    monkeypatch: pytest.MonkeyPatch, staff: User
+) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    feedback_round()
+    revision_roll_back(by=staff, why="Wrong results.", freeze=False)
+    with monkeypatch.context() as patch:
+        held_for(patch, AWAY, not_measured=True)
+        feedback_round()
+    outcome = feedback_round()
+    assert (outcome.status, Revision.objects.count()) == ("held", 2)
+    assert "rolled back" in outcome.reason
 
 
 def test_a_person_can_release_what_the_guard_held(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
@@ -399,6 +455,44 @@ def test_the_commands_json_is_the_outcome() -> None:
     told = json.loads(out.getvalue())
     assert (told["status"], told["dry_run"], told["ratings"], told["counts"]["added"]) == ("live", True, 2, 1)
     assert not FeedbackState.objects.filter(live__isnull=False).exists()
+
+
+def test_a_round_that_a_person_wants_is_recorded_as_theirs_in_a_worker_too(staff: User) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    assert reindex_feedback(by=staff.pk) == "live"
+    assert Revision.objects.get().made_by == staff
+    assert RevisionEvent.objects.get(action="proposed").by == staff
+    assert feedback_state().last_round["by"] == staff.username
+
+
+def test_the_round_of_an_account_that_is_gone_runs_all_the_same(staff: User) -> None:
+    gone = staff.pk
+    staff.delete()
+    liked(QUESTION, passage("Ten books."), by=2)
+    assert reindex_feedback(by=gone) == "live"
+    assert Revision.objects.get().made_by is None
+
+
+def test_the_command_records_who_runs_it(staff: User) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    call_command("reindex_feedback", "--by", staff.username, stdout=StringIO())
+    assert Revision.objects.get().made_by == staff
+    with pytest.raises(CommandError, match="There is no user nobody"):
+        call_command("reindex_feedback", "--by", "nobody", stdout=StringIO())
+
+
+def test_a_wanted_round_comes_again_while_another_one_runs(
+    staff: User, sent: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[dict[str, Any]] = []
+    monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda _, **options: again.append(options))
+    lease_take(space_lease(rounds.LEASE, seconds=60))
+    task = reindex_feedback
+    task.push_request(called_directly=False, kwargs={"by": staff.pk}, retries=0)
+    with pytest.raises(Retry):
+        task.run(by=staff.pk)
+    task.pop_request()
+    assert len(again) == 1
 
 
 def test_the_round_runs_every_night_and_its_time_can_be_changed() -> None:

@@ -2,6 +2,7 @@
 import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { sourceRating } from "./rating.js";
+import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
 
 const SCORES = {
@@ -50,6 +51,8 @@ export class SourcePanel {
     if (!this.isOpen || !this.element.contains(opener)) this.opener = opener;
     this.answer = answer;
     const go = (/** @type {number} */ step) => () => this.open(answer, sources, index + step, this.opener);
+    // While it is written its sources are not stored yet.
+    const tell = (/** @type {"opened" | "copied"} */ action) => answer.id && answer.isDone && tellUse(answer.id, source, action);
     const title = h("h2", { id: "panel-title", tabindex: "-1" }, source.title);
     replace(this.element,
       h("div", { class: "panel-head" },
@@ -57,7 +60,7 @@ export class SourcePanel {
         iconButton("close", gettext("Close the source"), () => this.close())),
       h("div", { class: "panel-body" },
         meta(source),
-        h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto" }, drawPassage(source.text)),
+        h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto", oncopy: () => tell("copied") }, drawPassage(source.text)),
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : [
           h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
           h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file"))]),
@@ -70,6 +73,7 @@ export class SourcePanel {
     this.element.hidden = false;
     this.mark(source.marker);
     title.focus({ preventScroll: true });
+    tell("opened");
   }
 
   /** Marks the citations of the open source in its answer. @param {number | null} marker */
