@@ -107,7 +107,7 @@ class Retrieve(Step[Search, SearchResult]):
             async with asyncio.timeout(self.run.deadline.limit(hybrid.SEARCH_TIMEOUT_S)):
                 return await revision.moves(request.queries[0].text, request.scope)
         except (AppError, TimeoutError) as error:
-            reason = str(error) or "they took too long"
+            reason = explained(error) or worded("they took too long")
             return QueryMoves(degraded=worded("ratings could not move the query: {reason}", reason=reason))
 
 
