@@ -24,7 +24,7 @@ HANDBOOK = """# 圖書館借閱規則
 
 逾期歸還者每冊每日繳納 5 元。
 """
-ANSWER = "大學部學生最多可借閱**十**冊圖書，借期四週 [1]。"
+ANSWER = "大學部學生最多可借閱十冊圖書，借期四週 [1]。"
 QUESTION = "大學部學生最多可以借幾冊圖書？"
 ENGLISH = re.compile(r"[A-Za-z]{3,}(?: [A-Za-z]{2,}){2,}")  # three words in a row: a sentence of ours, forgotten
 
