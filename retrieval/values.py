@@ -216,8 +216,8 @@ class Boost:
     """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
 
     similar_questions: the rated questions that ask the same, each counted by its similarity; 0: none.
-    normalized_score: 0..1, the chunk's mean in the searches for them. shown: the probability of the place that it gets,
-    where that was drawn.
+    normalized_score: 0..1, the chunk's mean in the searches for them. draw: where a place was drawn, a factor near 1
+    that is no verdict; shown: the probability of that place.
     """
 
     multiplier: float = 1.0
@@ -225,6 +225,7 @@ class Boost:
     hide: bool = False
     normalized_score: float = 0.0
     similar_questions: float = 0.0
+    draw: float = 1.0
     shown: float | None = None
 
 
@@ -238,6 +239,29 @@ class Boosts:
 
     by_chunk: Mapping[str, Boost] = field(default_factory=dict)
     revision: str = ""
+    degraded: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovedQuery:
+    """A question's vector in one space, moved towards passages that were rated good for the same question.
+
+    vector: float32, shape (dim,), unit length. degrees: the angle to the question's own. passages: those that moved it.
+    people: how many, at the least, found them useful.
+    """
+
+    space: EmbeddingSpace
+    vector: Any
+    degrees: float
+    passages: int
+    people: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryMoves:
+    """In each space at most one. degraded: the reason why some of them could not be made."""
+
+    moves: tuple[MovedQuery, ...] = ()
     degraded: str = ""
 
 

@@ -2,8 +2,8 @@
 
 ratings      Rating: of one answer or source, by one user
 uses         SourceUse: a source that was opened or copied from
-evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, Evidence, Burst, SetAsideVote:
-             votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
+             SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
@@ -14,11 +14,13 @@ from feedback.models.evidence import (
     Burst,
     Evidence,
     PassageSketch,
+    PassageVector,
     QuestionPair,
     QuestionVector,
     RatedPassage,
     RatedQuestion,
     SetAsideVote,
+    VoterWeight,
 )
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
@@ -35,6 +37,7 @@ __all__ = [
     "JudgeAgreement",
     "ManualBoost",
     "PassageSketch",
+    "PassageVector",
     "QuestionPair",
     "QuestionVector",
     "RatedPassage",
@@ -44,4 +47,5 @@ __all__ = [
     "RevisionEvent",
     "SetAsideVote",
     "SourceUse",
+    "VoterWeight",
 ]

@@ -215,7 +215,8 @@ question somebody someone anybody one people person moment really quite just aga
 keep asking say supposed going go try trying give wanna gotta would information info available instruction instructions
 exactly kind sort thing things type what's whats im ive
 请问 请教 请 告诉 想 想问 想知道 想了解 了解 一下 知道 解释 说明 列出 说说 介绍 我 你好 您好 老师 到底 大概 一览 列表
-清单 麻烦 方法 办法 情况 到 啊 呢 吧 呀 吗 么 的话 正在 应该 这种 这款 这个 该 此 有没有 有 是 会 给 每位 每个 个 号 位 种
+清单 麻烦 方法 办法 情况 到 啊 呢 吧 呀 吗 么 的话 正在 应该 这种 这款 这个 该 此
+有没有 有 是 会 给 每位 每个 个 号 位 种
 """
 MODAL = ("mandatory", "allow", "必须", "需要", "可以")  # first wordings that most questions can do without
 _HAN = re.compile(r"[\u3400-\u9fff]")

@@ -1,4 +1,5 @@
-"""Bursts: many votes on one document on one day from very few accounts. They wait until a person has decided."""
+"""Bursts: many votes on one document on one day from very few accounts, or new accounts that all say the same. They
+wait until a person has decided."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ from django.utils import timezone
 
 from feedback.models import Burst, Evidence, RevisionEvent
 from feedback.ranking import boosts
+from feedback.ranking.boosts import BurstFound
+from feedback.ranking.voters import young_votes
 from feedback.rounds.bulk_rows import one_of
 from feedback.rounds.deletions import deletions_wait, written
 from feedback.rounds.proposals import Ballot
@@ -30,23 +33,28 @@ def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
     """
     open_votes = ballot.votes.where(~ballot.judged)
     bursts = boosts.find_bursts(open_votes, least_votes=boosts.BURST_VOTES, accounts=boosts.BURST_ACCOUNTS)
+    bursts += boosts.find_newcomers(
+        open_votes, young_votes(open_votes, ballot.voters), least_accounts=boosts.NEWCOMERS, days=boosts.NEWCOMERS_DAYS
+    )
     known = set(ballot.votes.key[ballot.left_out].tolist())
     grown = 0
     for burst in bursts:
         keys = open_votes.key[burst.rows].tolist()
         if not known.issuperset(keys):
-            grown += written(partial(_flag, ballot.passages.ids[burst.document], burst.day, keys))
+            grown += written(partial(_flag, ballot.passages.ids[burst.document], burst, keys))
             known.update(keys)
     return grown, replace(ballot, left_out=np.isin(ballot.votes.key, np.fromiter(known, np.int64, len(known))))
 
 
-def _flag(document_id: UUID, day: int, evidence: list[int]) -> bool:
+def _flag(document_id: UUID, found: BurstFound, evidence: list[int]) -> bool:
     """False where the votes, or their document, were deleted since they were read."""
     if not Evidence.objects.filter(one_of("pk", evidence), passage__document=document_id).exists():
         return False
     burst, made = Burst.objects.get_or_create(
         document_id=document_id,
-        day=EPOCH + timedelta(days=day),
+        question_id=found.question,
+        kind=Burst.Kind.NEWCOMERS if found.newcomers else Burst.Kind.BUSY,
+        day=EPOCH + timedelta(days=found.day),
         status=Burst.Status.OPEN,
         defaults={"votes": 0, "accounts": 0},
     )
@@ -55,7 +63,7 @@ def _flag(document_id: UUID, day: int, evidence: list[int]) -> bool:
     burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
     burst.save(update_fields=["votes", "accounts"])
     if made:
-        _log(Action.BURST_FLAGGED, burst, f"{burst.summary()} on {burst.day}")
+        _log(Action.BURST_FLAGGED, burst, f"{burst.summary()}, {burst.day}. {burst.explanation()}")
     return True
 
 
@@ -92,5 +100,5 @@ def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
 
 
 def _log(action: str, burst: Burst, why: str, by: User | None = None) -> None:
-    detail = {"burst": str(burst.pk), "votes": burst.votes, "accounts": burst.accounts}
+    detail = {"burst": str(burst.pk), "kind": burst.kind, "votes": burst.votes, "accounts": burst.accounts}
     RevisionEvent.log(action, document_id=burst.document_id, by=by, why=why, detail=detail)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.contrib.auth import get_user_model
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -41,9 +40,6 @@ from feedback.rounds.questions import QuestionReader
 BATCH = 1000  # rated answers in a transaction
 AT_ONCE = 500
 MAX_QUESTION_CHARS = 4000
-NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
-NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
-STAFF_WEIGHT = 1.5  # of a staff member's vote
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 
@@ -66,11 +62,20 @@ def use_touch(*, user_id: int, source_id: int) -> None:
     SourceUse.objects.filter(user=user_id, source=source_id).update(attributed_at=None)
 
 
-def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
-    """Bring all evidence up to date, batch by batch; `report` is called between them. Killed, the next call goes on."""
+def evidence_gather(
+    *, which: Q | None = None, which_uses: Q | None = None, report: Callable[[], None] = lambda: None
+) -> Gathered:
+    """Bring all evidence up to date, or that of some ratings and uses and of what else was said of their answers.
+
+    Batch by batch; `report` is called between them. Killed, the next call goes on.
+    """
     changed = Q(attributed_at=None) | ~Q(attributed_at=F("updated_at"))
-    waiting = Rating.objects.filter(changed).order_by("updated_at", "pk").values_list(raw("message_id"), flat=True)
-    waiting_uses = SourceUse.objects.filter(changed).order_by("updated_at", "pk")
+    waiting = (
+        Rating.objects.filter(changed, which or Q())
+        .order_by("updated_at", "pk")
+        .values_list(raw("message_id"), flat=True)
+    )
+    waiting_uses = SourceUse.objects.filter(changed, which_uses or Q()).order_by("updated_at", "pk")
     answers: dict[Key, None] = {}
     ratings = uses = evidence = 0
     for message in waiting.iterator():
@@ -88,7 +93,7 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
 
 
 class _Readers:
-    """What a round has read of questions, passages and people."""
+    """What a round has read of questions and passages."""
 
     @cached_property
     def examination(self) -> list[float]:
@@ -97,24 +102,10 @@ class _Readers:
 
     def __init__(self) -> None:
         self.questions, self.passages = QuestionReader(), PassageReader()
-        self._users: dict[int, tuple[datetime, bool]] = {}
 
     def forget(self) -> None:
         self.questions.forget()
         self.passages.forget()
-
-    def read_users(self, users: set[int]) -> None:
-        if new := users - self._users.keys():
-            rows = get_user_model().objects.filter(pk__in=new).values_list("pk", "date_joined", "is_staff")
-            self._users.update((key, (joined, staff)) for key, joined, staff in rows)
-
-    def voter_weight(self, user: int, rated_at: datetime) -> float:
-        """New accounts count less, staff more."""
-        joined, staff = self._users[user]
-        if staff:
-            return STAFF_WEIGHT
-        is_new = rated_at - joined < timedelta(days=NEW_ACCOUNT_DAYS)
-        return NEW_ACCOUNT_WEIGHT if is_new else 1.0
 
 
 # ------------------------------------------------------------------------------------------------ one batch
@@ -129,7 +120,6 @@ class _Row:
     voter: int
     weight: float
     document_weight: float
-    voter_weight: float
     day: int
     normalized_score: float | None = None
     burst: Key | None = None
@@ -333,7 +323,6 @@ def _evidence_rows(
     scores = {key: min(1.0, max(0.0, float(score))) for key, score in known}  # older sources have none
     credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]
     questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
-    read.read_users({user for _, user, _ in credited})
     rows: dict[tuple[tuple[str, Key], int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
@@ -353,7 +342,6 @@ def _evidence_rows(
             voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
-            voter_weight=read.voter_weight(user, given_at),
             day=day_of(given_at),
             normalized_score=scores.get(answer.sources[credit.marker]),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -17,11 +17,13 @@ from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
 from feedback.ranking.question_groups import QuestionGroups
-from feedback.ranking.rater_reliability import RaterWeights
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
+from feedback.ranking.voters import Voters
+from feedback.ranking.weighing import RaterWeights
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
 from feedback.rounds.question_pairs import decided_pairs
+from feedback.rounds.voters import voters_load
 from retrieval.models import Document
 
 Ints = NDArray[np.int64]
@@ -29,10 +31,10 @@ ROWS_AT_ONCE = 20_000
 ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an array
 WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
 COLUMNS = (
-    "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day",
+    "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "day",
     "normalized_score", "use_id",
 )  # fmt: skip
-NO_BOOST = (1.0, 0, 0)  # the multiplier, and raters for and against
+NO_BOOST = 1.0  # as a multiplier
 NO_PRIOR = DocumentPrior(multiplier=1.0, raters_up=0, raters_down=0)
 
 
@@ -57,20 +59,32 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """votes: how many counted. changes: against the live revision's content."""
+    """votes: how many counted. changes: against the live revision's content. weights: of the voters."""
 
     content: Content
     votes: int
     changes: list[Change] = field(default_factory=list)
+    weights: RaterWeights | None = None
 
     def counts(self) -> dict[str, int]:
         kinds = [change.kind for change in self.changes]
         return {
             "query_boosts": len(self.content.queries),
             "document_boosts": len(self.content.documents),
+            "moving_passages": len(self.content.moving),
             "votes": self.votes,
+            "silenced_voters": sum(self.silenced().values()),
             **{str(kind): kinds.count(kind) for kind in Boost.Change.values},
         }
+
+    def silenced(self) -> dict[str, int]:
+        """How many voters count for nothing, by the reason."""
+        return self.weights.silenced() if self.weights else {}
+
+    def silenced_text(self) -> str:
+        """As a sentence for the log; empty: nobody is."""
+        parts = [f"{count} ({reason or 'no reason'})" for reason, count in self.silenced().items()]
+        return f"Voters who count for nothing: {', '.join(parts)}." if parts else ""
 
 
 # ------------------------------------------------------------------------------------------------ votes
@@ -96,11 +110,13 @@ class Ballot:
     """All evidence as votes, without what was discarded and without documents that are deleted.
 
     judged: belongs to a burst that a person has decided on; left_out: to one that is undecided or rejected. Both have
-    shape (votes,). uses: of sources that were opened or copied from, which are no votes and in no burst.
+    shape (votes,). voters: what is known of their accounts. uses: of sources that were opened or copied from, which are
+    no votes and in no burst.
     """
 
     passages: Passages
     votes: Votes
+    voters: Voters
     judged: NDArray[np.bool_]
     left_out: NDArray[np.bool_]
     uses: Votes
@@ -129,8 +145,8 @@ def ballot_load() -> Ballot:
         passage=passages.counts_as[places],
         document=passages.document[places],
         voter=column["voter_id"],
-        value=column["weight"] * column["voter_weight"],
-        document_value=column["document_weight"] * column["voter_weight"],
+        value=column["weight"],
+        document_value=column["document_weight"],
         day=column["day"],
         normalized_score=column["normalized_score"],
     )
@@ -143,7 +159,11 @@ def ballot_load() -> Ballot:
     accepted, rejected, undecided = (
         np.isin(votes.key, status[name]) for name in (Burst.Status.ACCEPTED, Burst.Status.REJECTED, Burst.Status.OPEN)
     )
-    return Ballot(passages=passages, votes=votes, judged=accepted | rejected, left_out=rejected | undecided, uses=uses)
+    voters = voters_load(votes, passages.ids)
+    return Ballot(
+        passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided,
+        uses=uses,
+    )  # fmt: skip
 
 
 def _passages_load() -> Passages:
@@ -171,13 +191,15 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
         parameters=parameters(), uses=uses_weighed(ballot.uses, votes, weights, _grouping),
     )  # fmt: skip
     content = replace(content, pairs=decided_pairs(content.queries.question.tolist()))
-    changes = changes_left(changes_between(live, content, ballot.passages))
-    return Proposal(content=content, votes=len(votes), changes=changes)
+    changes = changes_between(live, content, ballot.passages)
+    removed = set(changes_left([change for change in changes if change.after == NO_BOOST]))
+    changes = [change for change in changes if change.after != NO_BOOST or change in removed]
+    return Proposal(content=content, votes=len(votes), changes=changes, weights=weights)
 
 
 def ballot_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
-    """The counted votes, of one who rated the same several times the last, and what each rater's votes weigh."""
-    return votes_weighed(ballot.counted, _grouping)
+    """The counted votes, of one who rated the same several times the last, and what each of them weighs."""
+    return votes_weighed(ballot.counted, _grouping, ballot.voters)
 
 
 def _grouping(questions: Ints) -> QuestionGroups:
@@ -188,18 +210,7 @@ def _grouping(questions: Ints) -> QuestionGroups:
 def changes_between(live: Content, new: Content, passages: Passages) -> list[Change]:
     """Boosts that came, went, or moved by at least the least effect; of documents that are still there."""
     least = boosts.LEAST_EFFECT
-    document_of = dict(zip(passages.passage.tolist(), passages.document.tolist(), strict=True))
-    changes = []
-    before, after = _query_boosts(live), _query_boosts(new)
-    for key in sorted(before.keys() | after.keys()):
-        question, passage = key
-        (was, _, _), (now, up, down) = before.get(key, NO_BOOST), after.get(key, NO_BOOST)
-        if passage in document_of and _differs(was, now, key in before and key in after, least):
-            change = Change(
-                document=passages.ids[document_of[passage]], before=was, after=now, raters_up=up, raters_down=down,
-                question=question, passage=passage,
-            )  # fmt: skip
-            changes.append(change)
+    changes = list(_query_changes(live, new, passages, least))
     for document in sorted((live.documents.keys() | new.documents.keys()) & set(passages.ids)):
         prior = new.documents.get(document, NO_PRIOR)
         was, now = live.documents.get(document, NO_PRIOR).multiplier, prior.multiplier
@@ -230,12 +241,32 @@ def _left(rows: QuerySet[Any], keys: Iterable[Any]) -> set[Any]:
     return found
 
 
-def _query_boosts(content: Content) -> dict[tuple[int, int], tuple[float, int, int]]:
-    """(question, passage) → multiplier, raters for and against."""
-    rows = content.queries
-    keys = zip(rows.question.tolist(), rows.passage.tolist(), strict=True)
-    values = zip(content.multipliers().tolist(), rows.raters_up.tolist(), rows.raters_down.tolist(), strict=True)
-    return dict(zip(keys, values, strict=True))
+def _query_changes(live: Content, new: Content, passages: Passages, least: float) -> Iterator[Change]:
+    """Ascending by question and passage. In arrays: of 100,000 boosts few change in most rounds."""
+    most = 1 + max((int(rows.passage.max(initial=0)) for rows in (live.queries, new.queries)), default=0)
+    live_keys, new_keys = (rows.question * most + rows.passage for rows in (live.queries, new.queries))
+    keys = np.union1d(live_keys, new_keys)
+    at_live, at_new = np.searchsorted(keys, live_keys), np.searchsorted(keys, new_keys)
+    before, after = np.full(len(keys), NO_BOOST), np.full(len(keys), NO_BOOST)
+    before[at_live], after[at_new] = live.multipliers(), new.multipliers()
+    row_of = np.full(len(keys), -1)
+    row_of[at_new] = np.arange(len(new_keys))
+    both = row_of >= 0
+    both[np.setdiff1d(np.arange(len(keys)), at_live)] = False
+    differs = np.where(both, np.abs(after - before) >= least, before != after)
+    differs &= np.isin(keys % most, passages.passage)
+    places = np.flatnonzero(differs)
+    rows, questions, passage_ids = row_of[places], keys[places] // most, keys[places] % most
+    raters_up, raters_down = (
+        np.append(column, 0)[rows].tolist() for column in (new.queries.raters_up, new.queries.raters_down)
+    )  # −1: none
+    documents = passages.document[passages.places(passage_ids)].tolist()
+    values = (questions.tolist(), passage_ids.tolist(), before[places].tolist(), after[places].tolist())
+    for question, passage, was, now, document, up, down in zip(*values, documents, raters_up, raters_down, strict=True):
+        yield Change(
+            document=passages.ids[document], before=was, after=now, raters_up=up, raters_down=down,
+            question=question, passage=passage,
+        )  # fmt: skip
 
 
 def _differs(before: float, after: float, both: bool, least: float) -> bool:

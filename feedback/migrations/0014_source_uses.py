@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('chat', '0003_answers_leased_to_their_runs'),
-        ('feedback', '0011_question_pairs'),
+        ('feedback', '0013_passage_vector'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
