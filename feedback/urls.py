@@ -18,6 +18,7 @@ staff = [
     path("manual-boosts", evidence.ManualBoostsApi.as_view(), name="feedback-manual-boosts"),
     path("manual-boosts/<uuid:boost_id>", evidence.ManualBoostApi.as_view(), name="feedback-manual-boost"),
     path("golden-questions", golden.GoldenQuestionsApi.as_view(), name="feedback-golden-questions"),
+    path("golden-questions/sets", golden.GoldenSetsApi.as_view(), name="feedback-golden-sets"),
     path("golden-questions/import", golden.GoldenImportApi.as_view(), name="feedback-golden-import"),
     path("golden-questions/export", golden.GoldenExportApi.as_view(), name="feedback-golden-export"),
     path("golden-questions/<uuid:question_id>", golden.GoldenQuestionApi.as_view(), name="feedback-golden-question"),

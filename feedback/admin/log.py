@@ -27,7 +27,7 @@ CHANGE = "feedback.change_revision"
 RESETS = (RevisionEvent.Action.RESET_DOCUMENT, RevisionEvent.Action.RESET_RATER)
 NAMES = {
     "evidence": "votes", "to": "back to revision", "query_boosts": "boosts for questions",
-    "document_boosts": "boosts of documents",
+    "document_boosts": "boosts of documents", "moving_passages": "passages that move searches",
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are n
 ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
 FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
 MATCHED_FROM = 0.6  # probability from which an asked question is taken to be a rated one
-MOST_MATCHED = 16  # rated questions that an asked one is compared with closely
+MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
 MOST_COMPARED = 100  # rated questions, by terms and by vector each, whose passages may move a query
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
 Ints = NDArray[np.int64]
@@ -356,7 +356,9 @@ class Snapshot:
             if (vector := asked.vectors.get(space)) is not None:
                 nearness.append(np.nan_to_num(np.einsum("ij,j->i", stored, vector), nan=-1.0))
         nearest = [np.argpartition(-values[self._moving], MOST_COMPARED)[:MOST_COMPARED] for values in nearness]
-        return self._moving[np.unique(np.concatenate(nearest))]
+        near = self._moving[np.unique(np.concatenate(nearest))]
+        beside = self._pair_to[np.isin(self._pair_from, near)]  # rounds decided that these ask the same
+        return np.union1d(near, beside[np.isin(beside, self._moving)])
 
     def _moved_in(
         self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]

@@ -179,8 +179,8 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    same_moves = np.isin(content.moving, live.moving).all()
-    if not proposal.changes and same_moves and content.parameters == live.parameters:
+    known_moves = bool(np.isin(content.moving, live.moving).all())
+    if not proposal.changes and known_moves and content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
     revision = _held_already(proposal)
     if revision is None or _to_measure_again(revision):

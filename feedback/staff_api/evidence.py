@@ -84,7 +84,7 @@ class EvidenceQuerySerializer(QuerySerializer):
 
 
 class ShownBoostSerializer(serializers.Serializer[Any]):
-    """question, chunk_id: null for the document's own prior."""
+    """question, chunk_id: null for the document's own prior. why: what it rests on, in a sentence."""
 
     kind = serializers.ChoiceField(choices=["document", "query"])
     multiplier = serializers.FloatField()
@@ -92,6 +92,7 @@ class ShownBoostSerializer(serializers.Serializer[Any]):
     raters_down = serializers.IntegerField()
     question = serializers.CharField(allow_null=True)
     chunk_id = serializers.UUIDField(allow_null=True)
+    why = serializers.CharField()
 
     def to_representation(self, instance: ShownBoost) -> dict[str, Any]:
         return instance.as_dict()
