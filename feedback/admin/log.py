@@ -91,6 +91,8 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 
 def round_summary(outcome: RoundOutcome) -> str:
+    if outcome.status == "queued":
+        return "A worker has been told to run a round; its outcome will stand above the list of revisions."
     reason = f": {outcome.reason.rstrip('.')}" if outcome.reason else ""
     return f"The round after it: {outcome.status}{reason}."
 

@@ -13,19 +13,18 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from kombu.exceptions import OperationalError
 
 from feedback.admin.links import page_url, revision_link, row_url
 from feedback.admin.log import round_summary
 from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
 from feedback.models import Revision
 from feedback.rounds.live import feedback_state
+from feedback.rounds.queueing import round_queue
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
 from feedback.rounds.round import RoundOutcome
-from feedback.tasks import reindex_feedback
 from ragsite.core.api.user import asking_user
-from ragsite.core.errors import ConflictError, NotFoundError, UnavailableError
+from ragsite.core.errors import ConflictError, NotFoundError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
@@ -207,19 +206,13 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         )
 
     def round_view(self, request: HttpRequest) -> HttpResponse:
-        def act() -> None:
-            try:
-                reindex_feedback.delay()
-            except (OperationalError, OSError) as error:
-                raise UnavailableError("The task queue is away; try again shortly.") from error
-
         return self.form_page(
             request,
             title="Run a round now",
             explanation="The same that runs every night: new ratings become a revision, which the guard measures.",
             button="Run it",
             back=page_url(LIST),
-            act=act,
+            act=partial(round_queue, by=asking_user(request)),
             done="The worker has been told to run a round; its outcome will stand above the list.",
             form=QueueForm,
         )

@@ -30,7 +30,7 @@ RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are n
 ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
 FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
 MATCHED_FROM = 0.6  # probability from which an asked question is taken to be a rated one
-MOST_MATCHED = 16  # rated questions that an asked one is compared with closely
+MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
 MOST_COMPARED = 100  # rated questions, by terms and by vector each, whose passages may move a query
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
 Ints = NDArray[np.int64]
@@ -54,10 +54,12 @@ class DocumentPrior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a revision does. documents: by id. parameters: full_votes, matched_from (in early revisions, the thresholds
-    of `QuestionSimilarity`), and what bounds moves. pairs: questions of its rows that were decided to want the same
-    answer. moving: the passages that queries are moved towards, ascending; revisions of earlier versions have none.
-    Their vectors are kept beside it, as those of questions are: sixty revisions would hold each of them."""
+    """What a revision does. documents: by id. pairs: questions of its rows that were decided to want the same answer.
+
+    parameters: full_votes, matched_from (in early revisions, the thresholds of `QuestionSimilarity`), and what bounds
+    moves. moving: the passages that queries are moved towards, ascending; revisions of earlier versions have none.
+    Their vectors are kept beside it, as those of questions are: sixty revisions would hold each of them.
+    """
 
     queries: QueryTallies
     documents: Mapping[UUID, DocumentPrior]
@@ -115,7 +117,7 @@ class Content:
                 )
             }
             parameters = json.loads(stored["parameters"].tobytes())
-            # Earlier versions compared questions in searches alone.
+            # Earlier versions compared questions in searches alone, and moved no queries.
             pairs = DecidedPairs(stored["pair"], stored["pair_same"]) if "pair" in stored else DecidedPairs()
             moving = stored["moving"] if "moving" in stored else np.zeros(0, dtype=np.int64)
         return cls(queries=queries, documents=documents, parameters=parameters, pairs=pairs, moving=moving)
@@ -332,9 +334,10 @@ class Snapshot:
         for space, stored in self._vectors.items():
             if (vector := asked.vectors.get(space)) is not None:
                 nearness.append(np.nan_to_num(np.einsum("ij,j->i", stored, vector), nan=-1.0))
-        nearest = np.concatenate([np.argpartition(-values, MOST_COMPARED)[:MOST_COMPARED] for values in nearness])
-        carried = self._pair_to[np.isin(self._pair_from, nearest)]  # decided to want the same as one of these
-        return np.intersect1d(self._moving, np.concatenate((nearest, carried)))
+        nearest = [np.argpartition(-values[self._moving], MOST_COMPARED)[:MOST_COMPARED] for values in nearness]
+        near = self._moving[np.unique(np.concatenate(nearest))]
+        beside = self._pair_to[np.isin(self._pair_from, near)]  # rounds decided that these ask the same
+        return np.union1d(near, beside[np.isin(beside, self._moving)])
 
     def _moved_in(
         self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]

@@ -44,10 +44,17 @@ def answer_touch(*, user_id: int, message_id: UUID) -> None:
     Rating.objects.filter(user=user_id, message=message_id, source=None).update(attributed_at=None)
 
 
-def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
-    """Bring all evidence up to date, batch by batch; `report` is called between them. Killed, the next call goes on."""
+def evidence_gather(*, which: Q | None = None, report: Callable[[], None] = lambda: None) -> Gathered:
+    """Bring all evidence up to date, or that of some ratings and of what else was said of their answers.
+
+    Batch by batch; `report` is called between them. Killed, the next call goes on.
+    """
     changed = Q(attributed_at=None) | ~Q(attributed_at=F("updated_at"))
-    waiting = Rating.objects.filter(changed).order_by("updated_at", "pk").values_list(raw("message_id"), flat=True)
+    waiting = (
+        Rating.objects.filter(changed, which or Q())
+        .order_by("updated_at", "pk")
+        .values_list(raw("message_id"), flat=True)
+    )
     answers: dict[Key, None] = {}
     ratings = evidence = 0
     for message in waiting.iterator():

@@ -183,7 +183,10 @@ class FreezeApi(StaffView):
 class ResetApi(StaffView):
     @schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(409)})
     def post(self, request: Request) -> Response:
-        """Discard the evidence on a document or by a rater, and run a round; answers with its outcome."""
+        """Discard the evidence on a document or by a rater, and run a round; answers with its outcome.
+
+        Status `queued`: a worker runs it, and its outcome will be `last_round` of the state.
+        """
         wanted, by = checked(ResetSerializer, request.data), asking_user(request)
         if "document" in wanted:
             document = row_get(Document.objects.all(), pk=wanted["document"])

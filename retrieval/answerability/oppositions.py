@@ -6,6 +6,7 @@ A question written to look answerable often differs from what the passage says b
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 Opposition = tuple[re.Pattern[str], re.Pattern[str]]
 _ENGLISH = """
@@ -104,21 +105,26 @@ def _english_pattern(side: str) -> str:
     return rf"\b(?:{words})\b"
 
 
-def _pairs() -> tuple[Opposition, ...]:
+def _chinese_pattern(side: str) -> str:
+    return "|".join(side.split())
+
+
+def _pairs(lines: str, form: Callable[[str], str]) -> tuple[Opposition, ...]:
     pairs = []
-    for lines, form in ((_ENGLISH, _english_pattern), (_CHINESE, lambda side: "|".join(side.split()))):
-        for line in lines.strip().splitlines():
-            left, right = (re.compile(form(side)) for side in line.split(" | "))
-            pairs += [(left, right), (right, left)]
+    for line in lines.strip().splitlines():
+        left, right = (re.compile(form(side)) for side in line.split(" | "))
+        pairs += [(left, right), (right, left)]
     return tuple(pairs)
 
 
-_OPPOSITES = _pairs()
+_ENGLISH_OPPOSITES = _pairs(_ENGLISH, _english_pattern)
+_OPPOSITES = _ENGLISH_OPPOSITES + _pairs(_CHINESE, _chinese_pattern)
 
 
 def opposites_of(question: str) -> tuple[Opposition, ...]:
     """(a word of the question, its opposite) as patterns. `question`: small letters, Simplified."""
-    return tuple((own, other) for own, other in _OPPOSITES if own.search(question) and not other.search(question))
+    opposites = _ENGLISH_OPPOSITES if question.isascii() else _OPPOSITES
+    return tuple((own, other) for own, other in opposites if own.search(question) and not other.search(question))
 
 
 def is_opposed(own: re.Pattern[str], other: re.Pattern[str], text: str) -> bool:
