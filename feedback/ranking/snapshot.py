@@ -335,10 +335,9 @@ class Snapshot:
         for space, stored in self._vectors.items():
             if (vector := asked.vectors.get(space)) is not None:
                 nearness.append(np.nan_to_num(np.einsum("ij,j->i", stored, vector), nan=-1.0))
-        nearest = [np.argpartition(-values[self._moving], MOST_COMPARED)[:MOST_COMPARED] for values in nearness]
-        near = self._moving[np.unique(np.concatenate(nearest))]
-        beside = self._pair_to[np.isin(self._pair_from, near)]  # rounds decided that these ask the same
-        return np.union1d(near, beside[np.isin(beside, self._moving)])
+        nearest = np.concatenate([np.argpartition(-values, MOST_COMPARED)[:MOST_COMPARED] for values in nearness])
+        beside = self._pair_to[np.isin(self._pair_from, nearest)]  # rounds decided that these ask the same
+        return np.intersect1d(self._moving, np.concatenate((nearest, beside)))
 
     def _moved_in(
         self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]
