@@ -23,7 +23,7 @@ from feedback.ranking.groups import Groups
 from feedback.ranking.query_moves import Bounds, PassageVectors
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from feedback.ranking.same_question import FORBIDDEN, background_of, read_question, shipped_model
+from feedback.ranking.same_question import FORBIDDEN, background_of, difference, read_question, shipped_model
 from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
 
 VERSION = 1
@@ -502,7 +502,7 @@ class Snapshot:
                 other = read_question(self._texts[row])
                 likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near)
                 similarity[row] = likely if likely >= matched_from else 0.0
-                differs[row] = likely <= FORBIDDEN
+                differs[row] = likely <= FORBIDDEN and bool(difference(own, other))
         carried = similarity[self._pair_from] * self._pair_same
         np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
         return similarity[questions]
