@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("feedback", "0013_passage_vector")]
+    dependencies = [("feedback", "0014_source_uses")]
 
     operations = [
         migrations.AddField(
