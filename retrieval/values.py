@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
+from ragsite.core.wording import worded
+
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
 LEXICAL_MODEL = "lexical-"  # what the names of the model-free embedder's spaces begin with
@@ -229,7 +231,7 @@ class Boost:
     shown: float | None = None
 
 
-DRAWN = "its place was drawn among passages with nearly the same score, to learn more"  # a boost's origin
+DRAWN = worded("its place was drawn among passages with nearly the same score, to learn more")  # a boost's origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
