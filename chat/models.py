@@ -74,6 +74,9 @@ class Message(Leased):
     degraded = models.JSONField(default=list, blank=True)
     grounding = models.JSONField(null=True, blank=True, help_text="How well its sentences are borne out by sources.")
     error = models.JSONField(null=True, blank=True, help_text="{code, content} of a failed answer.")
+    wordings = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="What the site's own sentences in it were made of."
+    )
     superseded = models.BooleanField(default=False, help_text="A regenerated answer took its place.")
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)

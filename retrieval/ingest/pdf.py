@@ -18,6 +18,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium_c
 
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.headings import heading_level
@@ -59,7 +60,13 @@ def parse_pdf(path: Path, limits: ParseLimits) -> ParsedDocument:
     with document:
         count = len(document)
         if count > limits.max_pages:
-            raise DocumentUnreadableError(f"The PDF has {count} pages, {limits.max_pages} are the limit; split it.")
+            raise DocumentUnreadableError(
+                worded(
+                    "The PDF has {count} pages, {max_pages} are the limit; split it.",
+                    count=count,
+                    max_pages=limits.max_pages,
+                )
+            )
         pages = _page_lines(document, limits)
         title = _title(document)
         outline = _outline(document)

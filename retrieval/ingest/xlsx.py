@@ -19,6 +19,7 @@ from lxml.etree import XMLSyntaxError
 from openpyxl.cell.cell import ERROR_CODES
 from openpyxl.utils.exceptions import InvalidFileException
 
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.limits import ParseLimits, check_length
@@ -68,7 +69,9 @@ class _Budget:
     def add_row(self, cells: int) -> None:
         self._cells += cells or 1
         if self._cells > self._limits.max_cells:
-            raise DocumentUnreadableError(f"The workbook has more than {self._limits.max_cells:,} cells; split it.")
+            raise DocumentUnreadableError(
+                worded("The workbook has more than {max_cells:,} cells; split it.", max_cells=self._limits.max_cells)
+            )
 
     def add_text(self, chars: int) -> None:
         self._chars += chars

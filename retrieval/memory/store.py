@@ -16,6 +16,7 @@ from django.db import Error as DatabaseError
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember
@@ -68,7 +69,7 @@ class DatabaseMemoryStore:
             if best:
                 await database_call(memories_used, user_id=owner, memory_ids=best)
         except DatabaseError as error:
-            raise UnavailableError("The memory can't be read; try again shortly.") from error
+            raise UnavailableError(worded("The memory can't be read; try again shortly.")) from error
         known = {row.id: row for row in rows}
         facts = tuple(
             RememberedFact(id=row.id, question=row.question, text=row.text, score=scores[row.id])
@@ -80,7 +81,7 @@ class DatabaseMemoryStore:
         try:
             return await database_call(memory_remember, user_id=int(user_id), exchange=exchange)
         except DatabaseError as error:
-            raise UnavailableError("The memory can't be written; try again shortly.") from error
+            raise UnavailableError(worded("The memory can't be written; try again shortly.")) from error
 
     async def _by_meaning(self, owner: int, query: str, rows: Sequence[_Row], limit: int) -> tuple[list[str], str]:
         """Ids, nearest first, and why there may be too few."""

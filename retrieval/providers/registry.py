@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
 from retrieval.ports import ChatModel, Embedder, ModelStatus
 from retrieval.providers import server
@@ -191,7 +192,13 @@ class ModelRegistry:
         if model is None:
             raise ModelMissingError(not_installed(wanted))
         if model not in fitting:
-            raise ModelMissingError(f"model '{wanted}' can't {'embed' if role == 'embed' else 'chat'}")
+            raise ModelMissingError(
+                worded(
+                    "model '{wanted}' can't {how}",
+                    wanted=wanted,
+                    how=(worded("embed") if role == "embed" else worded("chat")),
+                )
+            )
         return model
 
     def _embedder(self, space: EmbeddingSpace) -> OllamaEmbedder:

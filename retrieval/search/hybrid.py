@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.own_words import look_at
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
@@ -233,7 +234,7 @@ class HybridSearcher:
         except EmbeddingUnavailableError as error:
             if "bm25" not in ask.stages:
                 raise
-            result.degraded = f"no vectors, text search alone: {error.reason}"
+            result.degraded = worded("no vectors, text search alone: {reason}", reason=error.reason)
             return ask.nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
@@ -249,7 +250,9 @@ class HybridSearcher:
                 embedder = await self._models.embedder(ask.space)
                 return await embedder.embed_queries([variant.query.text for variant in ask.variants])
         except TimeoutError as error:
-            reason = f"the query was not embedded within {SEARCH_TIMEOUT_S:g} s"
+            reason = worded(
+                "the query was not embedded within {search_timeout_s:g} s", search_timeout_s=SEARCH_TIMEOUT_S
+            )
             raise EmbeddingUnavailableError(reason) from error
 
     async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ragsite.core.errors import InvalidInputError, NotFoundError, UnavailableError
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.limits import MIB
 from retrieval.ingest.reader import DAMAGED, ReaderGoneError, ask_reader
@@ -24,7 +25,7 @@ AT_ONCE = 2
 TIMEOUT_S = 15.0  # of one page
 MEMORY_MIB = 1024  # address space of the process that draws it
 MOST_MIB = 32  # of a picture
-BUSY = "Too many pages are being drawn at the moment; try again shortly."
+BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
 _room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 
@@ -47,10 +48,10 @@ async def page_draw(document: Document, number: int, *, width: int) -> bytes:
 
 async def _asked(document: Document, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     if document.media_type != MEDIA_TYPES["pdf"]:
-        raise InvalidInputError("Only PDF files have pages that can be shown.")
+        raise InvalidInputError(worded("Only PDF files have pages that can be shown."))
     path = Path(document.file.path) if document.file else None
     if path is None or not await asyncio.to_thread(path.exists):
-        raise NotFoundError("The file of this document is gone.")
+        raise NotFoundError(worded("The file of this document is gone."))
     bounds = {"memory_mib": MEMORY_MIB, "cpu_s": math.ceil(TIMEOUT_S) + 1}
     async with _one_of_few():
         try:
@@ -58,11 +59,11 @@ async def _asked(document: Document, request: Mapping[str, Any]) -> tuple[dict[s
                 {**request, "path": str(path), "bounds": bounds}, timeout_s=TIMEOUT_S, max_bytes=MOST_MIB * MIB
             )
         except ReaderGoneError as error:
-            raise UnavailableError("The page could not be drawn; try again.") from error
+            raise UnavailableError(worded("The page could not be drawn; try again.")) from error
     line, _, rest = answer.partition(b"\n")
     head = json.loads(line)
     if head.get("missing"):
-        raise NotFoundError("The file has no such page.")
+        raise NotFoundError(worded("The file has no such page."))
     return head, rest
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 
 from ragsite.core.errors import AppError
 from ragsite.core.rag_settings import RagSettings
+from ragsite.core.wording import counted, joined, worded
+from retrieval.errors import explained
 from retrieval.ports import BoostSource, SearchRequest, SearchResult
 from retrieval.search import boosting
 from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
-from retrieval.trace import StepRecord, counted
+from retrieval.trace import StepRecord
 from retrieval.values import Question, ScoredChunk, TailHit
 
 
@@ -67,17 +69,21 @@ class Retrieve(Step[Search, SearchResult]):
         }
         if result.notes:
             entry.detail["notes"] = dict(result.notes)
-        entry.summary = (
-            f"{purpose}{counted(len(result.candidates), 'candidate')} for"
-            f" {counted(len(request.queries), 'query', 'queries')}"
+        entry.summary = worded(
+            "{purpose}{candidates} for {queries}",
+            purpose=purpose,
+            candidates=counted("{count} candidate", "{count} candidates", len(result.candidates)),
+            queries=counted("{count} query", "{count} queries", len(request.queries)),
         )
         if len(looks) > 1:
             entry.detail["looked"] = [look.as_dict() for look in looks]
         if result.relaxed:
             entry.detail["relaxed"] = list(result.relaxed)
-            entry.summary += f"; filter relaxed, since what it left does not answer: {', '.join(result.relaxed)}"
+            entry.summary += worded(
+                "; filter relaxed, since what it left does not answer: {filters}", filters=joined(", ", result.relaxed)
+            )
         if result.degraded:
-            entry.degrade("; ".join(result.degraded))
+            entry.degrade(joined("; ", result.degraded))
         texts = " | ".join(query.text for query in request.queries)
         await self.run.trace.sink.tool_called("search", purpose + texts, entry)
         return result
@@ -95,9 +101,14 @@ class Fuse(Step[Found, None]):
         entry.detail["candidates"] = [
             {"chunk_id": hit.chunk_id, "ranks": dict(hit.ranks), "scores": hit.scores.as_dict()} for hit in candidates
         ]
-        queries = counted(len(given.request.queries), "query", "queries")
-        lists = counted(len(legs), "ranked list")
-        entry.summary = f"{queries}, {lists} → {counted(len(candidates), 'candidate')}"
+        queries = counted("{count} query", "{count} queries", len(given.request.queries))
+        lists = counted("{count} ranked list", "{count} ranked lists", len(legs))
+        entry.summary = worded(
+            "{queries}, {lists} → {candidates}",
+            queries=queries,
+            lists=lists,
+            candidates=counted("{count} candidate", "{count} candidates", len(candidates)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +129,7 @@ class BoostByRatings(Step[Found, SearchResult]):
                 boosts = await revision.boosts(request.queries[0].text, hits)
                 boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
         except (AppError, TimeoutError) as error:
-            reason = f"ratings could not be used: {str(error) or 'they took too long'}"
+            reason = worded("ratings could not be used: {why}", why=explained(error) or worded("they took too long"))
             entry.degrade(reason)
             return replace(result, degraded=(*result.degraded, reason))
         candidate_ids = {candidate.chunk_id for candidate in boosted.candidates}
@@ -129,12 +140,16 @@ class BoostByRatings(Step[Found, SearchResult]):
         }
         entry.detail |= {"boosts": payload, "revision": boosts.revision, "lifted": list(boosted.lifted)}
         entry.summary = (
-            f"ratings lifted or lowered {len(payload)} of {counted(len(candidate_ids), 'candidate')}"
+            worded(
+                "ratings lifted or lowered {payload} of {counted}",
+                payload=len(payload),
+                counted=counted("{count} candidate", "{count} candidates", len(candidate_ids)),
+            )
             if payload
-            else "no ratings bear on what was found"
+            else worded("no ratings bear on what was found")
         )
         if boosted.lifted:
-            entry.summary += f", {len(boosted.lifted)} of them from further down"
+            entry.summary += worded(", {lifted} of them from further down", lifted=len(boosted.lifted))
         if boosts.degraded:
             entry.degrade(boosts.degraded)
         spent = round((time.perf_counter() - begun) * 1000, 2)

@@ -1,0 +1,49 @@
+"""Sentences of `ragsite.core.wording` in the language of whoever reads them: the active one of Django."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.utils import translation
+
+from ragsite.core.wording import Sentence, Wordings, say
+
+HTML_TAGS = {"zh-hans": "zh-Hans", "zh-hant": "zh-Hant"}
+
+
+class _Active:
+    """Django's catalogue of the active language."""
+
+    def gettext(self, message: str) -> str:
+        return translation.gettext(message) if message else ""
+
+    def ngettext(self, singular: str, plural: str, number: int) -> str:
+        return translation.ngettext(singular, plural, number)
+
+
+def is_english() -> bool:
+    """Whether texts stay as they were written."""
+    return (translation.get_language() or settings.LANGUAGE_CODE).startswith("en")
+
+
+def localized(value: Any, wordings: Wordings | None = None) -> Any:
+    """`value` with every sentence in it said in the active language.
+
+    A sentence is a `Sentence`, or a string that `wordings` has. Other strings (names, what users and models wrote)
+    stay as they are, and so does everything in English.
+    """
+    if is_english():
+        return value
+    match value:
+        case Sentence():
+            return say(value.wording, _Active())
+        case str():
+            return say(wordings[value], _Active()) if wordings and value in wordings else value
+        case Mapping():
+            return {name: localized(item, wordings) for name, item in value.items()}
+        case list() | tuple():
+            return [localized(item, wordings) for item in value]
+        case _:
+            return value

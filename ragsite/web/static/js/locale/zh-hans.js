@@ -1,0 +1,2 @@
+// zh-hans: made by `make messages` from djangojs.po.
+globalThis.ragsiteTexts = {};

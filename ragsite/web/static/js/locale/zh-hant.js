@@ -1,0 +1,2 @@
+// zh-hant: made by `make messages` from djangojs.po.
+globalThis.ragsiteTexts = {};
