@@ -125,7 +125,9 @@ class DocumentPageSerializer(serializers.Serializer[Any]):
 
 
 class DocumentPictureQuerySerializer(QuerySerializer):
-    width = WholeNumberField(required=False, default=1200, min_value=100, max_value=2400, help_text="In pixels.")
+    width = serializers.IntegerField(
+        required=False, default=1200, min_value=100, max_value=2400, help_text="In pixels."
+    )
 
 
 class UploadSerializer(StrictSerializer):

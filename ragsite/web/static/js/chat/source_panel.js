@@ -1,6 +1,6 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
 import { h, icon, iconButton, replace } from "../dom.js";
-import { gettext, ngettext } from "../i18n.js";
+import { gettext } from "../i18n.js";
 import { hasPage, markTexts, pageFigure } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { drawPassage } from "./stream_text.js";
@@ -74,7 +74,7 @@ export class SourcePanel {
         answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
       shown.length > 1 ? h("div", { class: "panel-nav" },
         h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), gettext("Previous")),
-        h("span", { class: "muted" }, ngettext("{number} of {count} source", "{number} of {count} sources", shown.length, { number: index + 1 })),
+        h("span", { class: "muted" }, gettext("{number} of {count}", { number: index + 1, count: shown.length })),
         h("button", { type: "button", class: "button quiet small", disabled: index === shown.length - 1, onclick: go(1) }, gettext("Next"), icon("right"))) : null);
     this.element.hidden = false;
     this.mark(source.marker);
@@ -92,6 +92,7 @@ export class SourcePanel {
     const choose = (/** @type {string} */ name) => {
       view = name;
       draw();
+      place.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
     };
     const draw = () => replace(place,
       h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("page", gettext("Page")), choice("text", gettext("Text"))),

@@ -85,7 +85,9 @@ async function showTarget() {
   for (const old of list.querySelectorAll(".is-target")) old.classList.remove("is-target");
   target.classList.add("is-target");
   const quote = new URLSearchParams(location.search).get("quote") || "";
-  const mark = markTexts(query(target, ".chunk-text"), quote.split("\n"));
+  // A passage may have been joined of several: what is quoted then stands beside the one that is named.
+  const texts = [target, target.previousElementSibling, target.nextElementSibling].flatMap((row) => row?.querySelector(".chunk-text") ?? []);
+  const mark = texts.map((text) => markTexts(text, quote.split("\n"))).find(Boolean);
   (mark || target).scrollIntoView({ block: "center" });
   target.focus({ preventScroll: true });
 }
