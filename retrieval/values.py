@@ -218,8 +218,8 @@ class Boost:
     """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
 
     similar_questions: the rated questions that ask the same, each counted by its similarity; 0: none.
-    normalized_score: 0..1, the chunk's mean in the searches for them. shown: the probability of the place that it gets,
-    where that was drawn.
+    normalized_score: 0..1, the chunk's mean in the searches for them. draw: where a place was drawn, a factor near 1
+    that is no verdict; shown: the probability of that place.
     """
 
     multiplier: float = 1.0
@@ -227,6 +227,7 @@ class Boost:
     hide: bool = False
     normalized_score: float = 0.0
     similar_questions: float = 0.0
+    draw: float = 1.0
     shown: float | None = None
 
 

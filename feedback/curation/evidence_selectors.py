@@ -31,8 +31,8 @@ from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
 RELATED = (
-    "rating__message", "rating__source", "use__source__message", "question", "passage",
-    "voter__voter_weight", "burst", "discarded_by",
+    "rating__message", "rating__source", "use__source__message", "question", "passage", "voter__voter_weight",
+    "burst", "discarded_by",
 )  # fmt: skip
 
 
@@ -140,6 +140,8 @@ def _votes_behind(boosts: Sequence[LiveBoost]) -> dict[LiveBoost, VotesBehind]:
         "rating__source",
     )
     for row in counted.select_related(*related).order_by("pk"):
+        if row.rating is None:  # opened or copied: nobody has said what they think of it
+            continue
         key = (row.question_id, row.passage_id)
         asked = row.rating.message.reply_to
         wordings[key].add(" ".join((asked.text if asked else row.question.text).casefold().split()))

@@ -23,7 +23,7 @@ from feedback.ranking.groups import Groups
 from feedback.ranking.query_moves import Bounds, PassageVectors
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from feedback.ranking.same_question import FORBIDDEN, background_of, read_question, shipped_model
+from feedback.ranking.same_question import FORBIDDEN, background_of, difference, read_question, shipped_model
 from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
 
 VERSION = 1
@@ -298,6 +298,26 @@ class Snapshot:
         return tuple(self._vectors)
 
     @property
+    def full_votes(self) -> float:
+        return self._full_votes
+
+    def votes_for(
+        self, asked: AskedQuestion, candidates: Sequence[Candidate], *, similarities: Similarities | None = None
+    ) -> dict[str, Votes]:
+        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
+        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
+        if not rated:
+            return {}
+        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
+        questions = np.unique(self._question[np.concatenate(rows)])
+        similarity = (similarities or self.similarities(asked)).of(questions)
+        votes: dict[str, Votes] = {}
+        for chunk_id, own in zip(rated, rows, strict=True):
+            weight = similarity[np.searchsorted(questions, self._question[own])]
+            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
+        return votes
+
+    @property
     def move_spaces(self) -> tuple[EmbeddingSpace, ...]:
         """The spaces in which a question has to be embedded to be moved."""
         return tuple(self._moves)
@@ -335,10 +355,9 @@ class Snapshot:
         for space, stored in self._vectors.items():
             if (vector := asked.vectors.get(space)) is not None:
                 nearness.append(np.nan_to_num(np.einsum("ij,j->i", stored, vector), nan=-1.0))
-        nearest = [np.argpartition(-values[self._moving], MOST_COMPARED)[:MOST_COMPARED] for values in nearness]
-        near = self._moving[np.unique(np.concatenate(nearest))]
-        beside = self._pair_to[np.isin(self._pair_from, near)]  # rounds decided that these ask the same
-        return np.union1d(near, beside[np.isin(beside, self._moving)])
+        nearest = np.concatenate([np.argpartition(-values, MOST_COMPARED)[:MOST_COMPARED] for values in nearness])
+        beside = self._pair_to[np.isin(self._pair_from, nearest)]  # rounds decided that these ask the same
+        return np.intersect1d(self._moving, np.concatenate((nearest, beside)))
 
     def _moved_in(
         self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]
@@ -369,24 +388,6 @@ class Snapshot:
             passages=int((net_votes > 0.0).sum()),
             people=int(people.max(initial=0)),
         )
-
-    @property
-    def full_votes(self) -> float:
-        return self._full_votes
-
-    def votes_for(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Votes]:
-        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
-        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
-        if not rated:
-            return {}
-        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
-        questions = np.unique(self._question[np.concatenate(rows)])
-        similarity = self._similarities(asked, questions)
-        votes: dict[str, Votes] = {}
-        for chunk_id, own in zip(rated, rows, strict=True):
-            weight = similarity[np.searchsorted(questions, self._question[own])]
-            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
-        return votes
 
     def touches(self, candidates: Sequence[Candidate]) -> bool:
         """Whether any candidate has a query boost, so that the question's vector is needed."""
@@ -503,7 +504,7 @@ class Snapshot:
                 other = read_question(self._texts[row])
                 likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near)
                 similarity[row] = likely if likely >= matched_from else 0.0
-                differs[row] = likely <= FORBIDDEN
+                differs[row] = likely <= FORBIDDEN and bool(difference(own, other))
         carried = similarity[self._pair_from] * self._pair_same
         np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
         return similarity[questions]

@@ -170,7 +170,7 @@ describe("the panel of a source", () => {
     const url = `PUT /api/messages/${id}/sources/1/use`;
     const calls = serve({ [url]: reply });
     const panel = new SourcePanel(element("aside", { hidden: "" }));
-    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [passage], 0, null);
+    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [{ source: passage, quotes: [] }], 0, null);
     open();
     return { panel, calls, open, url, copy: () => panel.element.querySelector(".passage").dispatchEvent(new Event("copy")) };
   }

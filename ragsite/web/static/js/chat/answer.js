@@ -4,6 +4,7 @@ import { gettext, gettextWith, ngettext } from "../i18n.js";
 import { menuButton, toast } from "../ui.js";
 import { liveLine } from "./live.js";
 import { decisionPath } from "./path.js";
+import { citedAt, quotesFor } from "./evidence.js";
 import { planTasks } from "./plan.js";
 import { answerRating } from "./rating.js";
 import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
@@ -18,7 +19,7 @@ const ENDINGS = {
 /**
  * What its buttons do.
  * @typedef {object} Actions
- * @property {(answer: Answer, sources: Api.Source[], index: number, opener: HTMLElement) => unknown} source
+ * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
  * @property {(answer: Answer) => unknown} regenerate
  * @property {(answer: Answer) => unknown} retry
@@ -237,9 +238,28 @@ export class Answer {
 
   /** @param {number} marker @param {HTMLElement} opener */
   openSource(marker, opener) {
+    const links = [...this.text.querySelectorAll("[data-marker]")];
+    if (this.message && links.includes(opener)) {
+      this.on.source(this, this.citations(), links.indexOf(opener), opener);
+      return;
+    }
     const cited = this.sources.filter((source) => source.cited);
     const list = cited.some((source) => source.marker === marker) ? cited : this.sources;
-    this.on.source(this, list, list.findIndex((source) => source.marker === marker), opener);
+    const shown = list.map((source) => ({ source, quotes: quotesFor(this.message, source) }));
+    this.on.source(this, shown, list.findIndex((source) => source.marker === marker), opener);
+  }
+
+  /** What each citation of the text rests on, in their order. */
+  citations() {
+    /** @type {Map<number, number>} */
+    const seen = new Map();
+    return /** @type {HTMLElement[]} */ ([...this.text.querySelectorAll("[data-marker]")]).map(({ dataset }) => {
+      const marker = Number(dataset.marker);
+      const nth = seen.get(marker) ?? 0;
+      seen.set(marker, nth + 1);
+      const source = /** @type {Api.Source} */ (this.sources.find((one) => one.marker === marker));
+      return { source, quotes: source ? quotesFor(this.message, source, citedAt(this.message?.answer || "", marker)[nth] ?? null) : [] };
+    });
   }
 
   /** @param {Api.Answer} message */
