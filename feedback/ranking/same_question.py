@@ -57,8 +57,10 @@ WORD_SIGNALS = (
 )  # fmt: skip
 VECTOR_SIGNALS = ("cosine", "cosine_squared", "cosine_of_one_for_one", *WORD_SIGNALS)
 _KINDS = {
-    "person": r"\b(?:who|whom|whose|by whom)\b|谁|哪位|何人",
-    "place": r"\bwhere\b|\bin which (?:directory|city|country|shop|place|town)\b|哪里|哪儿|何处|在哪",
+    # At the beginning of a clause: "staff who resign" and "when I resign" ask nothing.
+    "person": r"(?:^|[,.;:?!]\s?|\b(?:and|or|by|to|with|from|know)\s)who(?:m|se)?\b|谁|哪位|何人",
+    "place": r"(?:^|[,.;:?!]\s?|\b(?:and|or|from|know)\s)where\b|\bin which (?:directory|city|country|shop|place|town)\b"
+    r"|哪里|哪儿|何处|在哪",
     "reason": r"\bwhy\b|\bwhat (?:causes|is the (?:reason|cause))\b|为什么|为何|原因|怎么回事|咋回事",
     "date": r"(?:^|[,.;:?!]\s?)when\b|\bwhen (?:do|does|did|is|are|was|were|will|can|may)\b"
     r"|\b(?:what|which) (?:date|day|year)\b|\byear of\b"
