@@ -59,7 +59,8 @@ VECTOR_SIGNALS = ("cosine", "cosine_squared", "cosine_of_one_for_one", *WORD_SIG
 _KINDS = {
     # At the beginning of a clause: "staff who resign" and "when I resign" ask nothing.
     "person": r"(?:^|[,.;:?!]\s?|\b(?:and|or|by|to|with|from|know)\s)who(?:m|se)?\b|谁|哪位|何人",
-    "place": r"(?:^|[,.;:?!]\s?|\b(?:and|or|from|know)\s)where\b|\bin which (?:directory|city|country|shop|place|town)\b"
+    "place": r"(?:^|[,.;:?!]\s?|\b(?:and|or|from|know)\s)where\b"
+    r"|\bin which (?:directory|city|country|shop|place|town)\b"
     r"|哪里|哪儿|何处|在哪",
     "reason": r"\bwhy\b|\bwhat (?:causes|is the (?:reason|cause))\b|为什么|为何|原因|怎么回事|咋回事",
     "date": r"(?:^|[,.;:?!]\s?)when\b|\bwhen (?:do|does|did|is|are|was|were|will|can|may)\b"
