@@ -17,6 +17,7 @@ from django.shortcuts import get_object_or_404
 from feedback.admin.links import page_url, revision_link, row_url
 from feedback.admin.log import round_summary
 from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
+from feedback.curation.sentences import guard_sentences
 from feedback.models import Revision
 from feedback.rounds.live import feedback_state
 from feedback.rounds.queueing import round_queue
@@ -117,7 +118,12 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def row_context(self, request: HttpRequest, row: Revision) -> dict[str, Any]:
         boosts = row.boosts.select_related("document", "question", "passage")
         page = Paginator(boosts, BOOSTS_PER_PAGE).get_page(request.GET.get("boosts_page"))
-        return {**super().row_context(request, row), "boosts": page, "events": row.events.select_related("by")}
+        return {
+            **super().row_context(request, row),
+            "boosts": page,
+            "events": row.events.select_related("by"),
+            "measured": guard_sentences(row.guard),
+        }
 
     because = column("Why", lambda revision: revision.reason or "–")
     maker = column(
@@ -253,7 +259,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 def _measured(revision: Revision) -> list[tuple[str, Any]]:
     guard = revision.guard
-    facts: list[tuple[str, Any]] = []
+    facts: list[tuple[str, Any]] = [("Measured", " ".join(guard_sentences(guard, verdict=False)))] if guard else []
     if guard.get("ndcg_before") is not None:
         facts.append(("nDCG@10 of golden questions", f"{guard['ndcg_before']:.4f} → {guard['ndcg_after']:.4f}"))
     if guard.get("worse"):

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from feedback.models import PassageVector, RatedPassage, Revision
 from feedback.ranking.query_moves import Bounds, PassageVectors, moved, strongest_passages
+from feedback.ranking.question_groups import DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Content, RatedQuestions, Snapshot, parameters
 from feedback.rounds.boost_source import LiveBoosts
@@ -150,6 +151,26 @@ def test_among_many_rated_questions_the_nearest_one_moves_the_query() -> None:
     one = Snapshot(many, questions, {10: "k10"}, passages={SPACE: vectors})
     assert one.moves(ask("t317", "common"), ["open"])
     assert one.moves(ask("unknown"), ["open"]) == ()
+
+
+def test_a_question_moves_the_query_that_was_decided_to_want_the_same_as_the_nearest_one() -> None:
+    count = 500
+    texts = [f"What does rule {number}x say?" for number in range(count)]
+    texts[317] = TEXT
+    terms = [[f"{number}x", "rule"] for number in range(count)]
+    terms[317], terms[400] = ["book", "borrow"], ["loan", "limit"]
+    texts[400] = "What is the loan limit?"
+    questions = RatedQuestions(ids=np.arange(count), texts=texts, terms=terms)
+    vectors = PassageVectors(passages=np.asarray([10]), vectors=GOOD[np.newaxis], collections=np.asarray(["open"]))
+    only_other = [(number, 10, 3.0, 0.0) for number in range(count) if number != 317]
+    pairs = DecidedPairs(np.asarray([[317, 400]]), np.asarray([1.0], dtype=np.float32))
+    many = Content(queries=tallies(*only_other), documents={}, parameters=parameters(), moving=np.asarray([10]))
+
+    def people(revision: Content) -> int:
+        one = Snapshot(revision, questions, {10: "k10"}, passages={SPACE: vectors})
+        return sum(move.people for move in one.moves(ask("book", "borrow"), ["open"]))
+
+    assert (people(many), people(replace(many, pairs=pairs))) == (0, 3)
 
 
 def test_what_moves_is_stored_and_makes_another_digest() -> None:
