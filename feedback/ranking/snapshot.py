@@ -298,6 +298,26 @@ class Snapshot:
         return tuple(self._vectors)
 
     @property
+    def full_votes(self) -> float:
+        return self._full_votes
+
+    def votes_for(
+        self, asked: AskedQuestion, candidates: Sequence[Candidate], *, similarities: Similarities | None = None
+    ) -> dict[str, Votes]:
+        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
+        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
+        if not rated:
+            return {}
+        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
+        questions = np.unique(self._question[np.concatenate(rows)])
+        similarity = (similarities or self.similarities(asked)).of(questions)
+        votes: dict[str, Votes] = {}
+        for chunk_id, own in zip(rated, rows, strict=True):
+            weight = similarity[np.searchsorted(questions, self._question[own])]
+            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
+        return votes
+
+    @property
     def move_spaces(self) -> tuple[EmbeddingSpace, ...]:
         """The spaces in which a question has to be embedded to be moved."""
         return tuple(self._moves)
@@ -368,24 +388,6 @@ class Snapshot:
             passages=int((net_votes > 0.0).sum()),
             people=int(people.max(initial=0)),
         )
-
-    @property
-    def full_votes(self) -> float:
-        return self._full_votes
-
-    def votes_for(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Votes]:
-        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
-        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
-        if not rated:
-            return {}
-        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
-        questions = np.unique(self._question[np.concatenate(rows)])
-        similarity = self._similarities(asked, questions)
-        votes: dict[str, Votes] = {}
-        for chunk_id, own in zip(rated, rows, strict=True):
-            weight = similarity[np.searchsorted(questions, self._question[own])]
-            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
-        return votes
 
     def touches(self, candidates: Sequence[Candidate]) -> bool:
         """Whether any candidate has a query boost, so that the question's vector is needed."""

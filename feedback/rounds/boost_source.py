@@ -144,7 +144,8 @@ class SnapshotBoosts:
                 return boosts
             seen = [hit for hit in candidates if not ((boost := boosts.by_chunk.get(hit.chunk_id)) and boost.hide)]
             return explored(
-                boosts, rank_with_boosts(seen, boosts, pool=candidates), snapshot.votes_for(asked, seen),
+                boosts, rank_with_boosts(seen, boosts, pool=candidates),
+                snapshot.votes_for(asked, seen, similarities=similarities),
                 question=query, full_votes=snapshot.full_votes, share=exploration,
             )  # fmt: skip
 

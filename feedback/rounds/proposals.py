@@ -159,14 +159,11 @@ def ballot_load() -> Ballot:
     accepted, rejected, undecided = (
         np.isin(votes.key, status[name]) for name in (Burst.Status.ACCEPTED, Burst.Status.REJECTED, Burst.Status.OPEN)
     )
+    voters = voters_load(votes, passages.ids)
     return Ballot(
-        passages=passages,
-        votes=votes,
-        voters=voters_load(votes, passages.ids),
-        judged=accepted | rejected,
-        left_out=rejected | undecided,
+        passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided,
         uses=uses,
-    )
+    )  # fmt: skip
 
 
 def _passages_load() -> Passages:

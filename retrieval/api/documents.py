@@ -22,7 +22,9 @@ from ragsite.core.api.fields import StrictSerializer, checked, unknown_fields
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
+from ragsite.core.localized import localized
 from ragsite.core.text import clean_file_name
+from ragsite.core.wording import worded
 from retrieval.api.serializers import (
     ChunkSerializer,
     DocumentChangesSerializer,
@@ -167,7 +169,7 @@ class DocumentFileApi(APIView):
         try:
             file = document.file.open("rb")
         except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
-            raise NotFoundError("The file of this document is gone.") from error
+            raise NotFoundError(worded("The file of this document is gone.")) from error
         inline = query["inline"] and document.media_type in INLINE_TYPES
         response = FileResponse(
             file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
@@ -212,9 +214,14 @@ def _uploaded_files(request: Request) -> list[UploadedFile]:
     """The form's `file`s. Raises InvalidInputError, TooLargeError."""
     files: list[UploadedFile] = request.FILES.getlist("file")
     if not files:
-        raise InvalidInputError("Send at least one file.", fields={"file": ["Send at least one file."]})
+        raise InvalidInputError(worded("Send at least one file."), fields={"file": [worded("Send at least one file.")]})
     if len(files) > settings.RAG.ingest.max_files_per_upload:
-        raise TooLargeError(f"At most {settings.RAG.ingest.max_files_per_upload} files at once.")
+        raise TooLargeError(
+            worded(
+                "At most {max_files_per_upload} files at once.",
+                max_files_per_upload=settings.RAG.ingest.max_files_per_upload,
+            )
+        )
     return files
 
 
@@ -235,11 +242,11 @@ def _stored(
             refusals.append(error)
             failed = Document.Status.FAILED.value
             entry |= {"id": None, "title": name, "file_name": name, "status": failed}
-            entry |= {"outcome": "refused", "code": error.code, "error": error.message}
+            entry |= {"outcome": "refused", "code": error.code, "error": localized(error.message)}
         else:
             document = created.document
             entry |= {"id": document.pk, "title": document.title, "file_name": document.file_name}
-            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.error}
+            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.told_error}
         entries.append(entry)
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}

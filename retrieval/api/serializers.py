@@ -33,6 +33,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     collection = serializers.CharField(source="collection.name", read_only=True)
     collection_id = serializers.UUIDField(read_only=True)
     editable = serializers.SerializerMethodField()
+    error = serializers.CharField(source="told_error", read_only=True)
 
     class Meta:
         model = Document

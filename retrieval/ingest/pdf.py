@@ -11,14 +11,15 @@ from pathlib import Path
 import pypdfium2
 
 from ragsite.core.text import clean_text, unix_lines
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.limits import ParseLimits, check_length
 
-SCANNED = "The PDF has no text, only images (a scan); run it through OCR first."
-PROTECTED = "The PDF is protected by a password; save it without one."
-BROKEN = "The PDF is damaged and cannot be opened; save or download it again."
+SCANNED = worded("The PDF has no text, only images (a scan); run it through OCR first.")
+PROTECTED = worded("The PDF is protected by a password; save it without one.")
+BROKEN = worded("The PDF is damaged and cannot be opened; save or download it again.")
 PDFIUM_PASSWORD = 4  # FPDF_ERR_PASSWORD
 MAX_OUTLINE_DEPTH = 15
 
@@ -43,7 +44,13 @@ def parse_pdf(path: Path, limits: ParseLimits) -> ParsedDocument:
     with document:
         count = len(document)
         if count > limits.max_pages:
-            raise DocumentUnreadableError(f"The PDF has {count} pages, {limits.max_pages} are the limit; split it.")
+            raise DocumentUnreadableError(
+                worded(
+                    "The PDF has {count} pages, {max_pages} are the limit; split it.",
+                    count=count,
+                    max_pages=limits.max_pages,
+                )
+            )
         pages = _page_lines(document, limits)
         title = _title(document)
         outline = _outline(document)

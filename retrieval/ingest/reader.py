@@ -25,6 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ragsite.core.wording import Sentence, worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
@@ -49,7 +50,7 @@ END_TIMEOUT_S = 10.0
 PIECE_BYTES = 256 * 1024
 # The process reads files from strangers, so it gets none of the site's secrets.
 ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME")
-DAMAGED = "Reading the file failed: it is damaged, or needs more memory than is allowed."
+DAMAGED = worded("Reading the file failed: it is damaged, or needs more memory than is allowed.")
 
 
 class ReaderGoneError(Exception):
@@ -155,7 +156,7 @@ class _Reader:
         if refusal or status == -signal.SIGXCPU:
             raise DocumentUnreadableError(refusal or _too_slow(timeout_s))
         if "unreadable" in head:
-            raise DocumentUnreadableError(head["unreadable"])
+            raise DocumentUnreadableError(Sentence(head["unreadable"], head["wording"]))
         if not head or answer.count(b"\n") != head["chunk_count"] + 1:
             raise DocumentUnreadableError(DAMAGED)
         return answer
@@ -228,11 +229,15 @@ def _drained(descriptor: int, deadline: float, max_bytes: int) -> tuple[bytes, s
             return bytes(answer), ""
         answer += piece
         if len(answer) > max_bytes:
-            return b"", f"The text taken from the file is larger than {max_bytes // MIB} MiB; split it."
+            return b"", worded(
+                "The text taken from the file is larger than {limit} MiB; split it.", limit=max_bytes // MIB
+            )
 
 
 def _too_slow(timeout_s: float) -> str:
-    return f"Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply."
+    return worded(
+        "Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply.", timeout_s=timeout_s
+    )
 
 
 def _document(answer: bytes) -> ReadDocument:

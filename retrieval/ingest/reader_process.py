@@ -26,6 +26,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import IO, Any
 
+from ragsite.core.wording import wording_of
 from ragsite.runtime.die_with_parent import die_with_parent
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunking import ChunkSize
@@ -88,7 +89,7 @@ def _read(request: Mapping[str, Any], answer: int, parent: int) -> int:
             try:
                 document = _document(request)
             except DocumentUnreadableError as error:
-                print(json.dumps({"unreadable": error.message}), file=output)
+                print(json.dumps({"unreadable": error.message, "wording": wording_of(error.message)}), file=output)
             else:
                 _write(document, output)
     except BaseException:  # noqa: BLE001 - a forked child must never return into its parent's code

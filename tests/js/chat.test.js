@@ -33,8 +33,12 @@ describe("an answer", () => {
   };
   for (const [event, status] of [
     [{ type: "reasoning", content: "searching the documents" }, "Searching the documents"],
-    [{ type: "reasoning", content: "", step: step({ name: "hyde" }) }, "Imagine an answer"],
-    [{ type: "tool_call", content: "", tool: "web_search" }, "Search the web"],
+    [{ type: "reasoning", content: "", step: step({ name: "hyde" }) }, "Searching the documents"],
+    [{ type: "tool_call", content: "", tool: "web_search" }, "Searching the web"],
+    [{ type: "reasoning", content: "1 query → 10 candidates", step: step({ name: "fuse", detail: { candidates: Array(10).fill({}) } }) }, "Comparing 10 passages"],
+    [{ type: "reasoning", content: "1 query → 1 candidate", step: step({ name: "fuse", detail: { candidates: [{}] } }) }, "Comparing 1 passage"],
+    [{ type: "reasoning", content: "REFINE: weak", step: step({ name: "assess", detail: { verdict: "REFINE" } }) }, "Looking further"],
+    [{ type: "reasoning", content: "switched off", step: step({ name: "compress", status: "skipped" }) }, "Reading the question"],
     [{ type: "sources", sources: [source] }, "Writing from 1 passage"],
     [{ type: "sources", sources: [] }, "Writing"],
   ]) test(`while it is written: ${status}`, () => {

@@ -153,3 +153,6 @@ declare namespace Ui {
     checked?: boolean; radio?: boolean; run?: (event: Event) => unknown;
   }
 }
+
+/** What js/locale/… leaves: texts of the interface by their English text; a list has the forms of numbers. */
+declare var ragsiteTexts: Record<string, string | string[]> | undefined;

@@ -1,11 +1,12 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
-import { h, icon, iconButton, plural, replace } from "../dom.js";
+import { h, icon, iconButton, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { sourceRating } from "./rating.js";
 import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
 
 const SCORES = {
-  final: "Final score", rerank: "Relevance", dense: "Meaning", bm25: "Words", fused: "Merged", boost: "Feedback",
+  final: gettext("Final score"), rerank: gettext("Relevance"), dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), boost: gettext("Feedback"),
 };
 
 /** @typedef {import("./answer.js").Answer} Answer */
@@ -55,20 +56,20 @@ export class SourcePanel {
     const title = h("h2", { id: "panel-title", tabindex: "-1" }, source.title);
     replace(this.element,
       h("div", { class: "panel-head" },
-        h("span", { class: "source-number", "aria-label": `Source ${source.marker}` }, source.marker), title,
-        iconButton("close", "Close the source", () => this.close())),
+        h("span", { class: "source-number", "aria-label": gettext("Source {number}", { number: source.marker }) }, source.marker), title,
+        iconButton("close", gettext("Close the source"), () => this.close())),
       h("div", { class: "panel-body" },
         meta(source),
-        h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": "The passage", dir: "auto", oncopy: () => tell("copied") }, drawPassage(source.text)),
+        h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto", oncopy: () => tell("copied") }, drawPassage(source.text)),
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : [
-          h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), "Open in document"),
-          h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), "Original file")]),
+          h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
+          h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file"))]),
         scores(source.scores, boostOrigin(answer.message?.decision_path || [], source.chunk_id)),
         answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
       sources.length > 1 ? h("div", { class: "panel-nav" },
-        h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), "Previous"),
-        h("span", { class: "muted" }, `${index + 1} of ${plural(sources.length, "source")}`),
-        h("button", { type: "button", class: "button quiet small", disabled: index === sources.length - 1, onclick: go(1) }, "Next", icon("right"))) : null);
+        h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), gettext("Previous")),
+        h("span", { class: "muted" }, ngettext("{number} of {count} source", "{number} of {count} sources", sources.length, { number: index + 1 })),
+        h("button", { type: "button", class: "button quiet small", disabled: index === sources.length - 1, onclick: go(1) }, gettext("Next"), icon("right"))) : null);
     this.element.hidden = false;
     this.mark(source.marker);
     title.focus({ preventScroll: true });
@@ -95,7 +96,7 @@ export function webPlace({ url, published }) {
 
 /** The page opens beside ours, and is told neither where the reader came from nor given a handle on our window. @param {Api.Source} source */
 function webLink({ url }) {
-  return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), "Open the web page");
+  return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), gettext("Open the web page"));
 }
 
 /** The path of headings, without the title that stands above it. @param {{title: string, heading: string}} place */
@@ -111,7 +112,7 @@ export function firstLine({ title, text }) {
 
 /** @param {Api.Source} source */
 function meta(source) {
-  const parts = isWeb(source) ? [`From the web: ${webPlace(source)}`] : [source.page ? `Page ${source.page}` : null, placeIn(source)].filter(Boolean);
+  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [source.page ? gettext("Page {page}", { page: source.page }) : null, placeIn(source)].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 
@@ -139,11 +140,11 @@ function scores(given, origin) {
     return value === undefined || value === null ? [] : [{ name, label, value }];
   });
   if (!rows.length) return null;
-  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), "Why this passage"),
+  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), gettext("Why this passage")),
     h("dl", {}, rows.map(({ name, label, value }) => {
       const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
       bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
       return h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))));
     })),
-    origin ? h("p", { class: "muted" }, `Feedback: ${origin}.`) : null);
+    origin ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin })) : null);
 }

@@ -1,6 +1,7 @@
 // One document's page: its passages, its state while it is being read, and its actions.
 import { api, samePath } from "../api.js";
-import { bootData, bytes, byId, h, icon, plural, query, replace } from "../dom.js";
+import { bootData, bytes, byId, h, icon, query, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
 import { placeIn } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
@@ -60,16 +61,16 @@ async function loadChunks() {
   next = page.next && samePath(page.next);
   list.append(...page.results.map(chunkRow));
   more.hidden = !next;
-  if (!list.childElementCount) list.append(h("li", { class: "side-empty" }, "No passages yet."));
+  if (!list.childElementCount) list.append(h("li", { class: "side-empty" }, gettext("No passages yet.")));
 }
 
 /** @param {Api.Chunk} chunk */
 function chunkRow(chunk) {
-  const pages = chunk.page_end && chunk.page_end !== chunk.page ? `Pages ${chunk.page}–${chunk.page_end}` : `Page ${chunk.page}`;
+  const pages = chunk.page_end && chunk.page_end !== chunk.page ? gettext("Pages {first}–{last}", { first: chunk.page, last: chunk.page_end }) : gettext("Page {page}", { page: chunk.page });
   const place = [chunk.page ? pages : null, placeIn({ title: row?.title || "", heading: chunk.heading })].filter(Boolean).join(" · ");
   return h("li", { class: "chunk", id: `chunk-${chunk.id}`, tabindex: "-1" },
     h("div", { class: "chunk-head" }, h("span", { class: "chunk-seq" }, chunk.seq + 1), h("span", {}, place),
-      chunk.token_count ? h("span", { class: "muted" }, plural(chunk.token_count, "token")) : null),
+      chunk.token_count ? h("span", { class: "muted" }, ngettext("{count} token", "{count} tokens", chunk.token_count)) : null),
     h("div", { class: "chunk-text prose", dir: "auto" }, drawPassage(chunk.text)));
 }
 
