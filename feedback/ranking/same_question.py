@@ -106,7 +106,8 @@ _SPACES = re.compile(r"\W+")
 class QuestionReading:
     """What of a question is compared. terms: what it is about, distinct, without filler, synonyms made one; weights: of
     each. names: of its terms, those written as names. alternatives: (kind, member), see `question_words`. grams: pairs
-    of characters. folded: small letters, Simplified. actions: numbers of those in `question_words`. directed: by word of
+    of characters. folded: small letters, Simplified. actions: of each word, the numbers
+    of those in `question_words` that it names. directed: by word of
     direction, the terms before it and after it. defines: it asks what something is."""
 
     text: str
@@ -122,7 +123,7 @@ class QuestionReading:
     has_digits: bool
     opposites: tuple[Opposition, ...]
     prefixed: frozenset[str]
-    actions: frozenset[int]
+    actions: frozenset[frozenset[int]]
     directed: tuple[tuple[str, frozenset[str], frozenset[str]], ...]
     defines: bool
 
@@ -228,14 +229,14 @@ def _alternatives(folded: str) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
-def _actions(folded: str) -> frozenset[int]:
+def _actions(folded: str) -> frozenset[frozenset[int]]:
     words = [word for word in _WORD.findall(folded) if word not in _ARTICLES]
     pairs = [f"{first} {second}" for first, second in zip(words, words[1:], strict=False)]
     found = {pair: ACTIONS_OF[pair] for pair in pairs if pair in ACTIONS_OF}
     inside = {word for pair in found for word in pair.split()}
     own = [ACTIONS_OF[word] for word in words if word in ACTIONS_OF and word not in inside]
     han = [ACTIONS_OF[match.group()] for match in HAN_ACTIONS.finditer(folded)]
-    return frozenset().union(*found.values(), *own, *han)
+    return frozenset((*found.values(), *own, *han))
 
 
 def _directed(folded: str) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
@@ -327,7 +328,7 @@ def _difference(pair: Comparison) -> str:
         return "other names"
     if _opposed(first, second) or _opposed(second, first):
         return "opposites"
-    if first.actions and second.actions and not first.actions & second.actions and pair.jaccard >= ALIKE:
+    if first.actions and second.actions and pair.jaccard >= ALIKE and not _any_action(first) & _any_action(second):
         return "other actions"
     if _only_defines(first, second, pair.left[0]) or _only_defines(second, first, pair.left[1]):
         return "one asks what it is, the other what to do"
@@ -338,6 +339,16 @@ def _difference(pair: Comparison) -> str:
     if first.negated != second.negated and pair.jaccard >= CLOSE:
         return "one of them is negated"
     return ""
+
+
+def _any_action(reading: QuestionReading) -> frozenset[int]:
+    return frozenset[int]().union(*reading.actions)
+
+
+def _lacks_action(first: QuestionReading, second: QuestionReading) -> bool:
+    """Whether something is done in the first that is not done in the second."""
+    done = _any_action(second)
+    return any(not action & done for action in first.actions)
 
 
 def _only_defines(first: QuestionReading, second: QuestionReading, left: Set[str]) -> bool:
@@ -441,7 +452,7 @@ def _signals(pair: Comparison, cosine: float | None) -> Floats:
         one_for_one * alike,
         # One word more in an otherwise equal sentence: "default", "dynamic". Who rewords changes more than that.
         alike * min(1.0, lefts[1]) if lefts[0] < WEAK / 2 and common == order else 0.0,
-        float(bool(first.actions) != bool(second.actions)),
+        float(_lacks_action(first, second) or _lacks_action(second, first)),
         math.log1p(len(first.names & pair.left[0]) + len(second.names & pair.left[1])),
         float(first.negated != second.negated),
         float(asked and not exact),
