@@ -23,7 +23,14 @@ from feedback.ranking.groups import Groups
 from feedback.ranking.query_moves import Bounds, PassageVectors
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from feedback.ranking.same_question import FORBIDDEN, background_of, difference, read_question, shipped_model
+from feedback.ranking.same_question import (
+    FORBIDDEN,
+    Commonness,
+    background_of,
+    difference,
+    read_question,
+    shipped_model,
+)
 from ragsite.core.wording import Sentence, counted, joined, worded
 from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
 
@@ -251,6 +258,7 @@ class Snapshot:
         self._documents = {str(document): prior for document, prior in content.documents.items()}
         self._manual = dict(manual or {})
         self._terms = TermIndex(questions.terms)
+        self._common = Commonness.of(self._terms.holders(), len(self._terms))
         self._vectors = questions.vectors
         self._texts = questions.texts
         if self._matched_from is None:  # a revision of an earlier version
@@ -503,7 +511,7 @@ class Snapshot:
             if score[place] > 0.0:
                 row, near = int(rows[place]), float(cosine[place])
                 other = read_question(self._texts[row])
-                likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near)
+                likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near, common=self._common)
                 similarity[row] = likely if likely >= matched_from else 0.0
                 differs[row] = likely <= FORBIDDEN and bool(difference(own, other))
         carried = similarity[self._pair_from] * self._pair_same

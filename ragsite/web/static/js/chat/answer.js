@@ -168,14 +168,14 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded }) {
+  showSummary({ decision_path: steps, usage, decision, degraded, status }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+    const outcome = ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
       : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
@@ -187,10 +187,13 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, error, decision, grounding }) {
+  showNotices({ status, error, decision, grounding, degraded }) {
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (ENDINGS[status]) {
-      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ENDINGS[status]),
+      // Its limit or its connection to the model; without a reason the site itself ended.
+      const reason = status === "interrupted" ? degraded.findLast(({ step }) => step === "generate")?.reason : "";
+      const ending = reason ? gettext("This answer is not complete: {reason}.", { reason }) : ENDINGS[status];
+      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ending),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
     const weak = grounding.filter(({ supported }) => supported === false);
