@@ -91,13 +91,9 @@ _DEFINITION = re.compile(r"^(?:so )?what(?:'s| is| are)\b|^什么是|是什么[�
 # What stands on the two sides of a word that has a direction.
 _DIRECTED = (
     re.compile(r"\b(from) ([^,.;:?!]{1,40}?) (?:in)?to ([^,.;:?!]{1,40})"),
-    re.compile(
-        r"(从|由)([^，。；？?]{1,20}?)(?:迁移|转换|同步|导入|升级|搬|转|换)?(?:到|至|成|为)([^，。；？?]{1,20})"
-    ),
+    re.compile(r"(从|由)([^，。；？?]{1,20}?)(?:迁移|转换|同步|导入|升级|搬|转|换)?(?:到|至|成|为)([^，。；？?]{1,20})"),
     re.compile(r"(?<![\w.-])([\w.-]{1,30}) (to|into|before|after|over|than) (?:the |an? |my )?([\w.-]{1,30})"),
-    re.compile(
-        r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?([^\s，。；？?]{1,12})"
-    ),
+    re.compile(r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?([^\s，。；？?]{1,12})"),
 )
 _TURNED = re.compile(r"\b(?:in)?to ([^,.;:?!]{1,40}?) (from) ([^,.;:?!]{1,40})")
 _ARTICLES = frozenset(("the", "a", "an", "my", "our", "your", "this", "that"))
