@@ -57,6 +57,7 @@ RARE, COMMON = 0.05, 0.4  # share of a site's questions up to which a term says 
 LEAST = 0.05
 UNSEEN = 20  # questions without the term that are supposed beside those of a site, for sites with few
 INFORMATIVE = 0.5  # weight from which a term tells questions apart
+NEARLY_EQUAL = 0.75  # share of the pairs of characters from which a word more is the only thing that differs
 ALIKE = 0.25  # share of common weight from which another action makes them two questions
 WORD_SIGNALS = (
     "jaccard", "containment", "characters", "same_order", "shared", "least_left", "most_left", "one_for_one",
@@ -107,8 +108,7 @@ class QuestionReading:
     """What of a question is compared. terms: what it is about, distinct, without filler, synonyms made one; weights: of
     each. names: of its terms, those written as names. alternatives: (kind, member), see `question_words`. grams: pairs
     of characters. folded: small letters, Simplified. actions: of each word, the numbers
-    of those in `question_words` that it names. directed: by word of
-    direction, the terms before it and after it. defines: it asks what something is."""
+    of those in `question_words` that it names. defines: it asks what something is."""
 
     text: str
     terms: tuple[str, ...]
@@ -124,7 +124,6 @@ class QuestionReading:
     opposites: tuple[Opposition, ...]
     prefixed: frozenset[str]
     actions: frozenset[frozenset[int]]
-    directed: tuple[tuple[str, frozenset[str], frozenset[str]], ...]
     defines: bool
 
 
@@ -186,7 +185,6 @@ def read_question(text: str) -> QuestionReading:
         opposites=opposites_of(folded),
         prefixed=prefixed(folded),
         actions=_actions(folded),
-        directed=tuple(_directed(folded)),
         defines=bool(_DEFINITION.search(folded)),
     )
 
@@ -239,7 +237,13 @@ def _actions(folded: str) -> frozenset[frozenset[int]]:
     return frozenset((*found.values(), *own, *han))
 
 
-def _directed(folded: str) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
+@lru_cache(maxsize=CACHED)
+def _directed(folded: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]:
+    """Words of direction, each with the terms before it and after it."""
+    return tuple(_all_directed(folded))
+
+
+def _all_directed(folded: str) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
     for pattern in _DIRECTED:
         for match in pattern.finditer(folded):
             one, other, third = match.groups()
@@ -332,13 +336,34 @@ def _difference(pair: Comparison) -> str:
         return "other actions"
     if _only_defines(first, second, pair.left[0]) or _only_defines(second, first, pair.left[1]):
         return "one asks what it is, the other what to do"
-    if _places_changed(first, second):
+    if _one_word_more(pair):
+        return "one word more"
+    if pair.jaccard >= ALIKE and _places_changed(first, second):
         return "changed places"
     if first.kinds and second.kinds and not _may_ask_alike(first.kinds, second.kinds):
         return "other kinds of answer"
     if first.negated != second.negated and pair.jaccard >= CLOSE:
         return "one of them is negated"
     return ""
+
+
+def _one_word_more(pair: Comparison) -> bool:
+    """Whether the sentences are equal but for a word that one has more: "default", "dynamic". Who rewords changes more
+    than that."""
+    if min(map(len, pair.left)) > 0 or max(map(len, pair.left)) != 1 or max(pair.left_weights) < INFORMATIVE:
+        return False
+    return _same_order(pair.first, pair.second) and _alike(pair.first, pair.second) >= NEARLY_EQUAL
+
+
+def _same_order(first: QuestionReading, second: QuestionReading) -> bool:
+    shared = [term for term in first.terms if term in second.weights]
+    return bool(shared) and shared == [term for term in second.terms if term in first.weights]
+
+
+def _alike(first: QuestionReading, second: QuestionReading) -> float:
+    """Share of the pairs of characters that both have (Dice), 0..1."""
+    grams = len(first.grams) + len(second.grams)
+    return 2.0 * len(first.grams & second.grams) / grams if grams else 0.0
 
 
 def _any_action(reading: QuestionReading) -> frozenset[int]:
@@ -361,8 +386,8 @@ def _places_changed(first: QuestionReading, second: QuestionReading) -> bool:
     return any(
         way == other_way and before & other_after and after & other_before
         and not (before & other_before or after & other_after)
-        for way, before, after in first.directed
-        for other_way, other_before, other_after in second.directed
+        for way, before, after in _directed(first.folded)
+        for other_way, other_before, other_after in _directed(second.folded)
     )  # fmt: skip
 
 
@@ -433,25 +458,23 @@ def _signals(pair: Comparison, cosine: float | None) -> Floats:
     first, second, shared = pair.first, pair.second, pair.shared
     lefts = sorted(pair.left_weights)
     smaller = shared + lefts[0]
-    grams = len(first.grams) + len(second.grams)
-    alike = 2.0 * len(first.grams & second.grams) / grams if grams else 0.0
+    alike = _alike(first, second)
     one_for_one = float(shared >= 1.0 and all(0 < len(left) <= 2 for left in pair.left))
     common = [term for term in first.terms if term in second.weights]
-    order = [term for term in second.terms if term in first.weights]
+    in_order = common == [term for term in second.terms if term in first.weights]
     lengths = sorted((len(first.text), len(second.text)))
     exact, asked = first.kinds & second.kinds, bool(first.kinds and second.kinds)
     words = [
         pair.jaccard,
         shared / smaller if smaller else 0.0,
         alike,
-        float(common == order and len(common) > 1),
+        float(in_order and len(common) > 1),
         math.log1p(shared),
         math.log1p(lefts[0]),
         math.log1p(lefts[1]),
         one_for_one,
         one_for_one * alike,
-        # One word more in an otherwise equal sentence: "default", "dynamic". Who rewords changes more than that.
-        alike * min(1.0, lefts[1]) if lefts[0] < WEAK / 2 and common == order else 0.0,
+        alike * min(1.0, lefts[1]) if lefts[0] < WEAK / 2 and in_order else 0.0,
         float(_lacks_action(first, second) or _lacks_action(second, first)),
         math.log1p(len(first.names & pair.left[0]) + len(second.names & pair.left[1])),
         float(first.negated != second.negated),
