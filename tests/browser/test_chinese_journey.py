@@ -24,8 +24,8 @@ HANDBOOK = """# 圖書館借閱規則
 
 逾期歸還者每冊每日繳納 5 元。
 """
-ANSWER = "大學部學生最多可借閱**十**冊圖書，借期四週 [1]。"
-QUESTION = "大學部學生最多可以借幾冊圖書？"
+ANSWER = "大學部學生最多可借閱十冊圖書，借期四週 [1]。"
+QUESTION = "大學部學生最多可借閱幾冊圖書，借期多久？"
 ENGLISH = re.compile(r"[A-Za-z]{3,}(?: [A-Za-z]{2,}){2,}")  # three words in a row: a sentence of ours, forgotten
 
 OpenPage = Callable[..., Page]
@@ -103,16 +103,6 @@ def test_a_whole_visit_in_chinese(open_page: OpenPage, tmp_path: Path, device: d
     page.goto("/memory/")
     expect(page.get_by_text("记住我的回答")).to_be_visible()
     assert english_in(page) == []
-
-
-def test_what_a_socket_refuses_is_said_in_the_pages_language(open_page: OpenPage) -> None:
-    page = open_page(DESKTOP, locale="zh-CN")
-    page.goto("/accounts/login/")
-    said = page.evaluate(
-        "() => fetch('/api/sessions', {headers: {Accept: 'application/json'}}).then((answer) => answer.json())"
-    )
-    assert said["error"]["code"] == "not_authenticated"
-    assert re.search("[\u4e00-\u9fff]", said["error"]["message"])
 
 
 def test_the_review_of_a_conversation_is_in_chinese(open_page: OpenPage) -> None:

@@ -54,6 +54,12 @@ describe("an answer", () => {
     answer.apply({ type: "sources", sources: [] });
     assert.equal(answer.status.querySelectorAll(".plan-task").length, 0);
   });
+  test("that was cut says why, and is not headed as answered", () => {
+    const { after, status } = finished({ status: "interrupted", degraded: [{ step: "generate", reason: "the answer was cut at its limit of 1024 tokens" }] });
+    assert.match(after, /This answer is not complete: the answer was cut at its limit of 1024 tokens\./);
+    assert.match(status, /^Broken off/);
+  });
+  test("that ended with the site says so", () => assert.match(finished({ status: "interrupted" }).after, /The site was interrupted while writing this answer\./));
   test("that fails keeps what was written, says why, and offers to try again", () => {
     const { answer, on } = made();
     answer.apply({ type: "chunk", content: "Half" });
@@ -170,7 +176,7 @@ describe("the panel of a source", () => {
     const url = `PUT /api/messages/${id}/sources/1/use`;
     const calls = serve({ [url]: reply });
     const panel = new SourcePanel(element("aside", { hidden: "" }));
-    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [passage], 0, null);
+    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [{ source: passage, quotes: [] }], 0, null);
     open();
     return { panel, calls, open, url, copy: () => panel.element.querySelector(".passage").dispatchEvent(new Event("copy")) };
   }

@@ -4,6 +4,7 @@ import { gettext, gettextWith, ngettext } from "../i18n.js";
 import { menuButton, toast } from "../ui.js";
 import { liveLine } from "./live.js";
 import { decisionPath } from "./path.js";
+import { citedAt, quotesFor } from "./evidence.js";
 import { planTasks } from "./plan.js";
 import { answerRating } from "./rating.js";
 import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
@@ -18,7 +19,7 @@ const ENDINGS = {
 /**
  * What its buttons do.
  * @typedef {object} Actions
- * @property {(answer: Answer, sources: Api.Source[], index: number, opener: HTMLElement) => unknown} source
+ * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
  * @property {(answer: Answer) => unknown} regenerate
  * @property {(answer: Answer) => unknown} retry
@@ -167,14 +168,14 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded }) {
+  showSummary({ decision_path: steps, usage, decision, degraded, status }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+    const outcome = ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
       : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
@@ -186,10 +187,13 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, error, decision, grounding }) {
+  showNotices({ status, error, decision, grounding, degraded }) {
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (ENDINGS[status]) {
-      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ENDINGS[status]),
+      // Its limit or its connection to the model; without a reason the site itself ended.
+      const reason = status === "interrupted" ? degraded.findLast(({ step }) => step === "generate")?.reason : "";
+      const ending = reason ? gettext("This answer is not complete: {reason}.", { reason }) : ENDINGS[status];
+      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ending),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
     const weak = grounding.filter(({ supported }) => supported === false);
@@ -237,9 +241,28 @@ export class Answer {
 
   /** @param {number} marker @param {HTMLElement} opener */
   openSource(marker, opener) {
+    const links = [...this.text.querySelectorAll("[data-marker]")];
+    if (this.message && links.includes(opener)) {
+      this.on.source(this, this.citations(), links.indexOf(opener), opener);
+      return;
+    }
     const cited = this.sources.filter((source) => source.cited);
     const list = cited.some((source) => source.marker === marker) ? cited : this.sources;
-    this.on.source(this, list, list.findIndex((source) => source.marker === marker), opener);
+    const shown = list.map((source) => ({ source, quotes: quotesFor(this.message, source) }));
+    this.on.source(this, shown, list.findIndex((source) => source.marker === marker), opener);
+  }
+
+  /** What each citation of the text rests on, in their order. */
+  citations() {
+    /** @type {Map<number, number>} */
+    const seen = new Map();
+    return /** @type {HTMLElement[]} */ ([...this.text.querySelectorAll("[data-marker]")]).map(({ dataset }) => {
+      const marker = Number(dataset.marker);
+      const nth = seen.get(marker) ?? 0;
+      seen.set(marker, nth + 1);
+      const source = /** @type {Api.Source} */ (this.sources.find((one) => one.marker === marker));
+      return { source, quotes: source ? quotesFor(this.message, source, citedAt(this.message?.answer || "", marker)[nth] ?? null) : [] };
+    });
   }
 
   /** @param {Api.Answer} message */

@@ -3,6 +3,7 @@ import { api, samePath } from "../api.js";
 import { bootData, bytes, byId, h, icon, query, replace } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
+import { markTexts } from "../chat/evidence.js";
 import { placeIn } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
 import { documentOptions, isWorking, metadataChips, statusBadge } from "./document_row.js";
@@ -83,7 +84,11 @@ async function showTarget() {
   if (!target) return;
   for (const old of list.querySelectorAll(".is-target")) old.classList.remove("is-target");
   target.classList.add("is-target");
-  target.scrollIntoView({ block: "center" });
+  const quote = new URLSearchParams(location.search).get("quote") || "";
+  // A passage may have been joined of several: what is quoted then stands beside the one that is named.
+  const texts = [target, target.previousElementSibling, target.nextElementSibling].flatMap((row) => row?.querySelector(".chunk-text") ?? []);
+  const mark = texts.map((text) => markTexts(text, quote.split("\n"))).find(Boolean);
+  (mark || target).scrollIntoView({ block: "center" });
   target.focus({ preventScroll: true });
 }
 
