@@ -126,7 +126,9 @@ def probabilities(
     """In the pairs' order, 0..1. Pairs whose cosine is NaN are compared by words alone. common: of all questions."""
     found = [
         model.of_readings(
-            read_question(texts[first]), read_question(texts[second]), common=common,
+            read_question(texts[first]),
+            read_question(texts[second]),
+            common=common,
             cosine=None if np.isnan(cosine) else cosine,
         )  # fmt: skip
         for (first, second), cosine in pairs.items()

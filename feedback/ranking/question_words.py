@@ -293,7 +293,7 @@ ALTERNATIVES = re.compile(_one_of(ALTERNATIVE_OF))
 
 
 def _forms(verb: str) -> Iterator[str]:
-    """"stop" → stop, stops, stopped, stopping. The first word of a phrase is inflected."""
+    """ "stop" → stop, stops, stopped, stopping. The first word of a phrase is inflected."""
     first, _, rest = verb.partition(" ")
     stem = first[:-1] if first.endswith("e") else first
     doubled = first + first[-1] if re.search(r"[^aeiou][aeiou][bdgmnprt]$", first) else stem
@@ -311,4 +311,6 @@ for _action, _line in enumerate(_lines(_ACTIONS.replace(",\n", ", "))):
             ACTIONS_OF[_form] = ACTIONS_OF.get(_form, frozenset()) | {_action}
 for _form, _verb in {"began": "begin", "ran": "run", "wrote": "write", "made": "make", "built": "build"}.items():
     ACTIONS_OF[_form] = ACTIONS_OF[_verb]
-HAN_ACTIONS = re.compile("|".join(sorted(filter(_HAN.search, ACTIONS_OF), key=lambda wording: (-len(wording), wording))))
+HAN_ACTIONS = re.compile(
+    "|".join(sorted(filter(_HAN.search, ACTIONS_OF), key=lambda wording: (-len(wording), wording)))
+)

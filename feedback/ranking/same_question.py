@@ -20,6 +20,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ from retrieval.text.numbers import missing_numbers
 
 Floats = NDArray[np.float64]
 SHIPPED = Path(__file__).with_name("same_question.json")
+ONE_WORD_MORE = "one word more"
 FORBIDDEN = 0.05  # the highest probability of questions that a difference sets apart
 WEAK = 0.3  # weight of a term that questions need and that says little
 MAX_CHARS = 600  # of a question that are compared
@@ -92,9 +94,13 @@ _DEFINITION = re.compile(r"^(?:so )?what(?:'s| is| are)\b|^什么是|是什么[�
 # What stands on the two sides of a word that has a direction.
 _DIRECTED = (
     re.compile(r"\b(from) ([^,.;:?!]{1,40}?) (?:in)?to ([^,.;:?!]{1,40})"),
-    re.compile(r"(从|由)([^，。；？?]{1,20}?)(?:迁移|转换|同步|导入|升级|搬|转|换)?(?:到|至|成|为)([^，。；？?]{1,20})"),
+    re.compile(
+        r"(从|由)([^，。；？?]{1,20}?)(?:迁移|转换|同步|导入|升级|搬|转|换)?(?:到|至|成|为)([^，。；？?]{1,20})"
+    ),
     re.compile(r"(?<![\w.-])([\w.-]{1,30}) (to|into|before|after|over|than) (?:the |an? |my )?([\w.-]{1,30})"),
-    re.compile(r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?([^\s，。；？?]{1,12})"),
+    re.compile(
+        r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?([^\s，。；？?]{1,12})"
+    ),
 )
 _TURNED = re.compile(r"\b(?:in)?to ([^,.;:?!]{1,40}?) (from) ([^,.;:?!]{1,40})")
 _ARTICLES = frozenset(("the", "a", "an", "my", "our", "your", "this", "that"))
@@ -129,31 +135,37 @@ class QuestionReading:
 
 @dataclass(frozen=True, slots=True)
 class Commonness:
-    """How much each term says among the questions of one site. holders: how many of them hold it; count: questions.
+    """How much each term says among the questions of one site: 1, but for those in `weights`.
 
     On a site about one product its name stands in most questions, and to share it says nothing.
     """
 
-    holders: Mapping[str, int] = field(default_factory=dict)
-    count: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, holders: Mapping[str, int], count: int) -> Commonness:
-        """holders: of analysed terms (`TermIndex.holders`), whose synonyms are made one here."""
+        """The weight falls from 1 to LEAST, with the logarithm of the share of the questions that hold the term,
+        between RARE and COMMON.
+
+        holders: of analysed terms (`TermIndex.holders`), whose synonyms are made one here. count: questions.
+        """
         of_meaning: dict[str, int] = {}
         for term, questions in holders.items():
             for meaning in query_terms(PHRASE_OF[term])[:1] if term in PHRASE_OF else [term]:
-                meaning = _one_synonym(meaning)
-                of_meaning[meaning] = min(of_meaning.get(meaning, 0) + questions, count)
-        return cls(of_meaning, count)
+                synonym = _one_synonym(meaning)
+                of_meaning[synonym] = min(of_meaning.get(synonym, 0) + questions, count)
+        shares = {term: questions / (count + UNSEEN) for term, questions in of_meaning.items()}
+        return cls(
+            {
+                term: max(LEAST, math.log(COMMON / share) / math.log(COMMON / RARE))
+                for term, share in shares.items()
+                if share > RARE
+            }
+        )
 
     def weight(self, term: str) -> float:
-        """LEAST..1: falls with the logarithm of the share of the questions that hold the term, between RARE and COMMON.
-        1 for a term that none holds."""
-        share = self.holders.get(term, 0) / (self.count + UNSEEN)
-        if share <= RARE:
-            return 1.0
-        return max(LEAST, math.log(COMMON / share) / math.log(COMMON / RARE))
+        """LEAST..1."""
+        return self.weights.get(term, 1.0)
 
 
 UNKNOWN = Commonness()
@@ -229,11 +241,11 @@ def _alternatives(folded: str) -> frozenset[tuple[int, int]]:
 
 def _actions(folded: str) -> frozenset[frozenset[int]]:
     words = [word for word in _WORD.findall(folded) if word not in _ARTICLES]
-    pairs = [f"{first} {second}" for first, second in zip(words, words[1:], strict=False)]
+    pairs = [f"{first} {second}" for first, second in pairwise(words)]
     found = {pair: ACTIONS_OF[pair] for pair in pairs if pair in ACTIONS_OF}
     inside = {word for pair in found for word in pair.split()}
     own = [ACTIONS_OF[word] for word in words if word in ACTIONS_OF and word not in inside]
-    han = [ACTIONS_OF[match.group()] for match in HAN_ACTIONS.finditer(folded)]
+    han = [ACTIONS_OF[match.group()] for match in HAN_ACTIONS.finditer(folded)] if not folded.isascii() else []
     return frozenset((*found.values(), *own, *han))
 
 
@@ -302,9 +314,9 @@ def compared(first: QuestionReading, second: QuestionReading, common: Commonness
     )  # fmt: skip
 
 
-def difference(first: QuestionReading, second: QuestionReading) -> str:
+def difference(first: QuestionReading, second: QuestionReading, common: Commonness = UNKNOWN) -> str:
     """What makes them two questions, in a few words; empty where nothing does for sure. Symmetric."""
-    return _difference(compared(first, second))
+    return _difference(compared(first, second, common))
 
 
 def set_apart(first: QuestionReading, second: QuestionReading, common: Commonness = UNKNOWN) -> bool:
@@ -337,7 +349,7 @@ def _difference(pair: Comparison) -> str:
     if _only_defines(first, second, pair.left[0]) or _only_defines(second, first, pair.left[1]):
         return "one asks what it is, the other what to do"
     if _one_word_more(pair):
-        return "one word more"
+        return ONE_WORD_MORE
     if pair.jaccard >= ALIKE and _places_changed(first, second):
         return "changed places"
     if first.kinds and second.kinds and not _may_ask_alike(first.kinds, second.kinds):
