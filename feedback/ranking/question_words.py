@@ -277,11 +277,8 @@ for _line in _lines(_SYNONYMS):
     _first, *_others = _line.split(", ")
     for _wording in (_first, *_others):
         SYNONYM_OF.setdefault(_wording, _first)
-PHRASE_OF = {
-    wording: first
-    for wording, first in SYNONYM_OF.items()
-    if wording != first and (" " in wording or _HAN.search(wording))
-}
+# First wordings too, so that no shorter one is found inside them (修 in 修改).
+PHRASE_OF = {wording: first for wording, first in SYNONYM_OF.items() if " " in wording or _HAN.search(wording)}
 PHRASES = re.compile(_one_of(PHRASE_OF))
 # wording → (number of the kind, number of the member)
 ALTERNATIVE_OF: dict[str, frozenset[tuple[int, int]]] = {}

@@ -63,7 +63,8 @@ NEARLY_EQUAL = 0.75  # share of the pairs of characters from which a word more i
 ALIKE = 0.25  # share of common weight from which another action makes them two questions
 WORD_SIGNALS = (
     "jaccard", "containment", "characters", "same_order", "shared", "least_left", "most_left", "one_for_one",
-    "same_frame", "inserted", "action_missing", "names_left", "negation", "kinds_differ", "kinds_agree", "length_ratio", "han",
+    "same_frame", "inserted", "action_missing", "names_left", "negation", "kinds_differ",
+    "kinds_agree", "length_ratio", "han",
 )  # fmt: skip
 VECTOR_SIGNALS = ("cosine", "cosine_squared", "cosine_of_one_for_one", *WORD_SIGNALS)
 _KINDS = {
@@ -99,7 +100,8 @@ _DIRECTED = (
     ),
     re.compile(r"(?<![\w.-])([\w.-]{1,30}) (to|into|before|after|over|than) (?:the |an? |my )?([\w.-]{1,30})"),
     re.compile(
-        r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?([^\s，。；？?]{1,12})"
+        r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?"
+        r"([^\s，。；？?]{1,12})"
     ),
 )
 _TURNED = re.compile(r"\b(?:in)?to ([^,.;:?!]{1,40}?) (from) ([^,.;:?!]{1,40})")
@@ -348,14 +350,14 @@ def _difference(pair: Comparison) -> str:
         return "other actions"
     if _only_defines(first, second, pair.left[0]) or _only_defines(second, first, pair.left[1]):
         return "one asks what it is, the other what to do"
-    if _one_word_more(pair):
-        return ONE_WORD_MORE
     if pair.jaccard >= ALIKE and _places_changed(first, second):
         return "changed places"
     if first.kinds and second.kinds and not _may_ask_alike(first.kinds, second.kinds):
         return "other kinds of answer"
     if first.negated != second.negated and pair.jaccard >= CLOSE:
         return "one of them is negated"
+    if _one_word_more(pair):
+        return ONE_WORD_MORE
     return ""
 
 
