@@ -513,7 +513,7 @@ class Snapshot:
                 other = read_question(self._texts[row])
                 likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near, common=self._common)
                 similarity[row] = likely if likely >= matched_from else 0.0
-                differs[row] = likely <= FORBIDDEN and bool(difference(own, other))
+                differs[row] = likely <= FORBIDDEN and bool(difference(own, other, self._common))
         carried = similarity[self._pair_from] * self._pair_same
         np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
         return similarity[questions]
