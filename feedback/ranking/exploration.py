@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedback.ranking.boosts import QUERY_BOUND
+from ragsite.core.wording import joined
 from retrieval.search.boosting import Ranked
 from retrieval.values import DRAWN, Boost, Boosts
 
@@ -72,8 +73,8 @@ def explored(
             boost = by_chunk.get(place.chunk_id, Boost())
             by_chunk[place.chunk_id] = replace(
                 boost,
-                multiplier=boost.multiplier * float(finals[at]) / place.final,
-                origin="; ".join(filter(None, (boost.origin, DRAWN))),
+                draw=boost.draw * float(finals[at]) / place.final,
+                origin=joined("; ", filter(None, (boost.origin, DRAWN))),
                 shown=share * probability + (1.0 - share) * (at == member),
             )
     return replace(boosts, by_chunk=by_chunk)

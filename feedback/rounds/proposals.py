@@ -158,14 +158,11 @@ def ballot_load() -> Ballot:
     accepted, rejected, undecided = (
         np.isin(votes.key, status[name]) for name in (Burst.Status.ACCEPTED, Burst.Status.REJECTED, Burst.Status.OPEN)
     )
+    voters = voters_load(votes, passages.ids)
     return Ballot(
-        passages=passages,
-        votes=votes,
-        voters=voters_load(votes, passages.ids),
-        judged=accepted | rejected,
-        left_out=rejected | undecided,
+        passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided,
         uses=uses,
-    )
+    )  # fmt: skip
 
 
 def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:

@@ -44,6 +44,7 @@ from feedback.rounds.revisions import revision_create, revision_go_live, revisio
 from feedback.rounds.voters import voter_weights_write
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
+from ragsite.core.wording import worded
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
@@ -92,7 +93,7 @@ class RoundLostError(ConflictError):
     """The round was stopped for so long that another one has taken over."""
 
     code = "feedback_round_lost"
-    message = "Another round has taken over; look at its outcome."
+    message = worded("Another round has taken over; look at its outcome.")
 
 
 def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
@@ -229,7 +230,7 @@ def _decide(
     proposal = replace(proposal, changes=changes_left(proposal.changes))
     by = by and User.objects.filter(pk=by.pk).first()
     if feedback_state().live_id != state.live_id:
-        raise RoundLostError("Another revision went live while this round was measured; start it again.")
+        raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
     summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
     revision = revision_create(proposal, guard=report.as_dict(), summary=summary, by=by)
     taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
