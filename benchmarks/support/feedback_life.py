@@ -1,0 +1,249 @@
+"""A site's life in a simulation: people ask and rate what they see, rounds make revisions, the guard lets them live.
+
+The way from votes to a revision is the site's own: bursts, `votes_weighed`, `content_of_votes`, `Snapshot`, `judge`.
+It is told what a site knows: votes, days, accounts. Nobody tells it who is honest or what answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.support.feedback_attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
+from benchmarks.support.feedback_corpus import SPACE, Asked, Corpus, document_id, terms_of
+from benchmarks.support.feedback_rankers import Ranker, normalized_scores, ours, plain
+from benchmarks.support.feedback_users import PEOPLE, SHOWN, Draw, Person, population, visit
+from benchmarks.support.feedback_world import RatedQuestion, World
+from feedback.ranking import boosts as formulas
+from feedback.ranking import guard as limits
+from feedback.ranking.attribution import Credit
+from feedback.ranking.boosts import Votes
+from feedback.ranking.drafting import content_of_votes, votes_weighed
+from feedback.ranking.guard import Compared, GuardReport, judge
+from feedback.ranking.rater_reliability import QuestionGroups
+from feedback.ranking.snapshot import RatedQuestions, Snapshot, parameters
+
+DAYS = 90
+USERS = 200
+RECENT_QUESTIONS = 60  # as many as the guard of a site samples
+VISITS = 6  # at most, for each rating that a question is to get
+ATTACK_DAYS = 2
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """tempers: shares of the people. noise: share of the verdicts that are turned round besides. up_share: of those who
+    rate at random; None: of each his own. cohort: a name in COHORTS. unrated_targets: so many of an attack's targets
+    are rated by nobody else."""
+
+    name: str
+    raters: tuple[int, int] = (2, 4)
+    tempers: Mapping[str, float] = field(default_factory=lambda: PEOPLE)
+    noise: float = 0.0
+    up_share: float | None = None
+    answers_only: bool = False
+    cohort: str = ""
+    unrated_targets: int = TARGETS // 2
+    golden: bool = False
+
+
+@dataclass(slots=True)
+class Ledger:
+    """All votes so far, and the questions that they belong to, as the feedback loop keeps them."""
+
+    questions: list[Asked] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)  # the same words are one rated question
+    rows: list[tuple[int, int, int, int, float, float, int, float]] = field(default_factory=list)
+
+    def number(self, asked: Asked) -> int:
+        if asked.text not in self.numbers:
+            self.numbers[asked.text] = len(self.questions)
+            self.questions.append(asked)
+        return self.numbers[asked.text]
+
+    def add(self, corpus: Corpus, person: Person, asked: Asked, shown: Sequence[int], credits: Sequence[Credit],
+            day: int) -> None:  # fmt: skip
+        scores = normalized_scores(corpus, asked)
+        for credit in credits:
+            slot = shown[credit.marker - 1]
+            row = (
+                self.number(asked), corpus.passage(slot), corpus.documents[slot], person.number, credit.weight,
+                credit.document_weight, day, scores.get(slot, float("nan")),
+            )  # fmt: skip
+            self.rows.append(row)
+
+    def votes(self) -> Votes:
+        table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 8)
+        whole = table[:, :7].astype(np.int64)
+        return Votes(
+            key=np.arange(len(table)), question=whole[:, 0], passage=whole[:, 1], document=whole[:, 2],
+            voter=whole[:, 3], value=table[:, 4], document_value=table[:, 5], day=whole[:, 6],
+            normalized_score=table[:, 7],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What became of it. held: reasons of the rounds that the guard did not let live. targets: places in the world's
+    rated questions. silenced: share of the hostile votes that wait as a burst or weigh nothing in the last round.
+    live: the snapshot that is live at the end, None where none ever was."""
+
+    live: Snapshot | None
+    votes: Votes
+    questions: list[Asked]
+    held: list[str]
+    targets: list[int]
+    silenced: float | None
+
+
+def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
+    """Rounds are evenly spread over DAYS; halfway through, documents change; a cohort comes before the last round."""
+    draw = np.random.default_rng(seed)
+    corpus = world.corpus
+    corpus.changed = False
+    people = population(USERS, DAYS, draw, tempers=scene.tempers, noise=scene.noise, up_share=scene.up_share)
+    ledger, held, live = Ledger(), list[str](), None
+    targets = _targets(world, draw) if scene.cohort else []
+    silent = set(targets[: scene.unrated_targets])
+    hostile: list[Person] = []
+    if scene.cohort:
+        begins = DAYS - ATTACK_DAYS - 1
+        hostile = hostile_accounts(COHORTS[scene.cohort], begins=begins, draw=draw)
+    wanted = {at: int(draw.integers(scene.raters[0], scene.raters[1] + 1)) for at in range(len(world.rated))}
+    recent: list[Asked] = []
+    silenced: float | None = None
+    for number in range(rounds):
+        first, last = DAYS * number // rounds, DAYS * (number + 1) // rounds
+        corpus.changed = 2 * last > DAYS
+        rank = plain(corpus) if live is None else ours(corpus, live)
+        for at, question in enumerate(world.rated):
+            if at in silent:
+                continue
+            due = wanted[at] * (number + 1) // rounds - wanted[at] * number // rounds
+            recent += _asked_by_people(question, due, people, (first, last), corpus, rank, scene, ledger, draw)
+        if hostile and number < rounds - 1 and COHORTS[scene.cohort].honest:
+            _infiltrate(world, hostile, COHORTS[scene.cohort].honest // (rounds - 1), set(targets), (first, last), rank,
+                        ledger, draw)  # fmt: skip
+        if hostile and number == rounds - 1:
+            _attack(world, hostile, targets, rank, ledger, draw)
+        snapshot, silenced = snapshot_of(ledger, corpus, [*people, *hostile], today=last, hostile=len(hostile))
+        proposed = ours(corpus, snapshot)
+        report = _guarded(world, recent, rank, proposed, golden=scene.golden)
+        if report.passed:
+            live = snapshot
+        else:
+            held.append(report.reason)
+    return Life(
+        live=live, votes=ledger.votes(), questions=ledger.questions, held=held, targets=targets,
+        silenced=silenced if hostile else None,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ people
+def _asked_by_people(
+    question: RatedQuestion, due: int, people: Sequence[Person], days: tuple[int, int], corpus: Corpus, rank: Ranker,
+    scene: Scene, ledger: Ledger, draw: Draw,
+) -> list[Asked]:  # fmt: skip
+    """Visits until `due` people have rated something, or nobody cares to. Returns what was asked."""
+    asked_now: list[Asked] = []
+    for _ in range(due * VISITS):
+        if due <= 0:
+            break
+        person, day = people[int(draw.integers(len(people)))], int(draw.integers(*days))
+        if person.joined > day:
+            continue
+        asked = question.asked[int(draw.integers(len(question.asked)))]
+        shown = rank(asked)[:SHOWN]
+        lures = _now(corpus, question.lures)
+        left = visit(person, shown, corpus.relevant(asked), lures, draw, answers_only=scene.answers_only)
+        asked_now.append(asked)
+        if left.rated:
+            due -= 1
+            ledger.add(corpus, person, asked, shown, left.credits, day)
+    return asked_now
+
+
+def _now(corpus: Corpus, passages: frozenset[int]) -> frozenset[int]:
+    return frozenset(int(slot) for slot in corpus.chunk_of(np.asarray(sorted(passages), dtype=np.int64)).values())
+
+
+def _targets(world: World, draw: Draw) -> list[int]:
+    measured = [at for at, one in enumerate(world.rated) if one.kept]
+    return [measured[at] for at in draw.permutation(len(measured))[:TARGETS]]
+
+
+def _infiltrate(world: World, hostile: Sequence[Person], each: int, targets: set[int], days: tuple[int, int],
+                rank: Ranker, ledger: Ledger, draw: Draw) -> None:  # fmt: skip
+    """Right verdicts on questions that are no targets."""
+    others = [one for at, one in enumerate(world.rated) if at not in targets]
+    for person in hostile:
+        for at in draw.permutation(len(others))[:each]:
+            asked = others[at].asked[0]
+            shown = rank(asked)[:SHOWN]
+            left = visit(person, shown, world.corpus.relevant(asked), frozenset(), draw)
+            ledger.add(world.corpus, person, asked, shown, left.credits, int(draw.integers(*days)))
+
+
+def _attack(world: World, hostile: Sequence[Person], targets: Sequence[int], rank: Ranker, ledger: Ledger,
+            draw: Draw) -> None:  # fmt: skip
+    corpus = world.corpus
+    for at in targets:
+        asked = world.rated[at].asked[0]
+        shown, relevant = rank(asked)[:SHOWN], corpus.relevant(asked)
+        credits = hostile_credits(shown, lifted_passage(shown, relevant), relevant)
+        for person in hostile:
+            day = DAYS - 1 - int(draw.integers(ATTACK_DAYS))
+            ledger.add(corpus, person, asked, shown, credits, day)
+
+
+# ------------------------------------------------------------------------------------------------ the round
+def snapshot_of(
+    ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int, hostile: int = 0
+) -> tuple[Snapshot, float]:
+    """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out.
+
+    Returns also the share of the hostile accounts' votes that do not count; `hostile`: so many of the last `people`.
+    """
+    votes, questions = ledger.votes(), ledger.questions
+    from_hostile = np.isin(votes.voter, [one.number for one in people[len(people) - hostile :]] if hostile else [])
+    waits = np.zeros(len(votes), dtype=np.bool_)
+    for burst in formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS):
+        waits[burst.rows] = True
+    terms = {at: frozenset(terms_of(one.text)) for at, one in enumerate(questions)}
+    counted, weights = votes_weighed(votes.where(~waits), lambda _: QuestionGroups(terms))
+    content = content_of_votes(counted, weights, today=today, document_id=document_id, parameters=parameters())
+    weighed = weights.apply(counted)
+    strength = np.zeros(len(votes))
+    strength[weighed.key] = np.abs(weighed.value)
+    silenced = 1.0 - strength[from_hostile].sum() / max(1e-9, np.abs(votes.value[from_hostile]).sum())
+    rated = RatedQuestions(
+        ids=np.arange(len(questions)),
+        texts=[one.text for one in questions],
+        terms=[terms_of(one.text) for one in questions],
+        vectors={SPACE: np.stack([one.vector for one in questions])} if questions else {},
+    )
+    return Snapshot(content, rated, corpus.chunk_of(np.unique(content.queries.passage))), float(silenced)
+
+
+def _guarded(world: World, recent: Sequence[Asked], before: Ranker, after: Ranker, *, golden: bool) -> GuardReport:
+    """A default install has no golden questions."""
+    corpus = world.corpus
+    return judge(
+        [_compared(corpus, one, before, after) for one in world.golden] if golden else [],
+        [_compared(corpus, one, before, after, known=False) for one in recent[-RECENT_QUESTIONS:]],
+        margin=limits.GOLDEN_MARGIN,
+        max_churn=limits.MAX_CHURN,
+    )
+
+
+def _compared(corpus: Corpus, asked: Asked, before: Ranker, after: Ranker, *, known: bool = True) -> Compared:
+    return Compared(
+        question=asked.text,
+        before=[str(slot) for slot in before(asked)],
+        after=[str(slot) for slot in after(asked)],
+        relevant={str(slot): 1 for slot in corpus.relevant(asked)} if known else {},
+    )

@@ -1,0 +1,33 @@
+"""Vectors of a labelled set, by the embedding model of the Ollama server at OLLAMA_BASE_URL, kept on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from ragsite.core.rag_settings import OllamaSettings
+from retrieval.evaluation.embeddings import EmbeddingCache, Kind
+from retrieval.providers.registry import ModelRegistry
+
+Vector = NDArray[np.float32]
+BATCH = 16
+
+
+def embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]:
+    """text → vector, shape (dim,), unit length. cache: an SQLite file. Raises EmbeddingUnavailableError."""
+    return asyncio.run(_embedded(texts, kind, cache))
+
+
+async def _embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]:
+    models = ModelRegistry(OllamaSettings(base_url=os.environ["OLLAMA_BASE_URL"], offline="0"))
+    try:
+        with EmbeddingCache(cache) as known, tqdm(total=len(set(texts)), desc="embedding", leave=False) as bar:
+            return await known.embed(await models.default_embedder(), kind, texts, batch=BATCH, bar=bar)
+    finally:
+        await models.close()
