@@ -74,7 +74,7 @@ class Drift:
 
 @dataclass(slots=True)
 class Corpus:
-    """vectors: shape (slots, dim), unit length. documents: of each slot its document's number. changed: after the drift."""
+    """vectors: shape (slots, dim), unit length. documents: each slot's. changed: after the drift."""
 
     bm25: Bm25
     vectors: Vector

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.support.feedback_attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
 from benchmarks.support.feedback_corpus import SPACE, Asked, Corpus, document_id, terms_of
-from benchmarks.support.feedback_rankers import Ranker, normalized_scores, ours, plain
+from benchmarks.support.feedback_rankers import Ranker, normalized_scores, ours, plain, remembered
 from benchmarks.support.feedback_users import PEOPLE, SHOWN, Draw, Person, population, visit
 from benchmarks.support.feedback_world import RatedQuestion, World
 from feedback.ranking import boosts as formulas
@@ -119,7 +119,7 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
     for number in range(rounds):
         first, last = DAYS * number // rounds, DAYS * (number + 1) // rounds
         corpus.changed = 2 * last > DAYS
-        rank = plain(corpus) if live is None else ours(corpus, live)
+        rank = remembered(plain(corpus) if live is None else ours(corpus, live))
         for at, question in enumerate(world.rated):
             if at in silent:
                 continue

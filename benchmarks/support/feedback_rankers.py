@@ -23,6 +23,18 @@ def slots(found: tuple[TailHit, ...]) -> list[int]:
     return [int(one.chunk_id) for one in found[:TOP]]
 
 
+def remembered(rank: Ranker) -> Ranker:
+    """For as long as nothing changes: the same words are ranked once."""
+    known: dict[str, list[int]] = {}
+
+    def look_up(asked: Asked) -> list[int]:
+        if asked.text not in known:
+            known[asked.text] = rank(asked)
+        return known[asked.text]
+
+    return look_up
+
+
 def plain(corpus: Corpus) -> Ranker:
     return lambda asked: slots(corpus.search(asked))
 

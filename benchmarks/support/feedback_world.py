@@ -15,8 +15,8 @@ from benchmarks.support.rated_sets import Question, RatedSet
 from benchmarks.support.set_vectors import embedded
 from retrieval.text.analysis import analyze, query_terms
 
-BACKGROUND = 100  # rated questions without written rewordings, asked in their own words
-UNSEEN = 250  # questions of each kind that nobody asks
+BACKGROUND = 80  # rated questions without written rewordings, asked in their own words
+UNSEEN = 150  # questions of each kind that nobody asks
 GOLDEN_OF = 5  # one unseen question in so many is kept for the golden set, where there is one
 MOVED, REWRITTEN = 0.1, 0.05  # share of the documents with an answer that change halfway through
 LURED = 0.25  # share of the questions for which a passage looks right and is not

@@ -18,7 +18,11 @@ from feedback.ranking.boosts import Votes
 
 Floats = NDArray[np.float64]
 POOL = 50  # candidates that are ranked by the model
-TREES, LEAVES, LEAST_ROWS = 100, 15, 20
+TREES = 100
+SETTINGS = {
+    "objective": "lambdarank", "num_leaves": 15, "min_data_in_leaf": 20, "learning_rate": 0.05, "num_threads": 1,
+    "verbose": -1, "deterministic": True,
+}  # fmt: skip
 UP, UNRATED, DOWN = 2, 1, 0  # labels
 
 
@@ -46,18 +50,15 @@ def learned(corpus: Corpus, votes: Votes, questions: list[Asked], *, seed: int) 
                 sizes.append(len(found))
     if not sizes:
         return plain(corpus)
-    model = lightgbm.LGBMRanker(
-        objective="lambdarank", n_estimators=TREES, num_leaves=LEAVES, min_child_samples=LEAST_ROWS, learning_rate=0.05,
-        random_state=seed, n_jobs=1, verbose=-1,
-    )  # fmt: skip
-    model.fit(np.concatenate(rows), np.concatenate(labels), group=sizes)
+    data = lightgbm.Dataset(np.concatenate(rows), np.concatenate(labels), group=sizes)
+    model = lightgbm.train({**SETTINGS, "seed": seed}, data, num_boost_round=TREES)
     features = _Features(corpus, votes, questions)
 
     def rank(asked: Asked) -> list[int]:
         found, values = features.of(asked)
         if not found:
             return []
-        order = np.argsort(-np.asarray(model.booster_.predict(values)), kind="stable")
+        order = np.argsort(-np.asarray(model.predict(values)), kind="stable")
         return [found[at] for at in order[:TOP]]
 
     return rank
