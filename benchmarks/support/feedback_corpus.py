@@ -74,12 +74,16 @@ class Drift:
 
 @dataclass(slots=True)
 class Corpus:
-    """vectors: shape (slots, dim), unit length. documents: each slot's. changed: after the drift."""
+    """vectors: shape (slots, dim), unit length. documents: each slot's.
+
+    semantic: the vectors are a model's, not hashed words. changed: after the drift.
+    """
 
     bm25: Bm25
     vectors: Vector
     documents: list[int]
     drift: Drift
+    semantic: bool = True
     changed: bool = False
     _bm25: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     _found: dict[tuple[str, bool], tuple[TailHit, ...]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from benchmarks.support.feedback_corpus import Asked, Corpus, Drift
 from benchmarks.support.feedback_users import Draw
 from benchmarks.support.grader_data import Bm25
 from benchmarks.support.rated_sets import Question, RatedSet
-from benchmarks.support.set_vectors import embedded
+from benchmarks.support.set_vectors import embedded, has_model
 from retrieval.text.analysis import analyze, query_terms
 
 BACKGROUND = 80  # rated questions without written rewordings, asked in their own words
@@ -77,6 +77,7 @@ def build(data: RatedSet, cache: Path, *, seed: int) -> World:
         vectors=np.stack([document_vectors[text] for text in texts]),
         documents=corpus_documents,
         drift=drift,
+        semantic=has_model(),
     )
 
     def ask(text: str, relevant: frozenset[int]) -> Asked:

@@ -1,4 +1,5 @@
-"""Vectors of a labelled set, by the embedding model of the Ollama server at OLLAMA_BASE_URL, kept on disk."""
+"""Vectors of a labelled set, kept on disk: by the embedding model of the Ollama server at OLLAMA_BASE_URL, and without
+one by the hashed words that a site without a model uses."""
 
 from __future__ import annotations
 
@@ -24,8 +25,13 @@ def embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]
     return asyncio.run(_embedded(texts, kind, cache))
 
 
+def has_model() -> bool:
+    return "OLLAMA_BASE_URL" in os.environ
+
+
 async def _embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]:
-    models = ModelRegistry(OllamaSettings(base_url=os.environ["OLLAMA_BASE_URL"], offline="0"))
+    settings = OllamaSettings(base_url=os.environ.get("OLLAMA_BASE_URL", ""), offline="0" if has_model() else "1")
+    models = ModelRegistry(settings)
     try:
         with EmbeddingCache(cache) as known, tqdm(total=len(set(texts)), desc="embedding", leave=False) as bar:
             return await known.embed(await models.default_embedder(), kind, texts, batch=BATCH, bar=bar)
