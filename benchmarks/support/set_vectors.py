@@ -18,6 +18,7 @@ from retrieval.providers.registry import ModelRegistry
 
 Vector = NDArray[np.float32]
 BATCH = 16
+NO_SERVER = "http://127.0.0.1:9"  # not asked
 
 
 def embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]:
@@ -30,7 +31,7 @@ def has_model() -> bool:
 
 
 async def _embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]:
-    settings = OllamaSettings(base_url=os.environ.get("OLLAMA_BASE_URL", ""), offline="0" if has_model() else "1")
+    settings = OllamaSettings(base_url=os.environ.get("OLLAMA_BASE_URL", NO_SERVER), offline="0" if has_model() else "1")
     models = ModelRegistry(settings)
     try:
         with EmbeddingCache(cache) as known, tqdm(total=len(set(texts)), desc="embedding", leave=False) as bar:
