@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks.support.feedback_attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
 from benchmarks.support.feedback_corpus import SPACE, Asked, Corpus, document_id, terms_of
 from benchmarks.support.feedback_rankers import Ranker, normalized_scores, ours, plain, remembered
-from benchmarks.support.feedback_users import PEOPLE, SHOWN, Draw, Person, population, visit
+from benchmarks.support.feedback_users import PEOPLE, SHOWN, Draw, Person, Visit, population, visit
 from benchmarks.support.feedback_world import RatedQuestion, World
 from feedback.ranking import boosts as formulas
 from feedback.ranking import guard as limits
@@ -58,6 +58,7 @@ class Ledger:
     questions: list[Asked] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)  # the same words are one rated question
     rows: list[tuple[int, int, int, int, float, float, int, float]] = field(default_factory=list)
+    shown: list[tuple[int, int, int, int, int, int, bool]] = field(default_factory=list)
 
     def number(self, asked: Asked) -> int:
         if asked.text not in self.numbers:
@@ -75,6 +76,18 @@ class Ledger:
                 credit.document_weight, day, scores.get(slot, float("nan")),
             )  # fmt: skip
             self.rows.append(row)
+
+    def add_shown(
+        self, corpus: Corpus, person: Person, asked: Asked, shown: Sequence[int], left: Visit, day: int
+    ) -> None:
+        """What was on the page, and what of it was opened."""
+        for place, at in enumerate(left.page, start=1):
+            slot = shown[at]
+            row = (
+                self.number(asked), corpus.passage(slot), corpus.documents[slot], person.number, day, place,
+                at in left.opened,
+            )  # fmt: skip
+            self.shown.append(row)
 
     def votes(self) -> Votes:
         table = np.asarray(self.rows, dtype=np.float64).reshape(-1, 8)
@@ -161,6 +174,7 @@ def _asked_by_people(
         lures = _now(corpus, question.lures)
         left = visit(person, shown, corpus.relevant(asked), lures, draw, answers_only=scene.answers_only)
         asked_now.append(asked)
+        ledger.add_shown(corpus, person, asked, shown, left, day)
         if left.rated:
             due -= 1
             ledger.add(corpus, person, asked, shown, left.credits, day)

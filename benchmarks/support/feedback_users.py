@@ -47,10 +47,12 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What one person leaves behind after one answer. credits, opened: by place in what was shown, from 1."""
+    """What one person leaves behind after one answer. page: the places in what was shown, from 0, in the order of the
+    page: what the answer cites comes first. opened: of these those that were opened."""
 
-    credits: tuple[Credit, ...]
-    opened: tuple[int, ...]
+    credits: tuple[Credit, ...] = ()
+    page: tuple[int, ...] = ()
+    opened: tuple[int, ...] = ()
 
     @property
     def rated(self) -> bool:
@@ -98,11 +100,12 @@ def visit(
     shown = shown[:SHOWN]
     cited = cited_by_writer(shown, relevant, lures, draw)
     if not cited:
-        return Visit(credits=(), opened=())
-    looked_at = examined(person, len(shown), draw)
+        return Visit()
+    page = tuple(sorted(range(len(shown)), key=lambda place: (place not in cited, place)))
+    looked_at = page[: examined(person, len(page), draw)]
     seems_right = {place: _seems_right(shown[place], relevant, lures, draw) for place in {*looked_at, *cited}}
     opened = tuple(
-        place + 1 for place in looked_at if draw.random() < (OPENED_IF_GOOD if seems_right[place] else OPENED_IF_NOT)
+        place for place in looked_at if draw.random() < (OPENED_IF_GOOD if seems_right[place] else OPENED_IF_NOT)
     )
     answer = RatedAnswer(
         text=" ".join(f"sentence [{place + 1}]." for place in cited),
@@ -118,17 +121,17 @@ def visit(
         good = any(seems_right[place] for place in cited)
     up = verdict(person, good, draw)
     if draw.random() >= (RATED_IF_GOOD if up else RATED_IF_BAD):
-        return Visit(credits=(), opened=opened)
+        return Visit(page=page, opened=opened)
     rating = GivenRating(id=0, marker=marker, score=5 if up else 1, tags=_reasons(up, draw))
-    return Visit(credits=tuple(attribute(answer, [rating])), opened=opened)
+    return Visit(credits=tuple(attribute(answer, [rating])), page=page, opened=opened)
 
 
-def examined(person: Person, count: int, draw: Draw) -> list[int]:
-    """Places from 0 that somebody looks at: always the first, each next one with the chance of their patience."""
-    places = [0]
-    while len(places) < count and draw.random() < person.patience:
-        places.append(len(places))
-    return places
+def examined(person: Person, count: int, draw: Draw) -> int:
+    """How many places somebody looks at: the first, and each next one with the chance of their patience."""
+    looked_at = 1
+    while looked_at < count and draw.random() < person.patience:
+        looked_at += 1
+    return looked_at
 
 
 def verdict(person: Person, good: bool, draw: Draw) -> bool:

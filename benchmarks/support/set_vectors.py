@@ -31,7 +31,8 @@ def has_model() -> bool:
 
 
 async def _embedded(texts: Sequence[str], kind: Kind, cache: Path) -> dict[str, Vector]:
-    settings = OllamaSettings(base_url=os.environ.get("OLLAMA_BASE_URL", NO_SERVER), offline="0" if has_model() else "1")
+    server, offline = os.environ.get("OLLAMA_BASE_URL", NO_SERVER), "0" if has_model() else "1"
+    settings = OllamaSettings(base_url=server, offline=offline)
     models = ModelRegistry(settings)
     try:
         with EmbeddingCache(cache) as known, tqdm(total=len(set(texts)), desc="embedding", leave=False) as bar:
