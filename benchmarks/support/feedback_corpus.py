@@ -6,7 +6,7 @@ answered is in another document then, and the old one has another text. A slot's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from benchmarks.support.grader_data import Bm25
 from feedback.ranking.question_similarity import AskedQuestion
+from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.search import hybrid, space_fusion
 from retrieval.search.fusion import best_first, dense_trust, zscore_sum
 from retrieval.text.analysis import query_terms
 from retrieval.values import EmbeddingSpace, Scores, TailHit
 
-SPACE = EmbeddingSpace("benchmark", 0)
+MODEL_SPACE = EmbeddingSpace("benchmark", 0)
+COLLECTION = "benchmark"
 WINDOW, TOP = 150, 10
 Vector = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -44,10 +46,6 @@ def document_id(number: int) -> UUID:
 @cache
 def terms_of(text: str) -> tuple[str, ...]:
     return tuple(query_terms(text))
-
-
-def asked_question(asked: Asked) -> AskedQuestion:
-    return AskedQuestion(text=asked.text, terms=terms_of(asked.text), vectors={SPACE: asked.vector})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,17 +74,30 @@ class Drift:
 class Corpus:
     """vectors: shape (slots, dim), unit length. documents: each slot's.
 
-    semantic: the vectors are a model's, not hashed words. changed: after the drift.
+    embed: of further questions. semantic: the vectors are a model's, not hashed words. changed: after the drift.
     """
 
     bm25: Bm25
     vectors: Vector
     documents: list[int]
     drift: Drift
+    embed: Callable[[Sequence[str]], Mapping[str, Vector]]
     semantic: bool = True
     changed: bool = False
     _bm25: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     _found: dict[tuple[str, bool], tuple[TailHit, ...]] = field(default_factory=dict)
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        return MODEL_SPACE if self.semantic else LEXICAL_SPACE
+
+    def question(self, asked: Asked) -> AskedQuestion:
+        return AskedQuestion(text=asked.text, terms=terms_of(asked.text), vectors={self.space: asked.vector})
+
+    def asked(self, texts: Sequence[str]) -> list[Asked]:
+        """Questions of which nobody knows what answers them."""
+        vectors = self.embed(texts)
+        return [Asked(text=text, vector=vectors[text], relevant=frozenset()) for text in texts]
 
     def relevant(self, asked: Asked) -> frozenset[int]:
         """The slots that answer now."""

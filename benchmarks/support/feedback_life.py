@@ -7,13 +7,19 @@ It is told what a site knows: votes, days, accounts. Nobody tells it who is hone
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from feedback.ranking.contrast import contrasts_of
+from feedback.ranking.exposure import examination, use_weight
+from feedback.ranking.query_moves import MAX_PASSAGES, PassageVectors, strongest_passages
+from feedback.ranking.question_groups import QuestionGroups, decide_among
+from feedback.ranking.same_question import background_of, shipped_model
+from feedback.ranking.voters import Voters, young_votes
 from numpy.typing import NDArray
 
 from benchmarks.support.feedback_attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
-from benchmarks.support.feedback_corpus import SPACE, Asked, Corpus, document_id, terms_of
+from benchmarks.support.feedback_corpus import COLLECTION, Asked, Corpus, document_id, terms_of
 from benchmarks.support.feedback_rankers import Ranker, normalized_scores, ours, plain, remembered
 from benchmarks.support.feedback_users import PEOPLE, SHOWN, Draw, Person, Visit, population, visit
 from benchmarks.support.feedback_world import RatedQuestion, World
@@ -21,14 +27,15 @@ from feedback.ranking import boosts as formulas
 from feedback.ranking import guard as limits
 from feedback.ranking.attribution import Credit
 from feedback.ranking.boosts import Votes
-from feedback.ranking.drafting import content_of_votes, votes_weighed
+from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
 from feedback.ranking.guard import Compared, GuardReport, judge
-from feedback.ranking.rater_reliability import QuestionGroups
-from feedback.ranking.snapshot import RatedQuestions, Snapshot, parameters
+from feedback.ranking.snapshot import Content, RatedQuestions, Snapshot, parameters
+from retrieval.values import EmbeddingSpace
 
 DAYS = 90
 USERS = 200
-RECENT_QUESTIONS = 60  # as many as the guard of a site samples
+FIRST_DAY = 20_000  # since 1970-01-01
+RECENT_QUESTIONS, CONTRAST_QUESTIONS = 60, 60  # as many as the guard of a site samples
 VISITS = 6  # at most, for each rating that a question is to get
 ATTACK_DAYS = 2
 Ints = NDArray[np.int64]
@@ -73,7 +80,7 @@ class Ledger:
             slot = shown[credit.marker - 1]
             row = (
                 self.number(asked), corpus.passage(slot), corpus.documents[slot], person.number, credit.weight,
-                credit.document_weight, day, scores.get(slot, float("nan")),
+                credit.document_weight, FIRST_DAY + day, scores.get(slot, float("nan")),
             )  # fmt: skip
             self.rows.append(row)
 
@@ -84,7 +91,7 @@ class Ledger:
         for place, at in enumerate(left.page, start=1):
             slot = shown[at]
             row = (
-                self.number(asked), corpus.passage(slot), corpus.documents[slot], person.number, day, place,
+                self.number(asked), corpus.passage(slot), corpus.documents[slot], person.number, FIRST_DAY + day, place,
                 at in left.opened,
             )  # fmt: skip
             self.shown.append(row)
@@ -96,6 +103,20 @@ class Ledger:
             key=np.arange(len(table)), question=whole[:, 0], passage=whole[:, 1], document=whole[:, 2],
             voter=whole[:, 3], value=table[:, 4], document_value=table[:, 5], day=whole[:, 6],
             normalized_score=table[:, 7],
+        )  # fmt: skip
+
+    def uses(self) -> Votes:
+        """What was opened, weighed by its place, as the site does it."""
+        table = np.asarray(self.shown, dtype=np.int64).reshape(-1, 7)
+        opened = table[:, 6] > 0
+        looked_at = examination(table[:, 0] * (table[:, 1].max(initial=0) + 1) + table[:, 1], table[:, 5], opened)
+        table = table[opened]
+        place = np.minimum(table[:, 5], len(looked_at)) - 1
+        value = np.asarray([use_weight(copied=False, examined=float(one)) for one in looked_at])[place]
+        return Votes(
+            key=np.arange(len(table)), question=table[:, 0], passage=table[:, 1], document=table[:, 2],
+            voter=table[:, 3], value=value, document_value=np.zeros(len(table)), day=table[:, 4],
+            normalized_score=np.full(len(table), np.nan),
         )  # fmt: skip
 
 
@@ -143,17 +164,22 @@ def live_through(world: World, scene: Scene, *, rounds: int, seed: int) -> Life:
                         ledger, draw)  # fmt: skip
         if hostile and number == rounds - 1:
             _attack(world, hostile, targets, rank, ledger, draw)
-        snapshot, silenced = snapshot_of(ledger, corpus, [*people, *hostile], today=last, hostile=len(hostile))
-        proposed = ours(corpus, snapshot)
-        report = _guarded(world, recent, rank, proposed, golden=scene.golden)
+        made = draft(ledger, corpus, [*people, *hostile], today=FIRST_DAY + last)
+        silenced = _silenced(ledger.votes(), made.weighs, hostile)
+        report = guarded(world, recent, ledger.questions, live, made, golden=scene.golden, seed=seed)
         if report.passed:
-            live = snapshot
+            live = made.snapshot
         else:
             held.append(report.reason)
     return Life(
         live=live, votes=ledger.votes(), questions=ledger.questions, held=held, targets=targets,
         silenced=silenced if hostile else None,
     )  # fmt: skip
+
+
+def _silenced(votes: Votes, weighs: NDArray[np.float64], hostile: Sequence[Person]) -> float:
+    own = np.isin(votes.voter, [one.number for one in hostile])
+    return 1.0 - float(weighs[own].sum()) / max(1e-9, float(np.abs(votes.value[own]).sum()))
 
 
 # ------------------------------------------------------------------------------------------------ people
@@ -215,49 +241,122 @@ def _attack(world: World, hostile: Sequence[Person], targets: Sequence[int], ran
 
 
 # ------------------------------------------------------------------------------------------------ the round
-def snapshot_of(
-    ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int, hostile: int = 0
-) -> tuple[Snapshot, float]:
-    """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A revision before its guard. weighs: of each vote what it weighs; 0 for those that wait as a burst."""
 
-    Returns also the share of the hostile accounts' votes that do not count; `hostile`: so many of the last `people`.
-    """
-    votes, questions = ledger.votes(), ledger.questions
-    from_hostile = np.isin(votes.voter, [one.number for one in people[len(people) - hostile :]] if hostile else [])
+    snapshot: Snapshot
+    priors: Snapshot
+    weighs: NDArray[np.float64]
+
+
+def draft(ledger: Ledger, corpus: Corpus, people: Sequence[Person], *, today: int) -> Draft:
+    """As `feedback.rounds.proposals` makes a revision; bursts wait for a person, so they are left out."""
+    votes, uses, questions = ledger.votes(), ledger.uses(), ledger.questions
+    voters = voters_of(people)
+    open_bursts = formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS)
+    open_bursts += formulas.find_newcomers(
+        votes, young_votes(votes, voters), least_accounts=formulas.NEWCOMERS, days=formulas.NEWCOMERS_DAYS
+    )
     waits = np.zeros(len(votes), dtype=np.bool_)
-    for burst in formulas.find_bursts(votes, least_votes=formulas.BURST_VOTES, accounts=formulas.BURST_ACCOUNTS):
+    for burst in open_bursts:
         waits[burst.rows] = True
-    terms = {at: frozenset(terms_of(one.text)) for at, one in enumerate(questions)}
-    counted, weights = votes_weighed(votes.where(~waits), lambda _: QuestionGroups(terms))
-    content = content_of_votes(counted, weights, today=today, document_id=document_id, parameters=parameters())
-    weighed = weights.apply(counted)
-    strength = np.zeros(len(votes))
-    strength[weighed.key] = np.abs(weighed.value)
-    silenced = 1.0 - strength[from_hostile].sum() / max(1e-9, np.abs(votes.value[from_hostile]).sum())
     rated = RatedQuestions(
         ids=np.arange(len(questions)),
         texts=[one.text for one in questions],
         terms=[terms_of(one.text) for one in questions],
-        vectors={SPACE: np.stack([one.vector for one in questions])} if questions else {},
+        vectors={corpus.space: np.stack([one.vector for one in questions])},
     )
-    return Snapshot(content, rated, corpus.chunk_of(np.unique(content.queries.passage))), float(silenced)
+    stored = rated.vectors[corpus.space]
+    pairs = decide_among(
+        rated.ids, rated.texts, rated.terms, stored, background=background_of(stored), model=shipped_model()
+    )
+
+    def grouping(_: Ints) -> QuestionGroups:
+        return QuestionGroups.of(pairs)
+
+    counted, weights = votes_weighed(votes.where(~waits), grouping, voters)
+    content = content_of_votes(
+        counted, weights, today=today, document_id=document_id, parameters=parameters(),
+        uses=uses_weighed(uses, counted, weights, grouping),
+    )  # fmt: skip
+    content = replace(content, pairs=pairs.among(np.unique(content.queries.question)))
+    weighs = np.zeros(len(votes))
+    weighed = weights.apply(counted)
+    weighs[weighed.key] = np.abs(weighed.value)
+    chunk_of = corpus.chunk_of(np.unique(content.queries.passage))
+    nothing = Content.empty(content.parameters)
+    return Draft(
+        snapshot=Snapshot(content, rated, chunk_of, passages=passages_of(content, corpus)),
+        priors=Snapshot(replace(nothing, documents=content.documents), rated, {}),
+        weighs=weighs,
+    )
 
 
-def _guarded(world: World, recent: Sequence[Asked], before: Ranker, after: Ranker, *, golden: bool) -> GuardReport:
-    """A default install has no golden questions."""
-    corpus = world.corpus
+def voters_of(people: Sequence[Person]) -> Voters:
+    """What the site knows of accounts."""
+    known = sorted(people, key=lambda one: one.number)
+    return Voters.of(
+        np.asarray([one.number for one in known], dtype=np.int64),
+        joined=np.asarray([one.joined + FIRST_DAY for one in known], dtype=np.int64),
+        block=np.asarray([one.block for one in known], dtype=np.int64),
+        confirmed=np.asarray([one.confirmed for one in known], dtype=np.int64),
+    )
+
+
+def passages_of(content: Content, corpus: Corpus) -> dict[EmbeddingSpace, PassageVectors]:
+    """Without an embedding model no query is moved."""
+    rows = content.queries
+    held = corpus.chunk_of(strongest_passages(rows.passage, rows.up - rows.down, limit=MAX_PASSAGES))
+    if not corpus.semantic or not held:
+        return {}
+    return {
+        corpus.space: PassageVectors(
+            passages=np.asarray(list(held), dtype=np.int64),
+            vectors=corpus.vectors[[int(slot) for slot in held.values()]].astype(np.float16),
+            collections=np.asarray([COLLECTION] * len(held)),
+        )
+    }
+
+
+# ------------------------------------------------------------------------------------------------ the guard
+def guarded(
+    world: World, recent: Sequence[Asked], questions: Sequence[Asked], live: Snapshot | None, proposed: Draft, *,
+    golden: bool, seed: int,
+) -> GuardReport:  # fmt: skip
+    """As `feedback.rounds.guard` measures: recent and rated questions, contrast questions that it makes itself, and,
+    where there are any, golden ones; a default install has none."""
+    corpus, draw = world.corpus, np.random.default_rng(seed)
+    before = remembered(plain(corpus) if live is None else ours(corpus, live))
+    rankings = (before, remembered(ours(corpus, proposed.snapshot)))
+    rated = [questions[at] for at in draw.permutation(len(questions))[:RECENT_QUESTIONS]]
+    made = contrasts_of(
+        {at: one.text for at, one in enumerate(rated)},
+        {at: terms_of(one.text) for at, one in enumerate((*rated, *questions))},
+        limit=CONTRAST_QUESTIONS,
+    )
+    asked_made = corpus.asked([one.text for one in made])
+    priors = ours(corpus, proposed.priors)
+    sample = [*rated[: RECENT_QUESTIONS // 2], *recent[-RECENT_QUESTIONS // 2 :]]
     return judge(
-        [_compared(corpus, one, before, after) for one in world.golden] if golden else [],
-        [_compared(corpus, one, before, after, known=False) for one in recent[-RECENT_QUESTIONS:]],
+        [_compared(corpus, one, *rankings, without=plain(corpus), known=True) for one in world.golden if golden],
+        [_compared(corpus, one, *rankings) for one in sample],
+        [
+            replace(_compared(corpus, one, *rankings, without=priors), contrast_of=row.source, change=row.change)
+            for row, one in zip(made, asked_made, strict=True)
+        ],
         margin=limits.GOLDEN_MARGIN,
         max_churn=limits.MAX_CHURN,
     )
 
 
-def _compared(corpus: Corpus, asked: Asked, before: Ranker, after: Ranker, *, known: bool = True) -> Compared:
+def _compared(
+    corpus: Corpus, asked: Asked, before: Ranker, after: Ranker, *, without: Ranker | None = None, known: bool = False
+) -> Compared:
     return Compared(
         question=asked.text,
         before=[str(slot) for slot in before(asked)],
         after=[str(slot) for slot in after(asked)],
+        without=None if without is None else [str(slot) for slot in without(asked)],
         relevant={str(slot): 1 for slot in corpus.relevant(asked)} if known else {},
     )

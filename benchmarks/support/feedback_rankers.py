@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from benchmarks.support.feedback_corpus import TOP, Asked, Corpus, Vector, asked_question
+from benchmarks.support.feedback_corpus import COLLECTION, TOP, Asked, Corpus, Vector
 from feedback.ranking.boosts import Votes
 from feedback.ranking.question_similarity import COSINE_FROM, COSINE_FULL, smooth_step
 from feedback.ranking.snapshot import Snapshot
@@ -48,12 +48,16 @@ def boosted(multipliers: Mapping[str, Boost], found: tuple[TailHit, ...]) -> lis
     return [int(one.chunk_id) for one in rank_with_boosts(found, Boosts(by_chunk=multipliers))[:TOP]]
 
 
-def ours(corpus: Corpus, snapshot: Snapshot, *, multipliers: bool = True) -> Ranker:
-    """multipliers: False leaves them out."""
+def ours(corpus: Corpus, snapshot: Snapshot, *, multipliers: bool = True, moves: bool = True) -> Ranker:
+    """multipliers, moves: False leaves these parts out."""
 
     def rank(asked: Asked) -> list[int]:
-        found = corpus.search(asked)
-        return boosted(snapshot.boosts(asked_question(asked), found).by_chunk if multipliers else {}, found)
+        question = corpus.question(asked)
+        similarities = snapshot.similarities(question)
+        moved = snapshot.moves(question, [COLLECTION], similarities=similarities) if moves else ()
+        found = corpus.search(asked, moved[0].vector if moved else None)
+        boosts = snapshot.boosts(question, found, similarities=similarities).by_chunk if multipliers else {}
+        return boosted(boosts, found)
 
     return rank
 

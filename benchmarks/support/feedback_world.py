@@ -77,6 +77,7 @@ def build(data: RatedSet, cache: Path, *, seed: int) -> World:
         vectors=np.stack([document_vectors[text] for text in texts]),
         documents=corpus_documents,
         drift=drift,
+        embed=lambda more: embedded(more, "query", cache),
         semantic=has_model(),
     )
 
