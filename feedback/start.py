@@ -17,9 +17,10 @@ from chat.ratings import use_ratings
 from feedback.models import Rating
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
-from feedback.rounds.evidence import answer_touch
+from feedback.rounds.deletions import rounds_wait
+from feedback.rounds.evidence import answer_touch, rating_forget
 from feedback.rounds.judge_records import LearnedJudgeRecords
-from feedback.rounds.passages import document_relocate
+from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import use_boosts, use_judge_records
@@ -33,12 +34,20 @@ def connect() -> None:
     use_ratings(ChatRatings())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
+    pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")
+    pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
 
 
 def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
     return LiveBoosts(models, rag.feedback)
+
+
+def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_: Any) -> None:
+    rounds_wait()
+    if getattr(origin, "model", type(origin)) is Rating:  # it is taken back, its answer and its rater stay
+        rating_forget(instance.pk)
 
 
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
@@ -55,7 +64,13 @@ def _document_saved(
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
 
 
+def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:
+    rounds_wait()
+    document_forget(instance.pk)
+
+
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:
+    rounds_wait()
     instance._rated_questions = questions_of(user_id=instance.pk)
 
 

@@ -84,3 +84,18 @@ class KnownOrigin(models.Model):
 
     def __str__(self) -> str:
         return self.origin[:8]
+
+
+class SignUp(models.Model):
+    """Where an account was made. block: HMAC of the block of addresses (IPv4 /24, IPv6 /48); empty: not known.
+
+    Feedback counts young accounts of one block as one voter. Accounts that were made otherwise have no row.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="sign_up"
+    )
+    block = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return self.block[:8]

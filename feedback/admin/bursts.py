@@ -1,4 +1,4 @@
-"""Bursts: many votes on one document on one day from few accounts, left out until a person decides."""
+"""Bursts: votes that look as if few people had many, left out until a person decides."""
 
 from __future__ import annotations
 
@@ -24,16 +24,29 @@ VOTES = 200
 
 @admin.register(Burst)
 class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
-    list_display = ["headline", "day", "votes", "accounts", "status", "decided_by", "decided_at"]
-    list_filter = ["status"]
-    list_select_related = ["document", "decided_by"]
+    list_display = ["headline", "kind", "day", "votes", "accounts", "status", "decided_by", "decided_at"]
+    list_filter = ["status", "kind"]
+    list_select_related = ["document", "question", "decided_by"]
     search_fields = ["document__title", "why"]
     date_hierarchy = "day"
     change_form_template = "admin/feedback/burst.html"
-    fields = ["evidence", "day", "votes", "accounts", "status", "decided_by", "decided_at", "why"]
-    readonly_fields = ["evidence"]
+    fields = [
+        "evidence",
+        "kind",
+        "asked",
+        "explained",
+        "day",
+        "votes",
+        "accounts",
+        "status",
+        "decided_by",
+        "decided_at",
+        "why",
+    ]
+    readonly_fields = ["evidence", "asked", "explained"]
     nothing_yet = (
-        "No bursts: nobody has put many votes on one document on one day. What a round finds waits here for a decision."
+        "No bursts: neither have few accounts put many votes on one document, nor new ones all voted alike. "
+        "What a round finds waits here for a decision."
     )
     pages = [
         Page("<uuid:burst_id>/accept/", "accept_view", "feedback_burst_accept", CHANGE),
@@ -52,7 +65,7 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         ]
 
     def row_context(self, request: HttpRequest, row: Burst) -> dict[str, Any]:
-        related = ("rating__message", "question", "passage", "voter", "burst", "discarded_by")
+        related = ("rating__message", "question", "passage", "voter__voter_weight", "burst", "discarded_by")
         votes = [vote_shown(vote) for vote in row.evidence.select_related(*related)[:VOTES]]
         return {**super().row_context(request, row), "burst_votes": votes}
 
@@ -97,9 +110,12 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     headline = column("Document", lambda burst: excerpt(burst.document.title, 60), ordering="document__title")
     evidence = column("Document", lambda burst: document_link(burst.document))
+    asked = column("Question", lambda burst: burst.question.text if burst.question else "any")
+    explained = column("Why it waits", lambda burst: burst.explanation())
 
 
 def _facts(burst: Burst) -> list[tuple[str, Any]]:
     return [
-        ("Document", burst.document.title), ("Day", burst.day), ("Votes", burst.votes), ("Accounts", burst.accounts),
+        ("Document", burst.document.title), ("Why it waits", burst.explanation()), ("Day", burst.day),
+        ("Votes", burst.votes), ("Accounts", burst.accounts),
     ]  # fmt: skip

@@ -58,7 +58,14 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     list_display = ["document", "asked", "voter", "score", "for_question", "state"]
     list_filter = [CountsFilter]
-    list_select_related = ["passage__document", "question", "voter", "rating__message", "burst", "discarded_by"]
+    list_select_related = [
+        "passage__document",
+        "question",
+        "voter__voter_weight",
+        "rating__message",
+        "burst",
+        "discarded_by",
+    ]
     list_per_page = 50
     search_fields = ["question__text", "voter__username", "passage__document__title"]
     show_full_result_count = False
@@ -112,8 +119,14 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     score = column("Rating", lambda row: f"{row.rating.score}/5")
     for_question = column("For this question", lambda row: f"{row.weight:.2f}", ordering="weight")
     for_document = column("For the document", lambda row: f"{row.document_weight:.2f}", ordering="document_weight")
-    of_voter = column("Voter's weight", lambda row: f"{row.voter_weight:.1f}", ordering="voter_weight")
+
+    @admin.display(description="Voter's weight")
+    def of_voter(self, row: Evidence) -> str:
+        vote = vote_shown(row)
+        weight = "–" if vote.voter_weight is None else f"{vote.voter_weight:.2f}"
+        return f"{weight} ({vote.why})" if vote.why else weight
 
     @admin.display(description="Counts")
     def state(self, row: Evidence) -> str:
-        return vote_shown(row).left_out or "yes"
+        vote = vote_shown(row)
+        return vote.left_out or (f"{vote.counts_now:+.2f} today" if row.weight else "not for this question")

@@ -12,7 +12,16 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from feedback.models import Burst, Evidence, ManualBoost, RatedPassage, RatedQuestion, Revision, RevisionEvent
+from feedback.models import (
+    Burst,
+    Evidence,
+    ManualBoost,
+    RatedPassage,
+    RatedQuestion,
+    Revision,
+    RevisionEvent,
+    VoterWeight,
+)
 from feedback.ranking import boosts
 from feedback.rounds.evidence import day_of
 from feedback.rounds.live import content_of, feedback_state
@@ -113,8 +122,8 @@ def votes_on(*, document: Document, chunk_id: UUID | None = None) -> QuerySet[Ev
     rows = Evidence.objects.filter(passage__document=document)
     if chunk_id is not None:
         rows = rows.filter(passage__chunk_id=chunk_id)
-    related = ("rating__message", "rating__source", "question", "passage", "voter", "burst", "discarded_by")
-    return rows.select_related(*related).order_by("-day", "-pk")
+    related = ("rating__message", "rating__source", "question", "passage", "burst", "discarded_by")
+    return rows.select_related(*related, "voter__voter_weight").order_by("-day", "-pk")
 
 
 def events_on(document: Document) -> QuerySet[RevisionEvent]:
@@ -127,16 +136,21 @@ class Vote:
     """A row of evidence as people read it.
 
     fading: the share of it that its half-life has left, 0..1. left_out: why it does not count; empty: it does.
+    voter_weight: what such votes of its voter weighed in the last round on average; None: no round has weighed them.
+    why: the reason of that weight, empty: there is nothing to say.
     """
 
     evidence: Evidence
     fading: float
     left_out: str
+    voter_weight: float | None = None
+    why: str = ""
 
     @property
     def counts_now(self) -> float:
-        """What it adds to this question's votes today, before deduplication and the raters' reliability."""
-        return 0.0 if self.left_out else self.evidence.weight * self.evidence.voter_weight * self.fading
+        """What it adds to this question's votes today, before deduplication."""
+        weight = 1.0 if self.voter_weight is None else self.voter_weight
+        return 0.0 if self.left_out else self.evidence.weight * weight * self.fading
 
     @property
     def day(self) -> date:
@@ -157,7 +171,8 @@ class Vote:
             "day": self.day.isoformat(),
             "weight": round(row.weight, 4),
             "document_weight": round(row.document_weight, 4),
-            "voter_weight": row.voter_weight,
+            "voter_weight": self.voter_weight,
+            "voter_why": self.why,
             "counts_now": round(self.counts_now, 4),
             "left_out": self.left_out,
         }
@@ -165,7 +180,11 @@ class Vote:
 
 def vote_shown(row: Evidence) -> Vote:
     age_days = max(0, day_of(timezone.now()) - row.day)
-    return Vote(evidence=row, fading=0.5 ** (age_days / boosts.HALF_LIFE_DAYS), left_out=_left_out(row))
+    weighed: VoterWeight | None = getattr(row.voter, "voter_weight", None)  # no row before the first round
+    weight = None if weighed is None else weighed.down if row.weight < 0.0 else weighed.up
+    why = weighed.reason if weighed else "no round has weighed this voter's votes yet"
+    fading = 0.5 ** (age_days / boosts.HALF_LIFE_DAYS)
+    return Vote(evidence=row, fading=fading, left_out=_left_out(row), voter_weight=weight, why=why)
 
 
 def _left_out(row: Evidence) -> str:

@@ -1,14 +1,26 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
-evidence     RatedQuestion, QuestionVector, RatedPassage, PassageSketch, Evidence, Burst: votes for or against passages
+evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
+             SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
 """
 
 from feedback.models.curation import GoldenQuestion, GoldenRelevance, ManualBoost
-from feedback.models.evidence import Burst, Evidence, PassageSketch, QuestionVector, RatedPassage, RatedQuestion
+from feedback.models.evidence import (
+    Burst,
+    Evidence,
+    PassageSketch,
+    PassageVector,
+    QuestionPair,
+    QuestionVector,
+    RatedPassage,
+    RatedQuestion,
+    SetAsideVote,
+    VoterWeight,
+)
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
 from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent
@@ -23,10 +35,14 @@ __all__ = [
     "JudgeAgreement",
     "ManualBoost",
     "PassageSketch",
+    "PassageVector",
+    "QuestionPair",
     "QuestionVector",
     "RatedPassage",
     "RatedQuestion",
     "Rating",
     "Revision",
     "RevisionEvent",
+    "SetAsideVote",
+    "VoterWeight",
 ]

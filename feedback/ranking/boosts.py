@@ -35,6 +35,10 @@ LEAST_EFFECT = 0.03  # a boost within 1 ± this is left out; a smaller change of
 RATINGS_PER_DAY = 50  # rated questions of one user on one day that count
 BURST_VOTES = 15  # votes on one document on one day …
 BURST_ACCOUNTS = 3  # … from at most so many accounts are a burst: left out until a person decides
+NEWCOMERS = 6  # young accounts that say the same of a document or for a question …
+NEWCOMERS_DAYS = 3  # … within so many days are a burst, too
+UNANIMOUS = 0.9  # share of them that says it
+OLDER_ACCOUNTS = 3  # that a site must have before new accounts stand out
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +197,15 @@ def within_daily_cap(votes: Votes, *, per_day: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BurstFound:
-    """rows: the numbers of the votes that belong to it. accounts: how many people they are from."""
+    """rows: the numbers of the votes that belong to it. accounts: how many people they are from. newcomers: it is one
+    of new accounts; then question: for which alone, None: for any. day: the last one."""
 
     document: int
     day: int
     accounts: int
     rows: Ints
+    newcomers: bool = False
+    question: int | None = None
 
 
 def find_bursts(votes: Votes, *, least_votes: int, accounts: int) -> list[BurstFound]:
@@ -213,3 +220,46 @@ def find_bursts(votes: Votes, *, least_votes: int, accounts: int) -> list[BurstF
             document, day = int(votes.document[rows[0]]), int(votes.day[rows[0]])
             bursts.append(BurstFound(document=document, day=day, accounts=len(busiest), rows=own))
     return bursts
+
+
+def find_newcomers(votes: Votes, young: NDArray[np.bool_], *, least_accounts: int, days: int) -> list[BurstFound]:
+    """Documents, and questions, on which `least_accounts` or more young accounts say the same within `days` days; of
+    questions one for each document. No vote is in two of them.
+
+    young: of each vote, whether its account was young then. A site on which nearly all are young has none.
+    """
+    if len(np.unique(votes.voter[~young])) < OLDER_ACCOUNTS:
+        return []
+    bursts: list[BurstFound] = []
+    taken = np.zeros(len(votes), dtype=bool)
+    for about in (votes.document, votes.question):
+        for offset in range(days):
+            own = np.flatnonzero(young & ~taken & (votes.value != 0.0))
+            window = (votes.day[own] + offset) // days
+            for places in Groups.by(about[own], window).of_size(least_accounts):
+                rows = _unanimous(votes, own[places], least_accounts)
+                taken[rows] = True
+                question = None if about is votes.document else int(about[own[places[0]]])
+                for of_document in Groups.by(votes.document[rows]).of_size(1):
+                    part = rows[of_document]
+                    bursts.append(
+                        BurstFound(
+                            document=int(votes.document[part[0]]),
+                            day=int(votes.day[part].max()),
+                            accounts=len(np.unique(votes.voter[part])),
+                            rows=part,
+                            newcomers=True,
+                            question=question,
+                        )
+                    )
+    return bursts
+
+
+def _unanimous(votes: Votes, rows: Ints, least_accounts: int) -> Ints:
+    """The rows on passages on which UNANIMOUS of the accounts say the same, where `least_accounts` accounts do so."""
+    passages = Groups.by(votes.passage[rows])
+    up = passages.sum((votes.value[rows] > 0.0).astype(np.int64))
+    clear = np.maximum(up, passages.sizes - up) >= UNANIMOUS * passages.sizes
+    several = passages.sizes > 1
+    kept = rows[passages.spread(clear & several)]
+    return kept if len(np.unique(votes.voter[kept])) >= least_accounts else rows[:0]

@@ -1,6 +1,6 @@
 """From votes to the content of a revision: the one way, for rounds and for simulations. Pure.
 
-votes ─► capped by day ─► one for each voter, question and passage ─► weighed by their raters ─► decayed by age
+votes ─► capped by day ─► one for each voter, question and passage ─► weighed (`weighing`) ─► decayed by age
       ─► query boosts and document priors
 """
 
@@ -15,24 +15,29 @@ from numpy.typing import NDArray
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.groups import Groups
-from feedback.ranking.rater_reliability import RaterWeights, rater_weights, votes_to_compare
+from feedback.ranking.rater_reliability import votes_to_compare
 from feedback.ranking.snapshot import Content, DocumentPrior
+from feedback.ranking.voters import Voters
+from feedback.ranking.weighing import RaterWeights, asked_as, weigh
 
 Ints = NDArray[np.int64]
 GroupQuestions = Callable[[Ints], Ints]  # of each question, the place of the first that asks the same
 
 
-def votes_weighed(votes: Votes, grouping: Callable[[Ints], GroupQuestions]) -> tuple[Votes, RaterWeights]:
-    """The counted votes, of one who rated the same several times the last, and what each rater's votes weigh.
+def votes_weighed(
+    votes: Votes, grouping: Callable[[Ints], GroupQuestions], voters: Voters | None = None
+) -> tuple[Votes, RaterWeights]:
+    """The counted votes, of one who rated the same several times the last, and what each of them weighs.
 
-    grouping: gets all questions that may have to be compared (distinct), and returns what groups some of them.
+    votes: without any factor of the voter's. grouping: gets all questions that may have to be compared (distinct), and
+    returns what groups some of them. voters: what is known of the accounts, by default nothing.
     """
     votes = votes.where(boosts.within_daily_cap(votes, per_day=boosts.RATINGS_PER_DAY))
     to_compare = votes_to_compare(votes)
     group_questions = grouping(_to_group(votes, to_compare))
     votes = boosts.deduplicated(votes, group_questions)
-    to_compare = to_compare.where(np.isin(to_compare.key, votes.key))
-    return votes, rater_weights(to_compare, group_questions)
+    question = asked_as(votes, to_compare, group_questions)
+    return votes, weigh(votes, question, voters or Voters.unknown())
 
 
 def _to_group(votes: Votes, to_compare: Votes) -> Ints:

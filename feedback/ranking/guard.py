@@ -46,7 +46,7 @@ class GuardReport:
 
     ndcg: mean over the measured golden questions, 0..1, None where there are none. drop: over all golden questions.
     churn: mean share of the TOP ids that changed over all recent questions, 0..1. reason: why the revision is held;
-    empty: it passes.
+    empty: it passes. not_measured: a search failed, so nothing is known of it.
     """
 
     golden: int = 0
@@ -59,6 +59,7 @@ class GuardReport:
     worse: Sequence[Worse] = ()
     reason: str = ""
     notes: Sequence[str] = ()
+    not_measured: bool = False
 
     @property
     def passed(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
@@ -16,16 +16,22 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from feedback.ranking import boosts, question_similarity
+from feedback.ranking import boosts, query_moves, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
 from feedback.ranking.groups import Groups
+from feedback.ranking.query_moves import Bounds, PassageVectors
+from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from retrieval.values import Boost, Boosts, EmbeddingSpace
+from feedback.ranking.same_question import FORBIDDEN, background_of, read_question, shipped_model
+from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
 
 VERSION = 1
 RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are named in the audit trail
 ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
 FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
+MATCHED_FROM = 0.6  # probability from which an asked question is taken to be a rated one
+MOST_MATCHED = 16  # rated questions that an asked one is compared with closely
+MOST_COMPARED = 100  # rated questions, by terms and by vector each, whose passages may move a query
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -48,11 +54,18 @@ class DocumentPrior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a revision does. documents: by id. parameters: full_votes, and the thresholds of `QuestionSimilarity`."""
+    """What a revision does. documents: by id. pairs: questions of its rows that were decided to want the same answer.
+
+    parameters: full_votes, matched_from (in early revisions, the thresholds of `QuestionSimilarity`), and what bounds
+    moves. moving: the passages that queries are moved towards, ascending; revisions of earlier versions have none.
+    Their vectors are kept beside it, as those of questions are: sixty revisions would hold each of them.
+    """
 
     queries: QueryTallies
     documents: Mapping[UUID, DocumentPrior]
     parameters: Mapping[str, float]
+    pairs: DecidedPairs = field(default_factory=DecidedPairs)
+    moving: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def encode(self) -> bytes:
         """A compressed numpy archive."""
@@ -71,7 +84,10 @@ class Content:
             document=np.frombuffer(b"".join(document.bytes for document in ids), dtype=np.uint8).reshape(-1, 16),
             prior=np.asarray([prior.multiplier for prior in priors], dtype=np.float32),
             prior_raters=np.asarray([(prior.raters_up, prior.raters_down) for prior in priors], dtype=np.uint32),
+            moving=self.moving,
             parameters=np.frombuffer(json.dumps(dict(self.parameters)).encode(), dtype=np.uint8),
+            pair=self.pairs.question,
+            pair_same=self.pairs.same,
         )
         return buffer.getvalue()
 
@@ -101,7 +117,10 @@ class Content:
                 )
             }
             parameters = json.loads(stored["parameters"].tobytes())
-        return cls(queries=queries, documents=documents, parameters=parameters)
+            # Earlier versions compared questions in searches alone, and moved no queries.
+            pairs = DecidedPairs(stored["pair"], stored["pair_same"]) if "pair" in stored else DecidedPairs()
+            moving = stored["moving"] if "moving" in stored else np.zeros(0, dtype=np.int64)
+        return cls(queries=queries, documents=documents, parameters=parameters, pairs=pairs, moving=moving)
 
     @classmethod
     def empty(cls, parameters: Mapping[str, float]) -> Content:
@@ -124,6 +143,11 @@ class Content:
             digest.update(np.ascontiguousarray(column).tobytes())
         for document, prior in sorted(self.documents.items()):
             digest.update(document.bytes + f"{prior.multiplier:.2f}".encode())
+        if len(self.pairs):
+            order = np.lexsort((self.pairs.question[:, 1], self.pairs.question[:, 0]))
+            digest.update(self.pairs.question[order].tobytes())
+            digest.update(np.round(self.pairs.same[order], 2).tobytes())
+        digest.update(np.ascontiguousarray(self.moving).tobytes())
         return digest.hexdigest()
 
 
@@ -131,16 +155,25 @@ def parameters() -> dict[str, float]:
     """What a revision made now is read with."""
     return {
         "full_votes": boosts.FULL_VOTES,
-        "cosine_from": question_similarity.COSINE_FROM,
-        "cosine_full": question_similarity.COSINE_FULL,
-        "overlap_from": question_similarity.OVERLAP_FROM,
-        "overlap_full": question_similarity.OVERLAP_FULL,
+        "matched_from": MATCHED_FROM,
+        "move_weight": query_moves.MOVE_WEIGHT,
+        "move_away_weight": query_moves.MOVE_AWAY_WEIGHT,
+        "move_angle": query_moves.MAX_ANGLE,
     }
 
 
 def full_votes_of(parameters: Mapping[str, float]) -> float:
     """Early revisions did not keep it; they are read with today's."""
     return float(parameters.get("full_votes", boosts.FULL_VOTES))
+
+
+def bounds_of(parameters: Mapping[str, float]) -> Bounds:
+    """Revisions from before there were moves move nothing."""
+    return Bounds(
+        weight=float(parameters.get("move_weight", 0.0)),
+        away_weight=float(parameters.get("move_away_weight", 0.0)),
+        angle=float(parameters.get("move_angle", 0.0)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +202,22 @@ class RatedQuestions:
     vectors: Mapping[EmbeddingSpace, Floats] = field(default_factory=dict)
 
 
+class Similarities:
+    """Of one asked question to the rated ones, each computed once however often it is asked for."""
+
+    def __init__(self, compute: Callable[[Ints], Floats], count: int) -> None:
+        """compute: of some rated questions' places, 0..1. count: of all rated questions."""
+        self._compute = compute
+        self._known = np.full(count, np.nan, dtype=np.float32)
+
+    def of(self, questions: Ints) -> Floats:
+        """0..1 for each of these places."""
+        missing = np.unique(questions[np.isnan(self._known[questions])])
+        if len(missing):
+            self._known[missing] = self._compute(missing)
+        return self._known[questions]
+
+
 class Snapshot:
     """A revision, indexed for searches. It never changes."""
 
@@ -181,21 +230,37 @@ class Snapshot:
         revision: str = "",
         version: int = 0,
         manual: Mapping[str, ManualRule] | None = None,
+        passages: Mapping[EmbeddingSpace, PassageVectors] | None = None,
     ) -> None:
         """chunk_of: the id of the chunk that holds each passage now; rows of other passages are left out.
 
-        manual: by the id of a chunk or document.
+        manual: by the id of a chunk or document. passages: what queries are moved towards; without them, none is.
         """
         self.revision = revision
         self.version = version
         self._full_votes = full_votes_of(content.parameters)
-        thresholds = ("cosine_from", "cosine_full", "overlap_from", "overlap_full")
-        self._similarity = QuestionSimilarity(**{name: content.parameters[name] for name in thresholds})
+        self._matched_from = content.parameters.get("matched_from")
+        self._similarity = QuestionSimilarity(
+            cosine_from=content.parameters.get("cosine_from", question_similarity.COSINE_FROM),
+            cosine_full=content.parameters.get("cosine_full", question_similarity.COSINE_FULL),
+            overlap_from=content.parameters.get("overlap_from", question_similarity.OVERLAP_FROM),
+            overlap_full=content.parameters.get("overlap_full", question_similarity.OVERLAP_FULL),
+        )
         self._documents = {str(document): prior for document, prior in content.documents.items()}
         self._manual = dict(manual or {})
         self._terms = TermIndex(questions.terms)
         self._vectors = questions.vectors
-        self._calibrated = {space: self._similarity.calibrated(stored) for space, stored in questions.vectors.items()}
+        self._texts = questions.texts
+        if self._matched_from is None:  # a revision of an earlier version
+            self._calibrated = {
+                space: self._similarity.calibrated(stored) for space, stored in questions.vectors.items()
+            }
+        else:
+            self._background = {space: background_of(stored) for space, stored in questions.vectors.items()}
+        pairs = content.pairs.among(questions.ids, least=SAME_FROM)
+        first, second = np.searchsorted(questions.ids, pairs.question).T
+        self._pair_from, self._pair_to = np.concatenate((first, second)), np.concatenate((second, first))
+        self._pair_same = np.concatenate((pairs.same, pairs.same)).astype(np.float32)
         known = np.isin(content.queries.question, questions.ids)
         known &= np.isin(content.queries.passage, np.fromiter(chunk_of, dtype=np.int64, count=len(chunk_of)))
         self._rows = content.queries.where(known)
@@ -205,6 +270,22 @@ class Snapshot:
             chunk_id = chunk_of[int(self._rows.passage[rows[0]])]
             earlier = self._by_chunk.get(chunk_id)
             self._by_chunk[chunk_id] = rows if earlier is None else np.concatenate((earlier, rows))
+        self._bounds = bounds_of(content.parameters)
+        self._moves = {} if self._bounds.weight <= 0.0 else self._moving_rows(passages or {})
+        moving = [self._question[rows] for rows, _ in self._moves.values()]
+        self._moving = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *moving]))
+        self._passages = passages or {}
+
+    def _moving_rows(
+        self, passages: Mapping[EmbeddingSpace, PassageVectors]
+    ) -> dict[EmbeddingSpace, tuple[Ints, Ints]]:
+        """By space the rows whose passage has a vector there, and its place in `passages`."""
+        moving = {}
+        for space, stored in passages.items():
+            rows = np.flatnonzero(np.isin(self._rows.passage, stored.passages))
+            if len(rows):
+                moving[space] = rows, np.searchsorted(stored.passages, self._rows.passage[rows]).astype(np.int64)
+        return moving
 
     @property
     def is_empty(self) -> bool:
@@ -215,6 +296,77 @@ class Snapshot:
         """The spaces in which a question has to be embedded to be compared."""
         return tuple(self._vectors)
 
+    @property
+    def move_spaces(self) -> tuple[EmbeddingSpace, ...]:
+        """The spaces in which a question has to be embedded to be moved."""
+        return tuple(self._moves)
+
+    def similarities(self, asked: AskedQuestion) -> Similarities:
+        """For `moves` and `boosts` of the same question, so that it is compared once."""
+        return Similarities(lambda questions: self._similarities(asked, questions), len(self._terms))
+
+    def moves(
+        self, asked: AskedQuestion, collections: Sequence[str], *, similarities: Similarities | None = None
+    ) -> tuple[MovedQuery, ...]:
+        """The question's vectors moved towards passages that were rated good for a question that asks the same.
+
+        collections: ids of those that the asking user may read. Passages of others take no part, so that nobody is led
+        towards a topic that they may not read about. Spaces without a vector of the question, or without a passage to
+        move to, are left out.
+        """
+        if not len(self._moving):
+            return ()
+        near = self._nearest_moving(asked)
+        similarity = np.zeros(len(self._terms), dtype=np.float32)
+        similarity[near] = (similarities or self.similarities(asked)).of(near)
+        similarity[similarity < ASKS_THE_SAME] = 0.0
+        if not similarity.any():
+            return ()
+        found = (self._moved_in(space, asked, similarity, collections) for space in self._moves)
+        return tuple(move for move in found if move)
+
+    def _nearest_moving(self, asked: AskedQuestion) -> Ints:
+        """The places of the questions whose passages may move this one: the nearest by terms and by vector. Comparing
+        all of ten thousand took 30 ms and more, most of it to copy their vectors."""
+        if len(self._moving) <= MOST_COMPARED:
+            return self._moving
+        nearness = [self._terms.compare(asked.terms)[0]]
+        for space, stored in self._vectors.items():
+            if (vector := asked.vectors.get(space)) is not None:
+                nearness.append(np.nan_to_num(np.einsum("ij,j->i", stored, vector), nan=-1.0))
+        nearest = [np.argpartition(-values[self._moving], MOST_COMPARED)[:MOST_COMPARED] for values in nearness]
+        return self._moving[np.unique(np.concatenate(nearest))]
+
+    def _moved_in(
+        self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]
+    ) -> MovedQuery | None:
+        vector, stored = asked.vectors.get(space), self._passages[space]
+        if vector is None:
+            return None
+        rows, places = self._moves[space]
+        kept = similarity[self._question[rows]] > 0.0
+        kept[kept] = np.isin(stored.collections[places[kept]], list(collections))
+        rows, places = rows[kept], places[kept]
+        if not len(rows):
+            return None
+        passages, owner = np.unique(places, return_inverse=True)
+        votes = similarity[self._question[rows]] * (self._rows.up[rows] - self._rows.down[rows])
+        net_votes = np.bincount(owner, votes, len(passages)).astype(np.float64)
+        turned = query_moves.moved(
+            vector, stored.vectors[passages].astype(np.float32), net_votes, full_votes=self._full_votes,
+            bounds=self._bounds,
+        )  # fmt: skip
+        if turned is None:
+            return None
+        people = self._rows.raters_up[rows[net_votes[owner] > 0.0]]
+        return MovedQuery(
+            space=space,
+            vector=turned[0],
+            degrees=turned[1],
+            passages=int((net_votes > 0.0).sum()),
+            people=int(people.max(initial=0)),
+        )
+
     def has_seen(self, chunk_id: str) -> bool:
         return chunk_id in self._by_chunk
 
@@ -222,12 +374,15 @@ class Snapshot:
         """Whether any candidate has a query boost, so that the question's vector is needed."""
         return any(candidate.chunk_id in self._by_chunk for candidate in candidates)
 
-    def boosts(self, asked: AskedQuestion, candidates: Sequence[Candidate], *, now: float = 0.0) -> Boosts:
-        """The boosts of these candidates for a question. now: seconds since 1970-01-01.
+    def boosts(
+        self, asked: AskedQuestion, candidates: Sequence[Candidate], *, now: float = 0.0,
+        similarities: Similarities | None = None,
+    ) -> Boosts:  # fmt: skip
+        """The boosts of these candidates for a question. now: seconds since 1970-01-01. similarities: the question's.
 
         Candidates without a boost are left out.
         """
-        query_boosts = self._query_boosts(asked, candidates)
+        query_boosts = self._query_boosts(similarities or self.similarities(asked), candidates)
         by_chunk: dict[str, Boost] = {}
         for candidate in candidates:
             boost = query_boosts.get(candidate.chunk_id)
@@ -249,7 +404,7 @@ class Snapshot:
         all_questions = np.arange(len(self._terms), dtype=np.int64)
         return float(self._similarities(asked, all_questions).max(initial=0.0))
 
-    def _query_boosts(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Boost]:
+    def _query_boosts(self, similarities: Similarities, candidates: Sequence[Candidate]) -> dict[str, Boost]:
         """By chunk. Each rated question counts by its similarity."""
         rated = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in self._by_chunk]
         if not rated:
@@ -262,7 +417,7 @@ class Snapshot:
             return np.bincount(owner, values, len(rated)).astype(np.float64)
 
         questions, back = np.unique(self._question[rows], return_inverse=True)
-        similarity = self._similarities(asked, questions)[back]
+        similarity = similarities.of(questions)[back]
         up, down = sums(similarity * self._rows.up[rows]), sums(similarity * self._rows.down[rows])
         multipliers = query_multiplier(up, down, full_votes=self._full_votes)
         # The mean normalized score in searches for rated questions that ask the same, and how many those are.
@@ -287,7 +442,9 @@ class Snapshot:
         }
 
     def _similarities(self, asked: AskedQuestion, questions: Ints) -> Floats:
-        """To these rated questions, 0..1; of several spaces the highest counts."""
+        """To these rated questions, 0..1; of several spaces the highest counts. questions: rows, shape (n,)."""
+        if self._matched_from is not None:
+            return self._matched(asked, questions, self._matched_from)
         overlap, same_numbers = self._terms.compare(asked.terms)
         by_vectors: Floats | None = None
         for space, stored in self._vectors.items():
@@ -298,11 +455,49 @@ class Snapshot:
                 by_vectors = in_space if by_vectors is None else np.maximum(by_vectors, in_space)
         return self._similarity.combined(by_vectors, overlap[questions], same_numbers[questions])
 
+    def _matched(self, asked: AskedQuestion, questions: Ints, matched_from: float) -> Floats:
+        """The probability that each wants the same answer as the asked one, 0 below `matched_from`.
+
+        What was decided in rounds carries it on: the votes for a question that wants the same as a matched one count by
+        the product of both. A difference between the asked question and another stands above that.
+        """
+        wanted = np.zeros(len(self._terms), dtype=bool)
+        wanted[questions] = True
+        beside = self._pair_from[wanted[self._pair_to]]
+        wanted[beside] = True
+        rows = np.flatnonzero(wanted)
+        overlap = self._terms.compare(asked.terms)[0][rows]
+        cosine = np.full(len(rows), np.nan, dtype=np.float32)
+        for space, stored in self._vectors.items():
+            if (vector := asked.vectors.get(space)) is not None:
+                background = self._background[space]
+                in_space = (np.einsum("ij,j->i", stored[rows], vector) - background) / (1.0 - background)
+                cosine = np.fmax(cosine, in_space)
+        cosine = np.clip(cosine, 0.0, 1.0)
+        score = np.where(overlap >= LEAST_OVERLAP, overlap, 0.0)
+        score = np.fmax(score, np.where(cosine >= LEAST_COSINE, cosine, 0.0))
+        similarity = np.zeros(len(self._terms), dtype=np.float32)
+        differs = np.zeros(len(self._terms), dtype=bool)
+        own, model = read_question(asked.text), shipped_model()
+        for place in np.argsort(-score, kind="stable")[:MOST_MATCHED].tolist():
+            if score[place] > 0.0:
+                row, near = int(rows[place]), float(cosine[place])
+                other = read_question(self._texts[row])
+                likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near)
+                similarity[row] = likely if likely >= matched_from else 0.0
+                differs[row] = likely <= FORBIDDEN
+        carried = similarity[self._pair_from] * self._pair_same
+        np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
+        return similarity[questions]
+
 
 def _joined(boost: Boost, prior: DocumentPrior | None, rule: ManualRule | None) -> Boost:
     multiplier, origins = boost.multiplier, [boost.origin] if boost.origin else []
     if prior:
-        multiplier *= prior.multiplier
+        # What is said of the document weakens votes on the passage for this question, but does not turn them round.
+        together = multiplier * prior.multiplier
+        bounded = min(together, 1.0) if multiplier < 1.0 else max(together, 1.0)
+        multiplier = together if multiplier == 1.0 else bounded
         origins.append(_document_origin(prior))
     if rule:
         multiplier *= rule.multiplier

@@ -12,8 +12,8 @@ import contextvars
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -22,14 +22,14 @@ from django.db import DatabaseError
 from numpy.typing import NDArray
 
 from feedback.ranking.question_similarity import AskedQuestion
-from feedback.ranking.snapshot import Snapshot
+from feedback.ranking.snapshot import Similarities, Snapshot
 from feedback.rounds.live import live_version, snapshot_load
 from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import FeedbackSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Models
 from retrieval.text.analysis import query_terms
-from retrieval.values import Boost, Boosts, EmbeddingSpace, ScoredChunk, TailHit
+from retrieval.values import Boost, Boosts, EmbeddingSpace, QueryMoves, ScoredChunk, SearchScope, TailHit
 
 REFRESH_S = 2.0  # how often a process looks whether another revision is live
 PATIENCE_S = 0.5  # how long a search waits for the database to say whether another revision is live
@@ -81,26 +81,65 @@ class LiveBoosts:
         self._checked = time.monotonic()
 
 
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A question with its similarities. degraded: why a vector is missing, or ""."""
+
+    asked: AskedQuestion
+    similarities: Similarities
+    degraded: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotBoosts:
-    """`retrieval.ports.RevisionBoosts` of one snapshot."""
+    """`retrieval.ports.RevisionBoosts` of one snapshot, for one answer with all of its searches: a question is compared
+    with the rated ones once."""
 
     snapshot: Snapshot
     models: Models
     settings: FeedbackSettings
+    _compared: dict[str, _Compared] = field(default_factory=dict)  # by query
+
+    async def moves(self, query: str, scope: SearchScope) -> QueryMoves:
+        snapshot = self.snapshot
+        used = {ref.space for ref in scope.collections}
+        if not query.strip() or used.isdisjoint(snapshot.move_spaces):
+            return QueryMoves()
+        compared = await self._compare(query)
+
+        def evaluate() -> QueryMoves:
+            moves = snapshot.moves(compared.asked, scope.ids, similarities=compared.similarities)
+            return QueryMoves(moves=tuple(move for move in moves if move.space in used))
+
+        # Where a vector is missing, the search has none either and says so.
+        return await asyncio.to_thread(evaluate)
+
+    async def _compare(self, query: str) -> _Compared:
+        """With the question's vectors in all spaces that are needed."""
+        if (known := self._compared.get(query)) is not None:
+            return known
+        spaces = tuple(dict.fromkeys((*self.snapshot.spaces, *self.snapshot.move_spaces)))
+        vectors, degraded = await self._vectors(query, spaces)
+        terms = await asyncio.to_thread(query_terms, query)
+        asked = AskedQuestion(text=query, terms=terms, vectors=vectors)
+        compared = _Compared(asked, self.snapshot.similarities(asked), degraded)
+        if not degraded:  # else the next search tries again
+            self._compared[query] = compared
+        return compared
 
     async def boosts(self, query: str, candidates: Sequence[ScoredChunk | TailHit]) -> Boosts:
         snapshot, exploration = self.snapshot, self.settings.exploration
         if snapshot.is_empty and not exploration:
             return Boosts(revision=snapshot.revision)
-        vectors: Mapping[EmbeddingSpace, NDArray[np.float32]] = {}
-        degraded = ""
-        if snapshot.spaces and snapshot.touches(candidates):
-            vectors, degraded = await self._vectors(query, snapshot.spaces)
+        compared = self._compared.get(query)
+        if compared is None and snapshot.spaces and snapshot.touches(candidates):
+            compared = await self._compare(query)
+        degraded = compared.degraded if compared else ""
 
         def evaluate() -> Boosts:
-            asked = AskedQuestion(text=query, terms=query_terms(query), vectors=vectors)
-            return snapshot.boosts(asked, candidates, now=time.time())
+            asked = compared.asked if compared else AskedQuestion(text=query, terms=query_terms(query))
+            similarities = compared.similarities if compared else None
+            return snapshot.boosts(asked, candidates, now=time.time(), similarities=similarities)
 
         boosts = await asyncio.to_thread(evaluate)
         if exploration:

@@ -1,9 +1,11 @@
-"""Bursts: many votes on one document on one day from very few accounts. They wait until a person has decided."""
+"""Bursts: many votes on one document on one day from very few accounts, or new accounts that all say the same. They
+wait until a person has decided."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 from uuid import UUID
 
 import numpy as np
@@ -13,6 +15,10 @@ from django.utils import timezone
 
 from feedback.models import Burst, Evidence, RevisionEvent
 from feedback.ranking import boosts
+from feedback.ranking.boosts import BurstFound
+from feedback.ranking.voters import young_votes
+from feedback.rounds.bulk_rows import one_of
+from feedback.rounds.deletions import deletions_wait, written
 from feedback.rounds.proposals import Ballot
 from ragsite.core.errors import ConflictError
 
@@ -27,37 +33,45 @@ def bursts_flag(ballot: Ballot) -> tuple[int, Ballot]:
     """
     open_votes = ballot.votes.where(~ballot.judged)
     bursts = boosts.find_bursts(open_votes, least_votes=boosts.BURST_VOTES, accounts=boosts.BURST_ACCOUNTS)
+    bursts += boosts.find_newcomers(
+        open_votes, young_votes(open_votes, ballot.voters), least_accounts=boosts.NEWCOMERS, days=boosts.NEWCOMERS_DAYS
+    )
     known = set(ballot.votes.key[ballot.left_out].tolist())
     grown = 0
     for burst in bursts:
         keys = open_votes.key[burst.rows].tolist()
         if not known.issuperset(keys):
-            _flag(ballot.passages.ids[burst.document], burst.day, keys)
+            grown += written(partial(_flag, ballot.passages.ids[burst.document], burst, keys))
             known.update(keys)
-            grown += 1
     return grown, replace(ballot, left_out=np.isin(ballot.votes.key, np.fromiter(known, np.int64, len(known))))
 
 
-@transaction.atomic
-def _flag(document_id: UUID, day: int, evidence: list[int]) -> None:
+def _flag(document_id: UUID, found: BurstFound, evidence: list[int]) -> bool:
+    """False where the votes, or their document, were deleted since they were read."""
+    if not Evidence.objects.filter(one_of("pk", evidence), passage__document=document_id).exists():
+        return False
     burst, made = Burst.objects.get_or_create(
         document_id=document_id,
-        day=EPOCH + timedelta(days=day),
+        question_id=found.question,
+        kind=Burst.Kind.NEWCOMERS if found.newcomers else Burst.Kind.BUSY,
+        day=EPOCH + timedelta(days=found.day),
         status=Burst.Status.OPEN,
         defaults={"votes": 0, "accounts": 0},
     )
-    Evidence.objects.filter(pk__in=evidence).update(burst=burst)
+    Evidence.objects.filter(one_of("pk", evidence)).update(burst=burst)
     rows = Evidence.objects.filter(burst=burst)
     burst.votes, burst.accounts = rows.count(), rows.order_by().values("voter").distinct().count()
     burst.save(update_fields=["votes", "accounts"])
     if made:
-        _log(Action.BURST_FLAGGED, burst, f"{burst.summary()} on {burst.day}")
+        _log(Action.BURST_FLAGGED, burst, f"{burst.summary()}, {burst.day}. {burst.explanation()}")
+    return True
 
 
 @transaction.atomic
 def burst_decide(*, burst: Burst, accept: bool, by: User, why: str = "") -> Burst:
     """Count a burst's votes from the next round on, or leave them out. Raises ConflictError when it is decided already:
     that has to be taken back first."""
+    deletions_wait()
     burst = Burst.objects.select_for_update().get(pk=burst.pk)
     if burst.status != Burst.Status.OPEN:
         raise ConflictError(f"This burst has been {burst.status} already.")
@@ -73,6 +87,7 @@ def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
     another burst on that document and day is."""
     try:
         with transaction.atomic():
+            deletions_wait()
             decided = Burst.objects.filter(pk=burst.pk).exclude(status=Burst.Status.OPEN)
             undecided = {"status": Burst.Status.OPEN, "decided_by": None, "decided_at": None, "why": ""}
             if not decided.update(**undecided):
@@ -85,5 +100,5 @@ def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
 
 
 def _log(action: str, burst: Burst, why: str, by: User | None = None) -> None:
-    detail = {"burst": str(burst.pk), "votes": burst.votes, "accounts": burst.accounts}
+    detail = {"burst": str(burst.pk), "kind": burst.kind, "votes": burst.votes, "accounts": burst.accounts}
     RevisionEvent.log(action, document_id=burst.document_id, by=by, why=why, detail=detail)

@@ -7,31 +7,27 @@ after a crash or a change of the clock nothing is lost, and nothing is counted t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.contrib.auth import get_user_model
-from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from chat.models import DecisionStep, Message, Source
-from feedback.models import Evidence, Rating
+from feedback.models import Evidence, RatedPassage, Rating, SetAsideVote
 from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
+from feedback.rounds.deletions import written
 from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
-ATTEMPTS = 3  # attempts at a batch, when documents or accounts are deleted meanwhile
 MAX_QUESTION_CHARS = 4000
-NEW_ACCOUNT_DAYS = 7.0  # an account younger than this is new
-NEW_ACCOUNT_WEIGHT = 0.3  # of a new account's vote
-STAFF_WEIGHT = 1.5  # of a staff member's vote
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 
@@ -66,28 +62,14 @@ def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
 
 
 class _Readers:
-    """What a round has read of questions, passages and people."""
+    """What a round has read of questions and passages."""
 
     def __init__(self) -> None:
         self.questions, self.passages = QuestionReader(), PassageReader()
-        self._users: dict[int, tuple[datetime, bool]] = {}
 
     def forget(self) -> None:
         self.questions.forget()
         self.passages.forget()
-
-    def read_users(self, users: set[int]) -> None:
-        if new := users - self._users.keys():
-            rows = get_user_model().objects.filter(pk__in=new).values_list("pk", "date_joined", "is_staff")
-            self._users.update((key, (joined, staff)) for key, joined, staff in rows)
-
-    def voter_weight(self, user: int, rated_at: datetime) -> float:
-        """New accounts count less, staff more."""
-        joined, staff = self._users[user]
-        if staff:
-            return STAFF_WEIGHT
-        is_new = rated_at - joined < timedelta(days=NEW_ACCOUNT_DAYS)
-        return NEW_ACCOUNT_WEIGHT if is_new else 1.0
 
 
 # ------------------------------------------------------------------------------------------------ one batch
@@ -101,7 +83,6 @@ class _Row:
     voter: int
     weight: float
     document_weight: float
-    voter_weight: float
     day: int
     normalized_score: float | None = None
     burst: Key | None = None
@@ -135,17 +116,8 @@ class _Answer:
 
 
 def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
-    """Returns how many rows were written. Questions and passages that were read may have been deleted since; then the
-    database refuses the batch, and it is done again after reading them anew."""
-    for attempt in range(1, ATTEMPTS + 1):
-        try:
-            with transaction.atomic():
-                return _attribute(messages, read)
-        except IntegrityError:
-            if attempt == ATTEMPTS:
-                raise
-            read.forget()
-    raise AssertionError("unreachable")
+    """Returns how many rows were written. Questions and passages that earlier batches read may be deleted by now."""
+    return written(partial(_attribute, messages, read), before_again=read.forget)
 
 
 def _attribute(messages: Sequence[Key], read: _Readers) -> int:
@@ -162,7 +134,7 @@ def _attribute(messages: Sequence[Key], read: _Readers) -> int:
         if credit.marker in answer.sources
     ]
     rows = _evidence_rows(credits, given, read)
-    _keep_marks(rows, [rating.key for rating in given.values() if rating.attributed_at == rating.updated_at])
+    _keep_marks(rows, given)
     Evidence.objects.filter(one_of("rating_id", given)).delete()
     rows_add(Evidence, ROW, map(attrgetter(*ROW), rows))
     Rating.objects.filter(one_of("pk", given)).update(attributed_at=F("updated_at"))
@@ -171,11 +143,15 @@ def _attribute(messages: Sequence[Key], read: _Readers) -> int:
 
 def _given(messages: Sequence[Key]) -> list[_Given]:
     """The ratings of these answers by everyone who has one that is not drawn yet, the oldest first; locked."""
-    rows = Rating.objects.select_for_update().filter(one_of("message_id", messages)).order_by("updated_at", "pk")
-    columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", "attributed_at")
-    ratings = [_Given(*row) for row in rows.values_list(*columns)]
+    rows = Rating.objects.select_for_update().filter(one_of("message_id", messages))
+    ratings = list(_rows_of(rows.order_by("updated_at", "pk")))
     changed = {(rating.user, rating.message) for rating in ratings if rating.attributed_at != rating.updated_at}
     return [rating for rating in ratings if (rating.user, rating.message) in changed]
+
+
+def _rows_of(ratings: QuerySet[Rating]) -> Iterator[_Given]:
+    columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", "attributed_at")
+    return map(_Given._make, ratings.values_list(*columns))
 
 
 def _weak(grounding: Sequence[Mapping[str, Any]] | None) -> list[tuple[int, int]]:
@@ -240,7 +216,6 @@ def _evidence_rows(
     scores = {key: min(1.0, max(0.0, float(score))) for key, score in known}  # older sources have none
     credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]
     questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
-    read.read_users({user for _, user, _ in credited})
     rows: dict[tuple[Key, int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
@@ -258,26 +233,80 @@ def _evidence_rows(
             voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
-            voter_weight=read.voter_weight(user, rating.updated_at),
             day=day_of(rating.updated_at),
             normalized_score=scores.get(answer.sources[credit.marker]),
         )
     return list(rows.values())
 
 
-def _keep_marks(rows: Iterable[_Row], unchanged: Sequence[Key]) -> None:
-    """A rating that is drawn anew without having changed stays in its burst, and stays discarded."""
-    if not unchanged:
+# ------------------------------------------------------------------------------------------------ set aside
+class _Mark(NamedTuple):
+    """Why a vote does not count: as part of a burst (unless that was accepted), or because of a reset."""
+
+    burst: Key | None
+    discarded_by: Key | None
+
+
+_Verdict = tuple[Key, Key, bool]  # rating, document, and whether it is for what the document says
+
+
+def _keep_marks(rows: Sequence[_Row], given: Mapping[Key, _Given]) -> None:
+    """Who sends a rating again, or takes it back in between, does not undo what has set it aside: a vote that says the
+    same of the document stays in its burst, and stays discarded. The other verdict is a new vote."""
+    marks = _marks(given)
+    known = _marks_stored(given) | marks
+    if not known:
         return
-    marked = Evidence.objects.filter(one_of("rating_id", unchanged)).exclude(burst=None, discarded_by=None)
-    marks = {
-        (rating, passage): (burst, discarded)
-        for rating, passage, burst, discarded in marked.values_list(
-            raw("rating_id"), "passage_id", raw("burst_id"), raw("discarded_by_id")
-        )
-    }
+    passages = {row.passage for row in rows}
+    places = RatedPassage.objects.filter(one_of("pk", passages)).order_by().values_list("pk", raw("document_id"))
+    document_of = dict(places)
     for row in rows:
-        row.burst, row.discarded_by = marks.get((row.rating, row.passage), (None, None))
+        verdict = (row.rating, document_of[row.passage], row.weight > 0)
+        marks.pop(verdict, None)
+        row.burst, row.discarded_by = known.get(verdict, (None, None))
+    _marks_store(marks, given)
+
+
+def _marks(given: Mapping[Key, _Given]) -> dict[_Verdict, _Mark]:
+    """Of the evidence as it stands."""
+    marked = Evidence.objects.filter(one_of("rating_id", given)).exclude(burst=None, discarded_by=None).order_by("pk")
+    columns = ("rating_id", "passage__document_id", "burst_id", "discarded_by_id")
+    return {
+        (rating, document, weight > 0): _Mark(burst, discarded)
+        for rating, document, burst, discarded, weight in marked.values_list(*map(raw, columns), "weight")
+    }
+
+
+def _marks_stored(given: Mapping[Key, _Given]) -> dict[_Verdict, _Mark]:
+    """Of evidence that is gone."""
+    rating_of = {(rating.user, rating.message, rating.source): rating.key for rating in given.values()}
+    rows = SetAsideVote.objects.filter(one_of("message_id", {rating.message for rating in given.values()}))
+    columns = ("message_id", "document_id", "burst_id", "discarded_by_id")
+    stored = {}
+    for message, document, burst, discarded, voter, source, up in rows.values_list(
+        *map(raw, columns), "voter_id", "source_id", "up"
+    ):
+        if rating := rating_of.get((voter, message, source)):
+            stored[rating, document, up] = _Mark(burst, discarded)
+    return stored
+
+
+def _marks_store(marks: Mapping[_Verdict, _Mark], given: Mapping[Key, _Given]) -> None:
+    """In place of earlier ones of the same verdicts."""
+    columns = ("voter", "message", "source", "document", "up", "burst", "discarded_by")
+    rows = []
+    for (key, document, up), mark in marks.items():
+        rating = given[key]
+        same = SetAsideVote.objects.filter(voter=rating.user, source=rating.source, up=up)
+        same.filter(one_of("message_id", [rating.message]), one_of("document_id", [document])).delete()
+        rows.append((rating.user, rating.message, rating.source, document, up, *mark))
+    rows_add(SetAsideVote, columns, rows)
+
+
+def rating_forget(rating_id: UUID) -> None:
+    """In the transaction in which a user takes a rating back: what has set it aside is remembered."""
+    given = {rating.key: rating for rating in _rows_of(Rating.objects.filter(pk=rating_id))}
+    _marks_store(_marks(given), given)
 
 
 def day_of(moment: datetime) -> int:

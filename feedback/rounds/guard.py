@@ -26,12 +26,13 @@ from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Content, Snapshot
 from feedback.rounds.live import manual_rules, snapshot_make, snapshots_make
 from feedback.rounds.proposals import Proposal
+from feedback.rounds.query_moves import moved_request
 from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
 from ragsite.runtime import milvus_lite
 from retrieval.engine import Engine
 from retrieval.errors import EmbeddingUnavailableError
-from retrieval.ports import SearchRequest
+from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search.boosting import NO_BOOST, Ranked, rank_with_boosts
 from retrieval.selectors import collection_ref, scope_as_asked, scope_for
 from retrieval.text.analysis import query_terms
@@ -81,7 +82,7 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
             results = _measure([questions[place] for place in touched], (live, proposal.content), report)
         except (AppError, milvus_lite.MilvusLiteError) as error:
             reason = f"it could not be measured: {error}"
-            return GuardReport(golden=len(golden), recent=len(recent), reason=reason)
+            return GuardReport(golden=len(golden), recent=len(recent), reason=reason, not_measured=True)
         for place, result in zip(touched, results, strict=True):
             compared[place] = result
     margin, max_churn = limits.GOLDEN_MARGIN, limits.MAX_CHURN
@@ -89,12 +90,14 @@ def guard_measure(proposal: Proposal, *, live: Content, report: Callable[[], Non
 
 
 def _changed_rows(proposal: Proposal, live: Content) -> Content:
-    """The rows that differ, of both revisions."""
+    """The rows that differ, of both revisions; also those whose passage moves queries in one of them alone."""
     keys = {(change.question, change.passage) for change in proposal.changes}
+    moving = np.setxor1d(proposal.content.moving, live.moving)
     parts = []
     for content in (live, proposal.content):
         pairs = zip(content.queries.question.tolist(), content.queries.passage.tolist(), strict=True)
-        parts.append(content.queries.where(np.asarray([pair in keys for pair in pairs], dtype=bool)))
+        changed = np.asarray([pair in keys for pair in pairs], dtype=bool)
+        parts.append(content.queries.where(changed | np.isin(content.queries.passage, moving)))
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in QueryTallies.__slots__}
     return Content(queries=QueryTallies(**joined), documents={}, parameters=proposal.content.parameters)
 
@@ -133,18 +136,26 @@ def _measure(questions: Sequence[Question], contents: Sequence[Content], report:
 
 
 async def _compared(question: Question, engine: Engine, before: Snapshot, after: Snapshot) -> Compared:
-    """Raises AppError."""
-    asked = await _asked(question.text, tuple({*before.spaces, *after.spaces}), engine)
+    """Raises AppError. What moves the query is searched once for each revision; else one search is ranked twice."""
+    spaces = {*before.spaces, *after.spaces, *before.move_spaces, *after.move_spaces}
+    asked = await _asked(question.text, tuple(spaces), engine)
     request = SearchRequest(queries=(Query(question.text),), scope=question.scope, top_k=TOP)
-    result = await engine.searcher.search(request)
-    hits: Sequence[ScoredChunk | TailHit] = (*result.candidates, *result.tail_hits)
+    requests = [moved_request(request, snapshot, asked) for snapshot in (before, after)]
+    found = [await engine.searcher.search(requests[0])]
+    found.append(await engine.searcher.search(requests[1]) if any(one.moves for one in requests) else found[0])
 
-    def ranking(snapshot: Snapshot) -> list[str]:
+    def ranking(snapshot: Snapshot, result: SearchResult) -> list[str]:
+        hits: Sequence[ScoredChunk | TailHit] = (*result.candidates, *result.tail_hits)
         boosts = snapshot.boosts(asked, hits, now=timezone.now().timestamp())
         visible = [hit for hit in hits if not boosts.by_chunk.get(hit.chunk_id, NO_BOOST).hide]
         return list(dict.fromkeys(map(question.label, rank_with_boosts(visible, boosts, pool=hits))))[:TOP]
 
-    return Compared(question=question.text, before=ranking(before), after=ranking(after), relevant=question.relevant)
+    return Compared(
+        question=question.text,
+        before=ranking(before, found[0]),
+        after=ranking(after, found[1]),
+        relevant=question.relevant,
+    )
 
 
 async def _asked(text: str, spaces: Sequence[EmbeddingSpace], engine: Engine) -> AskedQuestion:

@@ -22,7 +22,6 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
@@ -30,8 +29,8 @@ from django.utils import timezone
 from chat.models import DecisionStep
 from feedback.models import Burst, Evidence, GoldenQuestion, JudgeAgreement, Rating
 from feedback.models.ratings import thumb_of
-from feedback.ranking.rater_reliability import RaterWeights
-from feedback.rounds import evidence
+from feedback.ranking.voters import NEW_ACCOUNT_DAYS, NEW_ACCOUNT_WEIGHT
+from feedback.ranking.weighing import RaterWeights
 from feedback.rounds.proposals import Ballot, ballot_weighed
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk
@@ -172,6 +171,8 @@ def _count_ratings(judgements: Iterable[Judgement], counts: Mapping[str, Counts]
     weight_of = _rater_weights(ballot_weighed(ballot)[1], {user for user, *_ in labels})
     given: dict[tuple[int, str, str], tuple[bool, bool, float]] = {}
     for user, message, held, count in labels:
+        if user not in weight_of:  # the account was deleted since
+            continue
         for model, one in said[message].items():
             key = (user, model, _signature(one.question))
             given.setdefault(key, (one.said, held, count * weight_of[user]))
@@ -208,11 +209,11 @@ def _texts(tags: Any) -> list[str]:
 
 
 def _rater_weights(weights: RaterWeights, users: set[int]) -> dict[int, float]:
-    """A rater's own, less for a new account."""
-    own = dict(zip(weights.rater.tolist(), np.asarray(weights.rater_weight).tolist(), strict=True))
-    new_since = timezone.now() - timedelta(days=evidence.NEW_ACCOUNT_DAYS)
+    """A rater's own; of those without votes on passages the site's, less for a new account."""
+    own = dict(zip(weights.rater.tolist(), weights.rater_weight.tolist(), strict=True))
+    new_since = timezone.now() - timedelta(days=NEW_ACCOUNT_DAYS)
     joined = get_user_model().objects.filter(pk__in=users).values_list("pk", "date_joined")
     return {
-        user: own.get(user, weights.site) * (evidence.NEW_ACCOUNT_WEIGHT if since > new_since else 1.0)
+        user: own[user] if user in own else weights.site * (NEW_ACCOUNT_WEIGHT if since > new_since else 1.0)
         for user, since in joined
     }

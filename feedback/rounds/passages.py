@@ -10,14 +10,16 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import numpy as np
 
-from feedback.models import PassageSketch, RatedPassage
+from feedback.models import Boost, Burst, PassageSketch, RatedPassage
 from feedback.ranking.text_overlap import Sketches, sketch
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
+from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
 from retrieval.models import Chunk, Document
 
@@ -146,14 +148,21 @@ def passages_sketch() -> int:
     while batch := list(rows.filter(pk__gt=last).values_list("pk", "chunk_id", "content_hash")[:AT_ONCE]):
         last = batch[-1][0]
         texts = dict(Chunk.objects.filter(pk__in={chunk for _, chunk, _ in batch}).values_list("pk", "text"))
-        sketches = [
-            PassageSketch(passage_id=passage, hashes=sketch(texts[chunk]))
+        sketches = {
+            passage: sketch(texts[chunk])
             for passage, chunk, digest in batch
             if chunk in texts and content_hash(texts[chunk]) == digest
-        ]
-        PassageSketch.objects.bulk_create(sketches, ignore_conflicts=True)
-        count += len(sketches)
+        }
+        count += written(partial(_sketches_add, sketches))
     return count
+
+
+def _sketches_add(sketches: Mapping[int, bytes]) -> int:
+    """Of the passages that nobody has deleted since they were read."""
+    left = RatedPassage.objects.filter(one_of("pk", sketches)).order_by("pk").values_list("pk", flat=True)
+    rows = [(passage, sketches[passage]) for passage in left]
+    rows_add(PassageSketch, ("passage", "hashes"), rows)
+    return len(rows)
 
 
 def passages_relocate(*, since: datetime | None) -> int:
@@ -173,6 +182,13 @@ def document_relocate(document_id: UUID) -> None:
     """At the end of a document's ingest: until then its boosts belong to whatever chunks have the old ids."""
     if RatedPassage.objects.filter(document=document_id).exists() and _relocate([document_id]):
         version_bump()
+
+
+def document_forget(document_id: UUID) -> None:
+    """In the transaction that deletes it: what was said of it, also what a round wrote since the deletion began."""
+    Burst.objects.filter(document=document_id).delete()
+    RatedPassage.objects.filter(document=document_id).delete()
+    Boost.objects.filter(document=document_id).delete()
 
 
 def _relocate(document_ids: Sequence[UUID]) -> int:
@@ -196,7 +212,8 @@ def _relocate(document_ids: Sequence[UUID]) -> int:
         if passage.chunk_id != chunk:
             passage.chunk_id = chunk
             moved.append(passage)
-    RatedPassage.objects.bulk_update(moved, ["chunk_id"], batch_size=500)
+    if moved:
+        written(partial(RatedPassage.objects.bulk_update, moved, ["chunk_id"], batch_size=500))
     return len(moved)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.db.models import QuerySet
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -13,17 +16,22 @@ from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.drafting import content_of_votes, votes_weighed
-from feedback.ranking.rater_reliability import QuestionGroups, RaterWeights
+from feedback.ranking.question_groups import QuestionGroups
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
+from feedback.ranking.voters import Voters
+from feedback.ranking.weighing import RaterWeights
 from feedback.rounds.bulk_rows import Key, parts_of, raw
 from feedback.rounds.evidence import day_of
+from feedback.rounds.question_pairs import decided_pairs
+from feedback.rounds.voters import voters_load
+from retrieval.models import Document
 
 Ints = NDArray[np.int64]
 ROWS_AT_ONCE = 20_000
 ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an array
 WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
 COLUMNS = (
-    "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "voter_weight", "day",
+    "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "day",
     "normalized_score",
 )  # fmt: skip
 NO_BOOST = (1.0, 0, 0)  # the multiplier, and raters for and against
@@ -51,20 +59,32 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """votes: how many counted. changes: against the live revision's content."""
+    """votes: how many counted. changes: against the live revision's content. weights: of the voters."""
 
     content: Content
     votes: int
     changes: list[Change] = field(default_factory=list)
+    weights: RaterWeights | None = None
 
     def counts(self) -> dict[str, int]:
         kinds = [change.kind for change in self.changes]
         return {
             "query_boosts": len(self.content.queries),
             "document_boosts": len(self.content.documents),
+            "moving_passages": len(self.content.moving),
             "votes": self.votes,
+            "silenced_voters": sum(self.silenced().values()),
             **{str(kind): kinds.count(kind) for kind in Boost.Change.values},
         }
+
+    def silenced(self) -> dict[str, int]:
+        """How many voters count for nothing, by the reason."""
+        return self.weights.silenced() if self.weights else {}
+
+    def silenced_text(self) -> str:
+        """As a sentence for the log; empty: nobody is."""
+        parts = [f"{count} ({reason or 'no reason'})" for reason, count in self.silenced().items()]
+        return f"Voters who count for nothing: {', '.join(parts)}." if parts else ""
 
 
 # ------------------------------------------------------------------------------------------------ votes
@@ -90,11 +110,12 @@ class Ballot:
     """All evidence as votes, without what was discarded and without documents that are deleted.
 
     judged: belongs to a burst that a person has decided on; left_out: to one that is undecided or rejected. Both have
-    shape (votes,).
+    shape (votes,). voters: what is known of their accounts.
     """
 
     passages: Passages
     votes: Votes
+    voters: Voters
     judged: NDArray[np.bool_]
     left_out: NDArray[np.bool_]
 
@@ -122,8 +143,8 @@ def ballot_load() -> Ballot:
         passage=passages.counts_as[places],
         document=passages.document[places],
         voter=column["voter_id"],
-        value=column["weight"] * column["voter_weight"],
-        document_value=column["document_weight"] * column["voter_weight"],
+        value=column["weight"],
+        document_value=column["document_weight"],
         day=column["day"],
         normalized_score=column["normalized_score"],
     )
@@ -134,7 +155,10 @@ def ballot_load() -> Ballot:
     accepted, rejected, undecided = (
         np.isin(votes.key, status[name]) for name in (Burst.Status.ACCEPTED, Burst.Status.REJECTED, Burst.Status.OPEN)
     )
-    return Ballot(passages=passages, votes=votes, judged=accepted | rejected, left_out=rejected | undecided)
+    voters = voters_load(votes, passages.ids)
+    return Ballot(
+        passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided
+    )
 
 
 def _passages_load() -> Passages:
@@ -161,22 +185,19 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
         votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
         parameters=parameters(),
     )  # fmt: skip
-    return Proposal(content=content, votes=len(votes), changes=changes_between(live, content, ballot.passages))
+    content = replace(content, pairs=decided_pairs(content.queries.question.tolist()))
+    changes = changes_left(changes_between(live, content, ballot.passages))
+    return Proposal(content=content, votes=len(votes), changes=changes, weights=weights)
 
 
 def ballot_weighed(ballot: Ballot) -> tuple[Votes, RaterWeights]:
-    """The counted votes, of one who rated the same several times the last, and what each rater's votes weigh."""
-    return votes_weighed(ballot.counted, _grouping)
+    """The counted votes, of one who rated the same several times the last, and what each of them weighs."""
+    return votes_weighed(ballot.counted, _grouping, ballot.voters)
 
 
 def _grouping(questions: Ints) -> QuestionGroups:
-    """Terms are read only of questions that may be compared with others."""
-    wanted = questions.tolist()
-    terms: dict[int, frozenset[str]] = {}
-    for start in range(0, len(wanted), ROWS_AT_ONCE):
-        rows = RatedQuestion.objects.filter(pk__in=wanted[start : start + ROWS_AT_ONCE])
-        terms.update((key, frozenset(text.split())) for key, text in rows.values_list("pk", "terms"))
-    return QuestionGroups(terms)
+    """By what was decided of their pairs (`feedback.rounds.question_pairs`)."""
+    return QuestionGroups.of(decided_pairs(questions.tolist()))
 
 
 def changes_between(live: Content, new: Content, passages: Passages) -> list[Change]:
@@ -201,6 +222,27 @@ def changes_between(live: Content, new: Content, passages: Passages) -> list[Cha
             up, down = prior.raters_up, prior.raters_down
             changes.append(Change(document=document, before=was, after=now, raters_up=up, raters_down=down))
     return changes
+
+
+def changes_left(changes: Sequence[Change]) -> list[Change]:
+    """Those whose document, passage and question are there still. A live boost may be for a question that went with
+    the last account which had asked it: searches leave it out already, and so does the next revision's content."""
+    documents = _left(Document.objects.all(), {change.document for change in changes})
+    passages = _left(RatedPassage.objects.all(), {change.passage for change in changes} - {None})
+    questions = _left(RatedQuestion.objects.all(), {change.question for change in changes} - {None})
+    return [
+        change
+        for change in changes
+        if change.document in documents
+        and (change.passage is None or (change.passage in passages and change.question in questions))
+    ]
+
+
+def _left(rows: QuerySet[Any], keys: Iterable[Any]) -> set[Any]:
+    found: set[Any] = set()
+    for part in parts_of(keys, ROWS_AT_ONCE):
+        found.update(rows.filter(pk__in=part).order_by().values_list("pk", flat=True))
+    return found
 
 
 def _query_boosts(content: Content) -> dict[tuple[int, int], tuple[float, int, int]]:

@@ -6,7 +6,8 @@ by terms alone until a later round can embed it. The lexical space is made of te
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from feedback.models import Evidence, QuestionVector, RatedQuestion
 from feedback.rounds.bulk_rows import rows_add
+from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_encode
 from feedback.rounds.passages import text_digest
 from retrieval.engine import Engine, close_engine, get_engine, has_engine
@@ -87,17 +89,21 @@ def _embed(space: EmbeddingSpace, report: Callable[[], None]) -> str:
             for start in range(0, len(missing), IN_CALL):
                 batch = missing[start : start + IN_CALL]
                 vectors = map(vector_encode, await embedder.embed_queries([text for _, text in batch]))
-                rows = [
-                    QuestionVector(question_id=question, vector=vector, **in_space)
-                    for (question, _), vector in zip(batch, vectors, strict=True)
-                ]
-                await QuestionVector.objects.abulk_create(rows, ignore_conflicts=True)
+                vector_of = dict(zip((question for question, _ in batch), vectors, strict=True))
+                await sync_to_async(written)(partial(_vectors_add, vector_of, space))
                 await sync_to_async(report)()
         except EmbeddingUnavailableError as error:
             return error.reason
         return ""
 
     return with_engine(work)
+
+
+def _vectors_add(vector_of: Mapping[int, bytes], space: EmbeddingSpace) -> None:
+    """Of the questions that nobody has deleted since they were read."""
+    left = RatedQuestion.objects.filter(pk__in=list(vector_of)).order_by("pk").values_list("pk", flat=True)
+    rows = [(question, space.model, space.dim, vector_of[question]) for question in left]
+    rows_add(QuestionVector, ("question", "embedding_model", "embedding_dim", "vector"), rows)
 
 
 def with_engine(work: Callable[[Engine], Awaitable[Result]]) -> Result:

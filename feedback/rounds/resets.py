@@ -7,7 +7,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from feedback.models import Evidence, RevisionEvent
+from feedback.models import Evidence, RevisionEvent, SetAsideVote
+from feedback.rounds.deletions import deletions_wait
 from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import ConflictError
@@ -33,6 +34,7 @@ def reset_rater(*, rater: User, by: User, why: str) -> RoundOutcome:
 def _reset(action: str, which: dict[str, Any], **fields: Any) -> RoundOutcome:
     evidence_gather()  # what was rated before the reset is discarded too, also where its evidence was not drawn yet
     with transaction.atomic():
+        deletions_wait()
         event = RevisionEvent.log(action, **fields)
         event.detail = {"evidence": Evidence.objects.filter(discarded_by=None, **which).update(discarded_by=event)}
         event.save(update_fields=["detail"])
@@ -42,7 +44,10 @@ def _reset(action: str, which: dict[str, Any], **fields: Any) -> RoundOutcome:
 def reset_undo(*, reset: RevisionEvent, by: User, why: str) -> RoundOutcome:
     """Count again what a reset discarded, then run a round. Raises ConflictError where nothing of it is left."""
     with transaction.atomic():
+        deletions_wait()
         count = Evidence.objects.filter(discarded_by=reset).update(discarded_by=None)
+        count += SetAsideVote.objects.filter(discarded_by=reset).update(discarded_by=None)
+        SetAsideVote.objects.filter(discarded_by=None, burst=None).delete()
         if not count:
             raise ConflictError("Nothing of this reset is discarded any more.")
         about = {"document_id": reset.document_id, "rater": reset.rater}

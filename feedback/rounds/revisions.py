@@ -50,7 +50,8 @@ def revision_create(
         for change in proposal.changes
     )  # fmt: skip
     rows_add(Boost, BOOST_COLUMNS, rows)
-    RevisionEvent.log(Action.PROPOSED, revision=revision, by=by, detail=proposal.counts())
+    why = proposal.silenced_text()
+    RevisionEvent.log(Action.PROPOSED, revision=revision, by=by, why=why, detail=proposal.counts())
     return revision
 
 

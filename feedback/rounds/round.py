@@ -16,31 +16,42 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, cast
 
+import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 from django.utils import timezone
 
-from feedback.models import FeedbackState, RatedPassage, Revision
+from feedback.models import FeedbackState, RatedPassage, Revision, RevisionEvent
 from feedback.ranking.guard import GuardReport
 from feedback.rounds.bulk_rows import room_for_many_rows
 from feedback.rounds.bursts import bursts_flag
+from feedback.rounds.deletions import written
 from feedback.rounds.evidence import Gathered, evidence_gather
 from feedback.rounds.guard import guard_measure
 from feedback.rounds.judges import judges_learn
 from feedback.rounds.live import content_of, feedback_state
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.private_copy import private_copy
-from feedback.rounds.proposals import Proposal, ballot_load, proposal_make
+from feedback.rounds.proposals import Proposal, ballot_load, changes_left, proposal_make
+from feedback.rounds.query_moves import moves_add
+from feedback.rounds.question_pairs import question_pairs_decide
 from feedback.rounds.questions import questions_embed
 from feedback.rounds.revisions import revision_create, revision_go_live, revision_hold, revisions_forget
+from feedback.rounds.voters import voter_weights_write
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
+GOLDEN_CHANGES = (
+    RevisionEvent.Action.GOLDEN_ADDED, RevisionEvent.Action.GOLDEN_CHANGED, RevisionEvent.Action.GOLDEN_DELETED,
+    RevisionEvent.Action.GOLDEN_IMPORTED,
+)  # fmt: skip
+MAX_REASON = 500
 LEASE_S = 120.0  # a round that has not reported for this long is taken over
 Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
 logger = logging.getLogger(__name__)
@@ -152,19 +163,26 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     live = content_of(state.live)
     proposal = proposal_make(ballot, live)
     del ballot
+    if proposal.weights:
+        voter_weights_write(proposal.weights)
     laps.end("proposal")
+    content, not_moving = moves_add(proposal.content, report=renew)
+    proposal = replace(proposal, content=content)
+    if not_moving:
+        done["notes"] = (*notes, f"searches are not moved towards some well-rated passages: {not_moving}")
+    laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    if not proposal.changes:
+    same_moves = np.isin(content.moving, live.moving).all()
+    if not proposal.changes and same_moves and content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
-    # A revision that was held for the very same boosts needs a person, not another row.
-    revision = Revision.objects.order_by("-number").first()
-    held = revision and revision.status == Revision.Status.HELD and revision.digest == proposal.content.digest()
-    if revision is None or not held:
+    revision = _held_already(proposal)
+    if revision is None or _to_measure_again(revision):
         report = guard_measure(proposal, live=live, report=renew)
         laps.end("guard")
-        revision = _decide(proposal, report, gathered, state, renew, by)
-        laps.end("revision")
+        if revision is None or not _says_the_same(report, revision):
+            revision = written(partial(_decide, proposal, report, gathered, state, renew, by))
+            laps.end("revision")
     return RoundOutcome(
         status=cast("Status", revision.status), reason=revision.reason, revision=str(revision.pk),
         number=revision.number, guard=revision.guard, **done,
@@ -184,10 +202,11 @@ def _gather(state: FeedbackState, renew: Callable[[], None], laps: _Laps) -> tup
     laps.end("passages")
     not_embedded = questions_embed(report=renew)
     laps.end("vectors")
+    question_pairs_decide(wait_for_vectors=bool(not_embedded), report=renew)
+    laps.end("pairs")
     return gathered, not_embedded
 
 
-@transaction.atomic
 def _decide(
     proposal: Proposal,
     report: GuardReport,
@@ -196,8 +215,13 @@ def _decide(
     renew: Callable[[], None],
     by: User | None,
 ) -> Revision:
-    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing."""
+    """The revision, with its boosts, its status and the switch of the pointer: all of it or nothing.
+
+    Without the differences on what was deleted since it was measured.
+    """
     renew()
+    proposal = replace(proposal, changes=changes_left(proposal.changes))
+    by = by and User.objects.filter(pk=by.pk).first()
     if feedback_state().live_id != state.live_id:
         raise RoundLostError("Another revision went live while this round was measured; start it again.")
     summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
@@ -213,6 +237,36 @@ def _decide(
         revision = revision_go_live(revision=revision, why="The guard let it pass.")
     revisions_forget()
     return revision
+
+
+# ------------------------------------------------------------------------------------------------ held already
+def _held_already(proposal: Proposal) -> Revision | None:
+    """The newest revision, where it was held for the very same boosts: that needs a person, not another row."""
+    newest = Revision.objects.order_by("-number").first()
+    held = newest and newest.status == Revision.Status.HELD and newest.digest == proposal.content.digest()
+    return newest if held else None
+
+
+def _to_measure_again(held: Revision) -> bool:
+    """Where it could not be measured then, or was found worse on golden questions that staff have changed since.
+
+    What a person held, or had rolled back, waits for a person.
+    """
+    if not held.reason or held.reason != str(held.guard.get("reason", ""))[:MAX_REASON]:
+        return False
+    changed = RevisionEvent.objects.filter(action__in=GOLDEN_CHANGES, at__gt=held.created_at)
+    return _not_measured(held) or changed.exists()
+
+
+def _not_measured(held: Revision) -> bool:
+    """Earlier versions told it in the reason alone."""
+    return bool(held.guard.get("not_measured", held.reason.startswith("it could not be measured")))
+
+
+def _says_the_same(report: GuardReport, held: Revision) -> bool:
+    if report.not_measured:
+        return True  # nothing new is known of it
+    return report.reason[:MAX_REASON] == held.reason
 
 
 class _Laps:

@@ -98,8 +98,9 @@ class ShownBoostSerializer(serializers.Serializer[Any]):
 
 
 class VoteSerializer(serializers.Serializer[Any]):
-    """weight: -1..1 for this question; document_weight: for the document whatever is asked; counts_now: what is left of
-    it today. left_out: why it does not count; empty: it does."""
+    """weight: -1..1 for this question; document_weight: for the document whatever is asked; voter_weight: what such
+    votes of this voter weighed in the last round on average, 0..1 (staff 1.5), null before the first; voter_why: the
+    reason; counts_now: what is left of it today. left_out: why it does not count; empty: it does."""
 
     rating_id = serializers.UUIDField()
     message_id = serializers.UUIDField()
@@ -113,7 +114,8 @@ class VoteSerializer(serializers.Serializer[Any]):
     day = serializers.DateField()
     weight = serializers.FloatField()
     document_weight = serializers.FloatField()
-    voter_weight = serializers.FloatField()
+    voter_weight = serializers.FloatField(allow_null=True)
+    voter_why = serializers.CharField(allow_blank=True)
     counts_now = serializers.FloatField()
     left_out = serializers.CharField(allow_blank=True)
 

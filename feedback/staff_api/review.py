@@ -22,21 +22,25 @@ from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
-BURSTS = Burst.objects.select_related("document", "decided_by")
+BURSTS = Burst.objects.select_related("document", "question", "decided_by")
 
 
 # ------------------------------------------------------------------------------------------------ bursts
 class BurstSerializer(serializers.ModelSerializer[Burst]):
-    """Many votes on one document on one day from few accounts; open ones are left out of ranking."""
+    """Votes that look as if few people had many: `busy`, many on one document on one day from few accounts;
+    `newcomers`, new accounts that all say the same within a few days (question: null for any). Open ones are left out
+    of ranking. explanation: why it waits."""
 
     document_title = serializers.CharField(source="document.title")
+    question = serializers.CharField(source="question.text", default=None, allow_null=True)
+    explanation = serializers.CharField()
     decided_by = serializers.CharField(source="decided_by.username", default=None, allow_null=True)
 
     class Meta:
         model = Burst
         fields = [
-            "id", "document", "document_title", "day", "votes", "accounts", "status", "decided_by", "decided_at", "why",
-            "created_at",
+            "id", "document", "document_title", "question", "kind", "explanation", "day", "votes", "accounts",
+            "status", "decided_by", "decided_at", "why", "created_at",
         ]  # fmt: skip
         read_only_fields = fields
 

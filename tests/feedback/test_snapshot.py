@@ -351,3 +351,15 @@ def test_a_revision_from_before_normalized_scores_were_kept_is_read() -> None:
     read = Content.decode(buffer.getvalue())
     assert np.isnan(read.queries.normalized_score).all()
     assert read.multipliers().tolist() == pytest.approx([2 ** (2 / 3)])
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "prior", "expected"),
+    [(0.0, 0.5, 1.25, 1.0), (0.5, 0.0, 0.8, 1.0), (0.0, 3.0, 1.2, 0.6), (3.0, 0.0, 0.8, 1.6), (3.0, 0.0, 1.2, 2.4)],
+)
+def test_a_documents_prior_does_not_turn_votes_on_its_passage_round(
+    up: float, down: float, prior: float, expected: float
+) -> None:
+    documents = {DOCUMENT: DocumentPrior(multiplier=prior, raters_up=9, raters_down=0)}
+    one = snapshot(tallies((1, 1, up, down)), terms=LOANS, documents=documents)
+    assert multiplier(one, LOANS[1]) == pytest.approx(expected)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from ragsite.core.errors import AppError
 from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import BoostSource, SearchRequest, SearchResult
-from retrieval.search import boosting
+from retrieval.search import boosting, hybrid
 from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord, counted
-from retrieval.values import Question, ScoredChunk, TailHit
+from retrieval.values import MovedQuery, QueryMoves, Question, ScoredChunk, TailHit
 
 
 async def search_documents(context: Context, request: SearchRequest, *, purpose: str = "") -> SearchResult:
@@ -57,6 +57,8 @@ class Retrieve(Step[Search, SearchResult]):
 
     async def act(self, given: Search, entry: StepRecord) -> SearchResult:
         request, purpose = given.request, given.purpose
+        moves = await self._moves(request)
+        request = replace(request, moves=moves.moves)
         answers = self.settings.corrective.weak_score
         result, looks = await search_relaxing(self.tools.searcher, request, answers=answers)
         entry.detail |= {
@@ -76,11 +78,50 @@ class Retrieve(Step[Search, SearchResult]):
         if result.relaxed:
             entry.detail["relaxed"] = list(result.relaxed)
             entry.summary += f"; filter relaxed, since what it left does not answer: {', '.join(result.relaxed)}"
+        if moves.moves:
+            entry.detail["moved"] = [_as_dict(move) for move in moves.moves]
+            entry.summary += f"; {_told(moves.moves)}"
+        if moves.degraded:
+            result = replace(result, degraded=(*result.degraded, moves.degraded))
         if result.degraded:
             entry.degrade("; ".join(result.degraded))
         texts = " | ".join(query.text for query in request.queries)
         await self.run.trace.sink.tool_called("search", purpose + texts, entry)
         return result
+
+    async def _moves(self, request: SearchRequest) -> QueryMoves:
+        """What ratings make of the first query's vectors. None where they can't be read; the search goes on without."""
+        source = self.tools.boosts
+        if source is None or "dense" not in request.stages:
+            return QueryMoves()
+        try:
+            async with asyncio.timeout(self.run.deadline.limit(boosting.BOOST_TIMEOUT_S)):
+                revision = await self.run.revision.get(source)
+            # The search would wait as long for the same vectors, and finds them computed then.
+            async with asyncio.timeout(self.run.deadline.limit(hybrid.SEARCH_TIMEOUT_S)):
+                return await revision.moves(request.queries[0].text, request.scope)
+        except (AppError, TimeoutError) as error:
+            reason = str(error) or "they took too long"
+            return QueryMoves(degraded=f"ratings could not move the query: {reason}")
+
+
+def _as_dict(move: MovedQuery) -> dict[str, object]:
+    return {
+        "space": move.space.model,
+        "degrees": round(move.degrees, 1),
+        "passages": move.passages,
+        "people": move.people,
+    }
+
+
+def _told(moves: Sequence[MovedQuery]) -> str:
+    """Of several spaces the one with the largest move."""
+    move = max(moves, key=lambda one: one.degrees)
+    people = counted(move.people, "person", "people")
+    return (
+        f"moved {move.degrees:.0f}° towards {counted(move.passages, 'passage')} that {people} found useful for the same"
+        " question"
+    )
 
 
 class Fuse(Step[Found, None]):

@@ -1,0 +1,282 @@
+"""Do two questions want the same answer? Pairs written by hand, before and now.
+
+    python -m benchmarks.question_pairs --embedder all-minilm@http://127.0.0.1:11434 [--json]
+    python -m benchmarks.question_pairs --embedder … --train
+
+Reported, on `data/question_pairs/report.jsonl`: of the pairs that want the same answer, and of those that do not, the
+share that is taken to want the same (probability ≥ .5), with the vectors of each embedder and by words alone.
+"before" is `QuestionSimilarity`, from .5 on. `--train` fits the weights (`feedback/ranking/same_question.json`) to
+`tune.jsonl`, whose domains are others, with the vectors of all embedders that are given, and reports for it too, each
+domain by a model that was fitted to the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.support.tables import show
+from feedback.ranking import question_similarity
+from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
+from feedback.ranking.same_question import (
+    FORBIDDEN,
+    SHIPPED,
+    VECTOR_SIGNALS,
+    WORD_SIGNALS,
+    SameQuestionModel,
+    above_background,
+    background_of,
+    difference,
+    load_model,
+    pair_signals,
+    read_question,
+    shipped_model,
+)
+from retrieval.answerability.model import MAX_DEVIATIONS
+from retrieval.providers.vectors import prefixes
+from retrieval.text.analysis import query_terms
+
+FOLDER = Path(__file__).parent / "data" / "question_pairs"
+SAME_FROM = 0.5
+PENALTY = 2.0  # of the squared weights
+DIFFERENT_WEIGHS = 2.0  # a contrast pair, for one rewording
+NEIGHBOURS = 3  # other questions that each one is also paired with, as questions that want another answer
+Matrix = NDArray[np.float64]
+Cosine = Callable[[str, str], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    language: str
+    domain: str
+    kind: str
+    a: str
+    b: str
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Of all questions by one embedding model. background: `background_of` them."""
+
+    model: str
+    of: Mapping[str, NDArray[np.float32]]
+    background: float
+
+    def cosine(self, a: str, b: str) -> float:
+        return above_background(float(self.of[a] @ self.of[b]), self.background)
+
+
+def read_pairs(name: str) -> list[Pair]:
+    lines = (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [Pair(**json.loads(line)) for line in lines]
+
+
+def embedded(embedder: str, texts: Sequence[str], cache: Path | None) -> Vectors:
+    """embedder: MODEL@URL of a server with Ollama's protocol."""
+    model, url = embedder.split("@", 1)
+    kept = cache / f"{re.sub(r'[^a-z0-9]+', '_', model.lower())}.npz" if cache else None
+    known: dict[str, NDArray[np.float32]] = {}
+    if kept and kept.exists():
+        with np.load(kept, allow_pickle=False) as stored:
+            known = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
+    missing = [text for text in texts if text not in known]
+    prefix, _ = prefixes(model)
+    for start in range(0, len(missing), 64):
+        batch = missing[start : start + 64]
+        body = {"model": model, "input": [prefix + text for text in batch]}
+        found = httpx.post(f"{url}/api/embed", json=body, timeout=600).raise_for_status().json()["embeddings"]
+        for text, vector in zip(batch, found, strict=True):
+            own = np.asarray(vector, dtype=np.float32)
+            known[text] = own / np.linalg.norm(own)
+    if kept:
+        np.savez(kept, texts=np.asarray(list(known)), vectors=np.stack(list(known.values())))
+    return Vectors(model, known, background_of(np.stack([known[text] for text in texts])))
+
+
+# ------------------------------------------------------------------------------------------------ training
+@dataclass(frozen=True, slots=True)
+class Rows:
+    signals: Matrix
+    same: Matrix
+    weight: Matrix
+    domain: NDArray[np.str_]
+
+
+def training_rows(pairs: Sequence[Pair], vectors: Sequence[Vectors], names: Sequence[str]) -> Rows:
+    """The pairs that no difference sets apart, and as others each question beside its neighbours in its domain."""
+    labelled = [*pairs, *_neighbours(pairs, vectors)]
+    cosines: Sequence[Cosine | None] = [one.cosine for one in vectors] if names == VECTOR_SIGNALS else [None]
+    signals, same, weight, domains = [], [], [], []
+    for pair in labelled:
+        first, second = read_question(min(pair.a, pair.b)), read_question(max(pair.a, pair.b))
+        if difference(first, second):
+            continue
+        for cosine in cosines:
+            signals.append(pair_signals(first, second, cosine(pair.a, pair.b) if cosine else None))
+            same.append(float(pair.same))
+            of_neighbour = 0.3 if pair.kind == "neighbour" else DIFFERENT_WEIGHS
+            weight.append((1.0 if pair.same else of_neighbour) / len(cosines))
+            domains.append(pair.domain)
+    return Rows(np.asarray(signals), np.asarray(same), np.asarray(weight), np.asarray(domains))
+
+
+def _neighbours(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> list[Pair]:
+    """Each pair's first question beside those of other pairs of its domain and language that are nearest to it."""
+    found = []
+    firsts = [pair for pair in pairs if pair.same]
+    for pair in firsts:
+        others = [
+            one for one in firsts if one is not pair and (one.language, one.domain) == (pair.language, pair.domain)
+        ]
+        near = sorted(others, key=lambda one: -sum(space.cosine(pair.a, one.a) for space in vectors))
+        found += [
+            Pair(pair.language, pair.domain, "neighbour", pair.a, other.b, same=False) for other in near[:NEIGHBOURS]
+        ]
+    return found
+
+
+def fitted(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+    """A logistic model by Newton's method, with a penalty on the squared weights."""
+    share = rows.weight / rows.weight.sum()
+    mean = share @ rows.signals
+    deviation = np.sqrt(share @ (rows.signals - mean) ** 2)
+    deviation = np.where(deviation > 1e-9, deviation, 1.0)
+    scaled = ((rows.signals - mean) / deviation).clip(-MAX_DEVIATIONS, MAX_DEVIATIONS)
+    design = np.column_stack((np.ones(len(scaled)), scaled))
+    penalty = np.full(design.shape[1], PENALTY)
+    penalty[0] = 1e-6
+    weights = np.zeros(design.shape[1])
+    for _ in range(30):
+        likely = 1.0 / (1.0 + np.exp(-design @ weights))
+        slope = design.T @ (rows.weight * (likely - rows.same)) + penalty * weights
+        curve = (design * (rows.weight * likely * (1.0 - likely))[:, None]).T @ design + np.diag(penalty)
+        weights = weights - np.linalg.solve(curve, slope)
+    columns = zip(names, weights[1:], mean, deviation, strict=True)
+    signals = {
+        name: {"weight": round(float(weight), 5), "mean": round(float(middle), 5), "deviation": round(float(spread), 5)}
+        for name, weight, middle, spread in columns
+    }
+    return {"bias": round(float(weights[0]), 5), "signals": signals}
+
+
+def trained(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> dict[str, Any]:
+    return {
+        "vectors": fitted(training_rows(pairs, vectors, VECTOR_SIGNALS), VECTOR_SIGNALS),
+        "words": fitted(training_rows(pairs, vectors, WORD_SIGNALS), WORD_SIGNALS),
+    }
+
+
+def held_out(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> list[dict[str, object]]:
+    """Each domain of `tune` by a model that was fitted to the others."""
+    found: list[dict[str, object]] = []
+    taken: dict[str, list[tuple[Pair, float]]] = {}
+    for domain in sorted({pair.domain for pair in pairs}):
+        model = load_model(trained([pair for pair in pairs if pair.domain != domain], vectors))
+        for name, probability in ways(model, vectors, before=None).items():
+            own = [pair for pair in pairs if pair.domain == domain]
+            taken.setdefault(name, []).extend((pair, probability(pair)) for pair in own)
+    for name, rows in taken.items():
+        found.append({"by": name, "of": "tune, held out", **shares(rows)})
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ report
+def ways(
+    model: SameQuestionModel, vectors: Sequence[Vectors], before: Sequence[str] | None
+) -> dict[str, Callable[[Pair], float]]:
+    """before: all questions, to measure what was there before as well."""
+    found: dict[str, Callable[[Pair], float]] = {"words": lambda pair: model.probability(pair.a, pair.b)}
+    for space in vectors:
+        found[space.model] = lambda pair, space=space: model.probability(  # type: ignore[misc]
+            pair.a, pair.b, cosine=space.cosine(pair.a, pair.b)
+        )
+    if before is not None:
+        index = TermIndex([query_terms(text) for text in before])
+        place = {text: row for row, text in enumerate(before)}
+        plain = QuestionSimilarity(
+            cosine_from=question_similarity.COSINE_FROM, cosine_full=question_similarity.COSINE_FULL,
+            overlap_from=question_similarity.OVERLAP_FROM, overlap_full=question_similarity.OVERLAP_FULL,
+        )  # fmt: skip
+
+        def earlier(pair: Pair, space: Vectors | None, similarity: QuestionSimilarity) -> float:
+            overlap, same_numbers = index.compare(query_terms(pair.a))
+            row = slice(place[pair.b], place[pair.b] + 1)
+            near = None
+            if space is not None:
+                near = similarity.by_vectors(np.asarray([space.of[pair.a] @ space.of[pair.b]], dtype=np.float32))
+            return float(similarity.combined(near, overlap[row], same_numbers[row])[0])
+
+        found["words, before"] = lambda pair: earlier(pair, None, plain)
+        for space in vectors:
+            own = plain.calibrated(np.stack([space.of[text] for text in before]))
+            found[f"{space.model}, before"] = lambda pair, space=space, own=own: earlier(  # type: ignore[misc]
+                pair, space, own
+            )
+    return found
+
+
+def shares(rows: Sequence[tuple[Pair, float]]) -> dict[str, object]:
+    """Of rewordings and of contrast pairs, the share that is taken to want the same answer, in %."""
+    found: dict[str, object] = {}
+    for name, same in (("same", True), ("different", False)):
+        own = [likely >= SAME_FROM for pair, likely in rows if pair.same == same]
+        found[name] = 100.0 * sum(own) / len(own) if own else None
+        found[f"of {name}"] = len(own)
+    return found
+
+
+def report(pairs: Sequence[Pair], by: Mapping[str, Callable[[Pair], float]]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for name, probability in by.items():
+        likely = [(pair, probability(pair)) for pair in pairs]
+        rows.append({"by": name, "of": "all", **shares(likely)})
+        for language in ("en", "zh-hans", "zh-hant"):
+            own = [row for row in likely if row[0].language == language]
+            rows.append({"by": name, "of": language, **shares(own)})
+        if "before" not in name:
+            for kind in dict.fromkeys(pair.kind for pair in pairs):
+                rows.append({"by": name, "of": kind, **shares([row for row in likely if row[0].kind == kind])})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--embedder", action="append", default=[], metavar="MODEL@URL")
+    parser.add_argument("--cache", type=Path, help="folder in which vectors are kept")
+    parser.add_argument("--train", action="store_true", help="write the weights first")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    tune, told = read_pairs("tune"), read_pairs("report")
+    texts = list(dict.fromkeys(text for pair in (*tune, *told) for text in (pair.a, pair.b)))
+    vectors = [embedded(one, texts, arguments.cache) for one in arguments.embedder]
+    rows: list[dict[str, object]] = []
+    if arguments.train:
+        if not vectors:
+            parser.error("--train needs an --embedder: the weights of the cosine are fitted too")
+        data = {"trained_on": [one.model for one in vectors], **trained(tune, vectors)}
+        SHIPPED.write_text(_readable(data), encoding="utf-8")
+        shipped_model.cache_clear()
+        rows = held_out(tune, vectors)
+    rows += report(told, ways(shipped_model(), vectors, texts))
+    notes = [f"Differences alone leave at most {FORBIDDEN}; the rest is the model's."]
+    show(rows, as_json=arguments.json, notes=notes)
+
+
+def _readable(data: Mapping[str, Any]) -> str:
+    """JSON with one signal a line."""
+    rows = re.compile(r"\{\s+(\"weight\": \S+)\s+(\"mean\": \S+)\s+(\"deviation\": \S+)\s+\}")
+    return rows.sub(r"{\1 \2 \3}", json.dumps(data, indent=1)) + "\n"
+
+
+if __name__ == "__main__":
+    main()
