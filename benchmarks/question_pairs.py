@@ -1,13 +1,16 @@
 """Do two questions want the same answer? Pairs written by hand, before and now.
 
     python -m benchmarks.question_pairs --embedder all-minilm@http://127.0.0.1:11434 [--json]
-    python -m benchmarks.question_pairs --embedder … --train
+    python -m benchmarks.question_pairs --embedder … --data SETS --train
 
 Reported, on `data/question_pairs/report.jsonl`: of the pairs that want the same answer, and of those that do not, the
 share that is taken to want the same (probability ≥ .5), with the vectors of each embedder and by words alone.
 "before" is `QuestionSimilarity`, from .5 on. `--train` fits the weights (`feedback/ranking/same_question.json`) to
 `tune.jsonl`, whose domains are others, with the vectors of all embedders that are given, and reports for it too, each
-domain by a model that was fitted to the others.
+domain by a model that was fitted to the others. As questions that want different answers it is also shown, of the
+labelled sets TRAINED_ON in SETS, the nearest pairs by words: without them a model learns of contrasts alone, and takes
+any two questions about one thing for the same. How many of the nearest pairs of the other sets it takes for the same is
+reported (some of them are).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 
 from benchmarks.support.tables import show
 from feedback.ranking import question_similarity
+from feedback.ranking.question_groups import nearest_by_terms
 from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
 from feedback.ranking.same_question import (
     FORBIDDEN,
@@ -47,11 +51,14 @@ from retrieval.text.analysis import query_terms
 
 FOLDER = Path(__file__).parent / "data" / "question_pairs"
 SAME_FROM = 0.5
+TRAINED_ON, REPORTED_ON = ("squad2_en", "cmrc2018_zh"), ("hotpotqa_en", "xquad_en", "scifact_en", "rgb_zh")
+QUESTIONS_OF_SET, NEAREST_OF_SET = 500, 700  # of each set: questions, and their nearest pairs
+CAUTION = 2.0  # how much more different questions weigh where the cosine's weights are fitted
+ALL_OF_SETS = 200.0  # weight of all of these pairs together
 PENALTY = 2.0  # of the squared weights
 DIFFERENT_WEIGHS = 2.0  # a contrast pair, for one rewording
 NEIGHBOURS = 3  # other questions that each one is also paired with, as questions that want another answer
 Matrix = NDArray[np.float64]
-Cosine = Callable[[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,9 @@ class Vectors:
     model: str
     of: Mapping[str, NDArray[np.float32]]
     background: float
+
+    def knows(self, pair: Pair) -> bool:
+        return pair.a in self.of and pair.b in self.of
 
     def cosine(self, a: str, b: str) -> float:
         return above_background(float(self.of[a] @ self.of[b]), self.background)
@@ -112,22 +122,40 @@ class Rows:
     domain: NDArray[np.str_]
 
 
-def training_rows(pairs: Sequence[Pair], vectors: Sequence[Vectors], names: Sequence[str]) -> Rows:
+def training_rows(
+    pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors], names: Sequence[str]
+) -> Rows:
     """The pairs that no difference sets apart, and as others each question beside its neighbours in its domain."""
-    labelled = [*pairs, *_neighbours(pairs, vectors)]
-    cosines: Sequence[Cosine | None] = [one.cosine for one in vectors] if names == VECTOR_SIGNALS else [None]
+    labelled = [*pairs, *_neighbours(pairs, vectors), *near]
+    of_near = ALL_OF_SETS / max(1, len(near))
+    cosines: Sequence[Vectors | None] = list(vectors) if names == VECTOR_SIGNALS else [None]
     signals, same, weight, domains = [], [], [], []
     for pair in labelled:
         first, second = read_question(min(pair.a, pair.b)), read_question(max(pair.a, pair.b))
         if difference(first, second):
             continue
-        for cosine in cosines:
+        usable = [cosine for cosine in cosines if cosine is None or cosine.knows(pair)]
+        for space in usable:
+            cosine = space.cosine if space else None
             signals.append(pair_signals(first, second, cosine(pair.a, pair.b) if cosine else None))
             same.append(float(pair.same))
-            of_neighbour = 0.3 if pair.kind == "neighbour" else DIFFERENT_WEIGHS
-            weight.append((1.0 if pair.same else of_neighbour) / len(cosines))
+            of_kind = {"neighbour": 0.3, "nearest": of_near}.get(pair.kind, DIFFERENT_WEIGHS)
+            weight.append((1.0 if pair.same else of_kind) / len(usable))
             domains.append(pair.domain)
     return Rows(np.asarray(signals), np.asarray(same), np.asarray(weight), np.asarray(domains))
+
+
+def nearest_pairs(data: Path, name: str) -> list[Pair]:
+    """Of a labelled set: pairs of different questions, the nearest by words."""
+    lines = (data / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    spread = lines[:: max(1, len(lines) // QUESTIONS_OF_SET)] if name != "squad2_en" else lines[: QUESTIONS_OF_SET * 2]
+    texts = list(dict.fromkeys(json.loads(line)["text"] for line in spread))
+    rows = np.arange(len(texts))
+    found = nearest_by_terms(rows, rows, [list(dict.fromkeys(query_terms(text))) for text in texts])
+    language = "zh-hans" if name.endswith("zh") or "_zh_" in name else "en"
+    pairs = [Pair(language, name, "nearest", texts[first], texts[second], same=False) for first, second in found]
+    drawn = np.random.default_rng(0).permutation(len(pairs))[:NEAREST_OF_SET]
+    return [pairs[place] for place in drawn.tolist()]
 
 
 def _neighbours(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> list[Pair]:
@@ -145,43 +173,60 @@ def _neighbours(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> list[Pair]
     return found
 
 
-def fitted(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
-    """A logistic model by Newton's method, with a penalty on the squared weights."""
+def fitted(rows: Rows, names: Sequence[str], known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A logistic model by Newton's method, with a penalty on the squared weights.
+
+    known: a model of some of the signals, whose weights stand: the others are fitted to what it leaves open.
+    """
     share = rows.weight / rows.weight.sum()
     mean = share @ rows.signals
     deviation = np.sqrt(share @ (rows.signals - mean) ** 2)
     deviation = np.where(deviation > 1e-9, deviation, 1.0)
+    weights = np.zeros(len(names))
+    bias = 0.0
+    free = np.ones(len(names), dtype=bool)
+    if known:
+        bias = known["bias"]
+        for place, name in enumerate(names):
+            if name in known["signals"]:
+                one = known["signals"][name]
+                weights[place], mean[place], deviation[place] = one["weight"], one["mean"], one["deviation"]
+                free[place] = False
     scaled = ((rows.signals - mean) / deviation).clip(-MAX_DEVIATIONS, MAX_DEVIATIONS)
-    design = np.column_stack((np.ones(len(scaled)), scaled))
+    offset = bias + scaled @ weights
+    design = np.column_stack((np.ones(len(scaled)), scaled[:, free]))
     penalty = np.full(design.shape[1], PENALTY)
     penalty[0] = 1e-6
-    weights = np.zeros(design.shape[1])
+    found = np.zeros(design.shape[1])
     for _ in range(30):
-        likely = 1.0 / (1.0 + np.exp(-design @ weights))
-        slope = design.T @ (rows.weight * (likely - rows.same)) + penalty * weights
+        likely = 1.0 / (1.0 + np.exp(-(offset + design @ found)))
+        slope = design.T @ (rows.weight * (likely - rows.same)) + penalty * found
         curve = (design * (rows.weight * likely * (1.0 - likely))[:, None]).T @ design + np.diag(penalty)
-        weights = weights - np.linalg.solve(curve, slope)
-    columns = zip(names, weights[1:], mean, deviation, strict=True)
+        found = found - np.linalg.solve(curve, slope)
+    weights[free] = found[1:]
+    columns = zip(names, weights, mean, deviation, strict=True)
     signals = {
         name: {"weight": round(float(weight), 5), "mean": round(float(middle), 5), "deviation": round(float(spread), 5)}
         for name, weight, middle, spread in columns
     }
-    return {"bias": round(float(weights[0]), 5), "signals": signals}
+    return {"bias": round(float(bias + found[0]), 5), "signals": signals}
 
 
-def trained(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> dict[str, Any]:
-    return {
-        "vectors": fitted(training_rows(pairs, vectors, VECTOR_SIGNALS), VECTOR_SIGNALS),
-        "words": fitted(training_rows(pairs, vectors, WORD_SIGNALS), WORD_SIGNALS),
-    }
+def trained(pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors]) -> dict[str, Any]:
+    """By words first; then what a cosine adds, from the pairs written by hand, which have vectors."""
+    words = fitted(training_rows(pairs, near, vectors, WORD_SIGNALS), WORD_SIGNALS)
+    rows = training_rows(pairs, [], vectors, VECTOR_SIGNALS)
+    cautious = replace(rows, weight=np.where(rows.same > 0, rows.weight, CAUTION * rows.weight))
+    with_cosine = fitted(cautious, VECTOR_SIGNALS, known=words)
+    return {"vectors": with_cosine, "words": words}
 
 
-def held_out(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> list[dict[str, object]]:
+def held_out(pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors]) -> list[dict[str, object]]:
     """Each domain of `tune` by a model that was fitted to the others."""
     found: list[dict[str, object]] = []
     taken: dict[str, list[tuple[Pair, float]]] = {}
     for domain in sorted({pair.domain for pair in pairs}):
-        model = load_model(trained([pair for pair in pairs if pair.domain != domain], vectors))
+        model = load_model(trained([pair for pair in pairs if pair.domain != domain], near, vectors))
         for name, probability in ways(model, vectors, before=None).items():
             own = [pair for pair in pairs if pair.domain == domain]
             taken.setdefault(name, []).extend((pair, probability(pair)) for pair in own)
@@ -252,22 +297,28 @@ def report(pairs: Sequence[Pair], by: Mapping[str, Callable[[Pair], float]]) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--embedder", action="append", default=[], metavar="MODEL@URL")
+    parser.add_argument("--data", type=Path, help="labelled sets, one folder each")
     parser.add_argument("--cache", type=Path, help="folder in which vectors are kept")
     parser.add_argument("--train", action="store_true", help="write the weights first")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     tune, told = read_pairs("tune"), read_pairs("report")
     texts = list(dict.fromkeys(text for pair in (*tune, *told) for text in (pair.a, pair.b)))
+    near = [pair for name in TRAINED_ON for pair in nearest_pairs(arguments.data, name)] if arguments.data else []
+    others = {name: nearest_pairs(arguments.data, name) for name in REPORTED_ON} if arguments.data else {}
     vectors = [embedded(one, texts, arguments.cache) for one in arguments.embedder]
     rows: list[dict[str, object]] = []
     if arguments.train:
-        if not vectors:
-            parser.error("--train needs an --embedder: the weights of the cosine are fitted too")
-        data = {"trained_on": [one.model for one in vectors], **trained(tune, vectors)}
+        if not (vectors and near):
+            parser.error("--train needs an --embedder and --data")
+        data = {"trained_on": [one.model for one in vectors], **trained(tune, near, vectors)}
         SHIPPED.write_text(_readable(data), encoding="utf-8")
         shipped_model.cache_clear()
-        rows = held_out(tune, vectors)
+        rows = held_out(tune, near, vectors)
     rows += report(told, ways(shipped_model(), vectors, texts))
+    for name, pairs in others.items():
+        for by, probability in ways(shipped_model(), [], None).items():
+            rows.append({"by": by, "of": f"nearest of {name}", **shares([(pair, probability(pair)) for pair in pairs])})
     notes = [f"Differences alone leave at most {FORBIDDEN}; the rest is the model's."]
     show(rows, as_json=arguments.json, notes=notes)
 

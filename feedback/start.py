@@ -14,11 +14,11 @@ from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
 
 from chat.ratings import use_ratings
-from feedback.models import Rating
+from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
-from feedback.rounds.evidence import answer_touch, rating_forget
+from feedback.rounds.evidence import answer_touch, rating_forget, use_touch
 from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.questions import questions_forget, questions_of
@@ -35,6 +35,7 @@ def connect() -> None:
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")
+    pre_delete.connect(_use_goes, sender=SourceUse, dispatch_uid="feedback.use_goes")
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
@@ -50,10 +51,16 @@ def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_:
         rating_forget(instance.pk)
 
 
+def _use_goes(sender: type[Model], instance: SourceUse, **_: Any) -> None:
+    """With its conversation."""
+    rounds_wait()
+
+
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
-    """A source's own rating stood in the way of the answer's: that one's evidence is drawn anew."""
+    """A source's own rating stood in the way of the answer's, and of what opening it says: these are drawn anew."""
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
+        use_touch(user_id=instance.user_id, source_id=instance.source_id)
 
 
 def _document_saved(

@@ -1,14 +1,27 @@
-"""Celery's side of feedback: the periodic round."""
+"""Celery's side of feedback: the periodic round, and the one that a person wants."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from celery import shared_task
+from django.contrib.auth.models import User
 
 from feedback.rounds.round import feedback_round, rare_collections
 
+AGAIN_S, MOST_TIMES = 60, 30  # while another round runs
 
-@shared_task
-def reindex_feedback() -> str:
-    """One round, as `manage.py reindex_feedback` runs it. A message that comes twice finds nothing left to do."""
+
+@shared_task(bind=True, max_retries=MOST_TIMES)
+def reindex_feedback(self: Any, by: int | None = None) -> str:
+    """One round, as `manage.py reindex_feedback` runs it. A message that comes twice finds nothing left to do.
+
+    by: the id of who wants it, None: the schedule. Somebody's round waits for the one that is running, which may have
+    begun before what it is wanted for.
+    """
+    person = User.objects.filter(pk=by).first() if by is not None else None
     with rare_collections():
-        return feedback_round().status
+        status = feedback_round(by=person).status
+    if status == "busy" and by is not None and not self.request.called_directly and self.request.retries < MOST_TIMES:
+        raise self.retry(countdown=AGAIN_S)
+    return status

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
-from feedback.ratings.api import MessageRatingApi, SourceRatingApi
+from feedback.ratings.api import MessageRatingApi, SourceRatingApi, SourceUseApi
 from feedback.staff_api import evidence, golden, review, revisions
 
 staff = [
@@ -18,6 +18,7 @@ staff = [
     path("manual-boosts", evidence.ManualBoostsApi.as_view(), name="feedback-manual-boosts"),
     path("manual-boosts/<uuid:boost_id>", evidence.ManualBoostApi.as_view(), name="feedback-manual-boost"),
     path("golden-questions", golden.GoldenQuestionsApi.as_view(), name="feedback-golden-questions"),
+    path("golden-questions/sets", golden.GoldenSetsApi.as_view(), name="feedback-golden-sets"),
     path("golden-questions/import", golden.GoldenImportApi.as_view(), name="feedback-golden-import"),
     path("golden-questions/export", golden.GoldenExportApi.as_view(), name="feedback-golden-export"),
     path("golden-questions/<uuid:question_id>", golden.GoldenQuestionApi.as_view(), name="feedback-golden-question"),
@@ -31,5 +32,6 @@ staff = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/messages/<uuid:message_id>/rating", MessageRatingApi.as_view(), name="message-rating"),
     path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
+    path("api/messages/<uuid:message_id>/sources/<int:marker>/use", SourceUseApi.as_view(), name="source-use"),
     path("api/feedback/", include(staff)),
 ]

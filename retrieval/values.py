@@ -105,7 +105,8 @@ class Scores:
     """Every score a chunk got on its way; None where a stage didn't see it.
 
     dense: cosine, -1..1. bm25: >= 0. fused: unit of the fusion. standing: the fused score as 0..1 between the lowest
-    and the highest found. rerank: 0..1, P(relevant). boost: multiplier. final: what it was ordered by at last.
+    and the highest found. rerank: 0..1, P(relevant). boost: multiplier. final: what it was ordered by at last. shown:
+    the probability of its place after fusion, where that was drawn.
     """
 
     dense: float | None = None
@@ -115,6 +116,7 @@ class Scores:
     rerank: float | None = None
     boost: float | None = None
     final: float | None = None
+    shown: float | None = None
 
     def as_dict(self) -> dict[str, float]:
         pairs = zip(SCORE_NAMES, scores_of(self), strict=True)
@@ -214,7 +216,8 @@ class Boost:
     """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
 
     similar_questions: the rated questions that ask the same, each counted by its similarity; 0: none.
-    normalized_score: 0..1, the chunk's mean in the searches for them.
+    normalized_score: 0..1, the chunk's mean in the searches for them. shown: the probability of the place that it gets,
+    where that was drawn.
     """
 
     multiplier: float = 1.0
@@ -222,6 +225,10 @@ class Boost:
     hide: bool = False
     normalized_score: float = 0.0
     similar_questions: float = 0.0
+    shown: float | None = None
+
+
+DRAWN = "its place was drawn among passages with nearly the same score, to learn more"  # a boost's origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404
 
 from feedback.admin.links import document_link, page_url, row_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
-from feedback.curation.evidence_selectors import vote_shown
+from feedback.curation.evidence_selectors import RELATED, vote_shown
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide, burst_reopen
 from ragsite.core.api.user import asking_user
@@ -65,8 +65,7 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         ]
 
     def row_context(self, request: HttpRequest, row: Burst) -> dict[str, Any]:
-        related = ("rating__message", "question", "passage", "voter__voter_weight", "burst", "discarded_by")
-        votes = [vote_shown(vote) for vote in row.evidence.select_related(*related)[:VOTES]]
+        votes = [vote_shown(vote) for vote in row.evidence.select_related(*RELATED)[:VOTES]]
         return {**super().row_context(request, row), "burst_votes": votes}
 
     def accept_view(self, request: HttpRequest, burst_id: UUID) -> HttpResponse:

@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 from feedback.admin.links import answer_link, document_link, page_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.curation.evidence_selectors import (
+    RELATED,
     boosts_explained,
     events_on,
     live_boosts,
@@ -58,20 +59,13 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     list_display = ["document", "asked", "voter", "score", "for_question", "state"]
     list_filter = [CountsFilter]
-    list_select_related = [
-        "passage__document",
-        "question",
-        "voter__voter_weight",
-        "rating__message",
-        "burst",
-        "discarded_by",
-    ]
+    list_select_related = [*RELATED, "passage__document"]
     list_per_page = 50
     search_fields = ["question__text", "voter__username", "passage__document__title"]
     show_full_result_count = False
     fields = ["document", "asked", "answer", "voter", "score", "for_question", "for_document", "of_voter", "state"]
     readonly_fields = ["document", "asked", "answer", "score", "for_question", "for_document", "of_voter", "state"]
-    nothing_yet = "No votes yet: a round draws them from what users rate."
+    nothing_yet = "No votes yet: a round draws them from what users rate, and from sources that they open."
     pages = [
         Page("document/<uuid:document_id>/", "document_view", "feedback_document_evidence", VIEW),
         Page("in-force/", "in_force_view", "feedback_in_force", VIEW),
@@ -115,8 +109,8 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     document = column("Document", lambda row: document_link(row.passage.document), ordering="passage__document__title")
     asked = column("Question", lambda row: excerpt(row.question.text))
-    answer = column("Answer", lambda row: answer_link(row.rating.message))
-    score = column("Rating", lambda row: f"{row.rating.score}/5")
+    answer = column("Answer", lambda row: answer_link(row.message))
+    score = column("Rating", lambda row: vote_shown(row).given())
     for_question = column("For this question", lambda row: f"{row.weight:.2f}", ordering="weight")
     for_document = column("For the document", lambda row: f"{row.document_weight:.2f}", ordering="document_weight")
 

@@ -18,7 +18,15 @@ from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
 from feedback.curation import golden_files
 from feedback.curation.downloads import golden_file
-from feedback.curation.golden import Relevant, golden_check, golden_delete, golden_log, golden_save, golden_switch
+from feedback.curation.golden import (
+    Relevant,
+    golden_check,
+    golden_delete,
+    golden_log,
+    golden_save,
+    golden_sets,
+    golden_switch,
+)
 from feedback.curation.golden_files import Imported, golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.rounds.evidence import searched_for
@@ -35,6 +43,20 @@ EXAMPLE_LINE = '{"question": "How many books may I borrow?", "collection": "poli
 
 class ImportForm(forms.Form):
     file = forms.FileField(help_text=f"JSONL, UTF-8, one question a line: {EXAMPLE_LINE}")
+
+
+class SetFilter(admin.SimpleListFilter):
+    title = "set"
+    parameter_name = "set"
+    NONE = "-"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        names = [row["set_name"] for row in golden_sets()]
+        return [(name or self.NONE, name or "in none") for name in names]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> QuerySet[GoldenQuestion]:
+        name = self.value()
+        return queryset if name is None else queryset.filter(set_name="" if name == self.NONE else name)
 
 
 class RelevanceFormSet(forms.BaseInlineFormSet):
@@ -64,19 +86,22 @@ class RelevanceInline(admin.TabularInline):
 
 @admin.register(GoldenQuestion)
 class GoldenQuestionAdmin(ToolsAdmin):
-    list_display = ["question", "collection", "relevant_count", "source", "enabled", "updated_at"]
-    list_filter = ["enabled", "source", "collection"]
+    list_display = ["question", "set_name", "collection", "relevant_count", "source", "enabled", "updated_at"]
+    list_filter = ["enabled", SetFilter, "source", "collection"]
     list_select_related = ["collection", "created_by"]
-    search_fields = ["text"]
+    search_fields = ["text", "set_name"]
     date_hierarchy = "created_at"
     inlines = [RelevanceInline]
     autocomplete_fields = ["collection"]
-    fields = ["text", "collection", "enabled", "source", "reviewed_answer", "created_by", "created_at", "updated_at"]
+    fields = [
+        "text", "collection", "set_name", "enabled", "source", "reviewed_answer", "created_by", "created_at",
+        "updated_at",
+    ]  # fmt: skip
     readonly_fields = ["source", "reviewed_answer", "created_by", "created_at", "updated_at"]
     actions = ["switch_on", "switch_off", "export_selected"]
     nothing_yet = (
-        "No golden questions: a revision is then judged only by how many results it changes. Make them from answers in "
-        "reviewed conversations, import them, or add them one by one."
+        "No golden questions: a revision is then judged by what it changes, not by what is right. Make them from "
+        "answers in reviewed conversations, import them, or add them one by one."
     )
     pages = [
         Page("import/", "import_view", "feedback_golden_import", ADD),
@@ -94,7 +119,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
         )
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields if obj else ["text", "collection", "enabled"]
+        return self.fields if obj else ["text", "collection", "set_name", "enabled"]
 
     def save_model(self, request: HttpRequest, obj: GoldenQuestion, form: Any, change: bool) -> None:
         if not change:

@@ -27,7 +27,7 @@ CHANGE = "feedback.change_revision"
 RESETS = (RevisionEvent.Action.RESET_DOCUMENT, RevisionEvent.Action.RESET_RATER)
 NAMES = {
     "evidence": "votes", "to": "back to revision", "query_boosts": "boosts for questions",
-    "document_boosts": "boosts of documents",
+    "document_boosts": "boosts of documents", "moving_passages": "passages that move searches",
 }  # fmt: skip
 
 
@@ -91,6 +91,8 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 
 def round_summary(outcome: RoundOutcome) -> str:
+    if outcome.status == "queued":
+        return "A worker has been told to run a round; its outcome will stand above the list of revisions."
     reason = f": {outcome.reason.rstrip('.')}" if outcome.reason else ""
     return f"The round after it: {outcome.status}{reason}."
 

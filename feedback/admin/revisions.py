@@ -13,19 +13,19 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from kombu.exceptions import OperationalError
 
 from feedback.admin.links import page_url, revision_link, row_url
 from feedback.admin.log import round_summary
 from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
+from feedback.curation.sentences import guard_sentences
 from feedback.models import Revision
 from feedback.rounds.live import feedback_state
+from feedback.rounds.queueing import round_queue
 from feedback.rounds.resets import reset_document, reset_rater
 from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_release, revision_roll_back
 from feedback.rounds.round import RoundOutcome
-from feedback.tasks import reindex_feedback
 from ragsite.core.api.user import asking_user
-from ragsite.core.errors import ConflictError, NotFoundError, UnavailableError
+from ragsite.core.errors import ConflictError, NotFoundError
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
@@ -118,7 +118,12 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def row_context(self, request: HttpRequest, row: Revision) -> dict[str, Any]:
         boosts = row.boosts.select_related("document", "question", "passage")
         page = Paginator(boosts, BOOSTS_PER_PAGE).get_page(request.GET.get("boosts_page"))
-        return {**super().row_context(request, row), "boosts": page, "events": row.events.select_related("by")}
+        return {
+            **super().row_context(request, row),
+            "boosts": page,
+            "events": row.events.select_related("by"),
+            "measured": guard_sentences(row.guard),
+        }
 
     because = column("Why", lambda revision: revision.reason or "–")
     maker = column(
@@ -207,19 +212,13 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         )
 
     def round_view(self, request: HttpRequest) -> HttpResponse:
-        def act() -> None:
-            try:
-                reindex_feedback.delay()
-            except (OperationalError, OSError) as error:
-                raise UnavailableError("The task queue is away; try again shortly.") from error
-
         return self.form_page(
             request,
             title="Run a round now",
             explanation="The same that runs every night: new ratings become a revision, which the guard measures.",
             button="Run it",
             back=page_url(LIST),
-            act=act,
+            act=partial(round_queue, by=asking_user(request)),
             done="The worker has been told to run a round; its outcome will stand above the list.",
             form=QueueForm,
         )
@@ -260,7 +259,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
 def _measured(revision: Revision) -> list[tuple[str, Any]]:
     guard = revision.guard
-    facts: list[tuple[str, Any]] = []
+    facts: list[tuple[str, Any]] = [("Measured", " ".join(guard_sentences(guard, verdict=False)))] if guard else []
     if guard.get("ndcg_before") is not None:
         facts.append(("nDCG@10 of golden questions", f"{guard['ndcg_before']:.4f} → {guard['ndcg_after']:.4f}"))
     if guard.get("worse"):

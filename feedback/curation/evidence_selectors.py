@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from math import log
@@ -12,6 +13,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from feedback.curation.sentences import LightVotes, VotesBehind, boost_sentence
 from feedback.models import (
     Burst,
     Evidence,
@@ -28,6 +30,10 @@ from feedback.rounds.live import content_of, feedback_state
 from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
+RELATED = (
+    "rating__message", "rating__source", "use__source__message", "question", "passage",
+    "voter__voter_weight", "burst", "discarded_by",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +79,14 @@ def live_boosts(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownBoost:
     """A live boost with its question and passage, both None for a document's prior. chunk: None where its text is
-    gone."""
+    gone. why: in a sentence."""
 
     boost: LiveBoost
     document: Document
     question: RatedQuestion | None
     passage: RatedPassage | None
     chunk: Chunk | None
+    why: str
 
     def as_dict(self) -> dict[str, Any]:
         """As the API gives it."""
@@ -90,26 +97,67 @@ class ShownBoost:
             "raters_down": self.boost.raters_down,
             "question": self.question.text if self.question else None,
             "chunk_id": str(self.chunk.pk) if self.chunk else None,
+            "why": self.why,
         }
 
 
 def boosts_explained(boosts: Iterable[LiveBoost]) -> list[ShownBoost]:
-    """With what they are about, in four queries; without those whose document is gone."""
+    """With what they are about and why, in five queries; without those whose document is gone."""
     boosts = list(boosts)
     documents = Document.objects.select_related("collection").in_bulk({boost.document_id for boost in boosts})
     questions = RatedQuestion.objects.in_bulk({boost.question_id for boost in boosts if boost.question_id})
     passages = RatedPassage.objects.in_bulk({boost.passage_id for boost in boosts if boost.passage_id})
     chunks = Chunk.objects.in_bulk({passage.chunk_id for passage in passages.values() if passage.chunk_id})
+    votes = _votes_behind(boosts)
     explained = []
     for boost in boosts:
         passage = passages.get(boost.passage_id) if boost.passage_id else None
         if document := documents.get(boost.document_id):
             question = questions.get(boost.question_id) if boost.question_id else None
             chunk = chunks.get(passage.chunk_id) if passage and passage.chunk_id else None
+            why = boost_sentence(boost.multiplier, votes[boost], of_document=boost.passage_id is None)
             explained.append(
-                ShownBoost(boost=boost, document=document, question=question, passage=passage, chunk=chunk)
+                ShownBoost(boost=boost, document=document, question=question, passage=passage, chunk=chunk, why=why)
             )
     return explained
+
+
+def _votes_behind(boosts: Sequence[LiveBoost]) -> dict[LiveBoost, VotesBehind]:
+    """People are counted as the revision counted them; wordings and light votes as they are now."""
+    questions = {boost.question_id for boost in boosts if boost.question_id}
+    passages = {boost.passage_id for boost in boosts if boost.passage_id}
+    counted = Evidence.objects.filter(question__in=questions, passage__in=passages, discarded_by=None)
+    counted = counted.exclude(burst__status__in=(Burst.Status.OPEN, Burst.Status.REJECTED))
+    wordings: dict[tuple[int, int], set[str]] = defaultdict(set)
+    light: dict[tuple[int, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    related = (
+        "rating__message__reply_to",
+        "voter__voter_weight",
+        "burst",
+        "discarded_by",
+        "passage",
+        "question",
+        "rating__source",
+    )
+    for row in counted.select_related(*related).order_by("pk"):
+        if row.rating is None:  # opened or copied: nobody has said what they think of it
+            continue
+        key = (row.question_id, row.passage_id)
+        asked = row.rating.message.reply_to
+        wordings[key].add(" ".join((asked.text if asked else row.question.text).casefold().split()))
+        weight, reason = _voter_counts(vote_shown(row))
+        light[key][reason].append(weight)
+    behind = {}
+    for boost in boosts:
+        key = (boost.question_id or 0, boost.passage_id or 0)
+        rows = [
+            LightVotes(count=len(weights), weight=sum(weights) / len(weights), reason=reason)
+            for reason, weights in sorted(light[key].items())
+        ]
+        behind[boost] = VotesBehind(
+            up=boost.raters_up, down=boost.raters_down, wordings=max(1, len(wordings[key])), light=rows
+        )
+    return behind
 
 
 def manual_boosts_in_force() -> QuerySet[ManualBoost]:
@@ -122,8 +170,7 @@ def votes_on(*, document: Document, chunk_id: UUID | None = None) -> QuerySet[Ev
     rows = Evidence.objects.filter(passage__document=document)
     if chunk_id is not None:
         rows = rows.filter(passage__chunk_id=chunk_id)
-    related = ("rating__message", "rating__source", "question", "passage", "burst", "discarded_by")
-    return rows.select_related(*related, "voter__voter_weight").order_by("-day", "-pk")
+    return rows.select_related(*RELATED).order_by("-day", "-pk")
 
 
 def events_on(document: Document) -> QuerySet[RevisionEvent]:
@@ -153,19 +200,37 @@ class Vote:
         return 0.0 if self.left_out else self.evidence.weight * weight * self.fading
 
     @property
+    def origin(self) -> str:
+        """answer or source, which was rated; opened or copied, what was done with a source."""
+        rating, use = self.evidence.rating, self.evidence.use
+        if rating is not None:
+            return "source" if rating.source_id else "answer"
+        assert use is not None  # evidence_of_a_rating_or_a_use
+        return use.action
+
+    def given(self) -> str:
+        """5/5 of the answer; opened the source at place 2"""
+        rating, use = self.evidence.rating, self.evidence.use
+        if rating is not None:
+            return f"{rating.score}/5 of the {self.origin}"
+        assert use is not None
+        deed = "copied from the source" if use.copied_at else "opened the source"
+        return f"{deed} at place {use.place}"
+
+    @property
     def day(self) -> date:
         return EPOCH + timedelta(days=self.evidence.day)
 
     def as_dict(self) -> dict[str, Any]:
         row, rating = self.evidence, self.evidence.rating
         return {
-            "rating_id": str(rating.pk),
-            "message_id": str(rating.message_id),
-            "session_id": str(rating.message.session_id),
+            "rating_id": str(rating.pk) if rating else None,
+            "message_id": str(row.message.pk),
+            "session_id": str(row.message.session_id),
             "user": row.voter.get_username(),
-            "score": rating.score,
-            "tags": rating.tags,
-            "rated": "source" if rating.source_id else "answer",
+            "score": rating.score if rating else None,
+            "tags": rating.tags if rating else [],
+            "rated": self.origin,
             "question": row.question.text,
             "chunk_id": str(row.passage.chunk_id) if row.passage.chunk_id else None,
             "day": self.day.isoformat(),
@@ -185,6 +250,11 @@ def vote_shown(row: Evidence) -> Vote:
     why = weighed.reason if weighed else "no round has weighed this voter's votes yet"
     fading = 0.5 ** (age_days / boosts.HALF_LIFE_DAYS)
     return Vote(evidence=row, fading=fading, left_out=_left_out(row), voter_weight=weight, why=why)
+
+
+def _voter_counts(vote: Vote) -> tuple[float, str]:
+    """What a vote of this voter weighs, and why; a full one where no round has weighed it."""
+    return (1.0, "") if vote.voter_weight is None else (vote.voter_weight, vote.why)
 
 
 def _left_out(row: Evidence) -> str:

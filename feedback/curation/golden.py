@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from chat.models import Message
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
@@ -21,6 +22,7 @@ from retrieval.selectors import collection_named
 
 MAX_TEXT_CHARS = 4000
 MAX_RELEVANT = 100
+MAX_SET_CHARS = 100
 GRADES = GoldenRelevance.Grade.values
 LOGGED_CHARS = 300
 Action = RevisionEvent.Action
@@ -43,6 +45,7 @@ def golden_save(
     collection: Collection,
     relevant: Sequence[Relevant],
     enabled: bool = True,
+    set_name: str = "",
     source: str = GoldenQuestion.Origin.MANUAL,
     message: Message | None = None,
     question: GoldenQuestion | None = None,
@@ -50,10 +53,13 @@ def golden_save(
     """Make a golden question, or write `question` anew. Raises InvalidInputError."""
     action = Action.GOLDEN_CHANGED if question else Action.GOLDEN_ADDED
     text = " ".join(text.split())
+    set_name = " ".join(set_name.split())
     golden_check(text, collection, relevant)
+    if len(set_name) > MAX_SET_CHARS:
+        raise InvalidInputError(fields={"set": [f"At most {MAX_SET_CHARS} characters."]})
     if question is None:
         question = GoldenQuestion(source=source, message=message, created_by=by)
-    question.text, question.collection, question.enabled = text, collection, enabled
+    question.text, question.collection, question.enabled, question.set_name = text, collection, enabled, set_name
     question.save()
     question.relevant.all().delete()
     GoldenRelevance.objects.bulk_create(relevance_rows(question, relevant))
@@ -78,6 +84,12 @@ def golden_switch(*, questions: QuerySet[GoldenQuestion], enabled: bool, by: Use
     return len(changed)
 
 
+def golden_sets() -> QuerySet[Any, Any]:
+    """Of each set its name, `set_name`, how many `questions` it has and how many of them are `measured`."""
+    rows = GoldenQuestion.objects.order_by("set_name").values("set_name")
+    return rows.annotate(questions=Count("pk"), measured=Count("pk", filter=Q(enabled=True)))
+
+
 def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
     """As the question is now."""
     RevisionEvent.log(
@@ -88,6 +100,7 @@ def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
             "question": question.text[:LOGGED_CHARS],
             "collection": question.collection.name,
             "enabled": question.enabled,
+            "set": question.set_name,
             "relevant": question.relevant.count(),
         },
     )

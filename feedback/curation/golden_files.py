@@ -4,7 +4,8 @@
 
 `document` is an id, or a file name or title that only one document of the collection has; `chunk` and `grade` (1) may
 be left out, and so may the object around a lone document: `"relevant": ["loans.md"]`. `"enabled": false` switches a
-question off. An export adds ids, file names and titles; an import reads them back, on another site by file name.
+question off, `"set": "loans"` puts it into a named set. An export adds ids, file names and titles; an import reads them
+back, on another site by file name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from feedback.curation.golden import MAX_RELEVANT, MAX_TEXT_CHARS, Relevant, collection_find, relevance_rows
+from feedback.curation.golden import (
+    MAX_RELEVANT,
+    MAX_SET_CHARS,
+    MAX_TEXT_CHARS,
+    Relevant,
+    collection_find,
+    relevance_rows,
+)
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.errors import InvalidInputError, TooLargeError
@@ -51,10 +59,11 @@ class _Line(BaseModel):
     collection_id: str = Field(default="", max_length=40)
     relevant: list[_Named] = Field(min_length=1, max_length=MAX_RELEVANT)
     enabled: bool = True
+    set: str | None = Field(default=None, max_length=MAX_SET_CHARS)
 
     def texts(self) -> list[str]:
         names = [text or "" for named in self.relevant for text in (named.document, named.file_name, named.chunk)]
-        return [self.question, self.collection, self.collection_id, *names]
+        return [self.question, self.collection, self.collection_id, self.set or "", *names]
 
     @field_validator("question")
     @classmethod
@@ -231,11 +240,13 @@ def _store(
         else:
             updated.append(question)
         question.enabled = line.enabled
+        if line.set is not None:  # an export of an earlier version names none
+            question.set_name = " ".join(line.set.split())
         relevances += relevance_rows(question, relevant[number])
     GoldenQuestion.objects.bulk_create(added, batch_size=IN_BATCH)
     for batch in _batches(updated):
         for question in batch:
-            question.save(update_fields=["enabled", "updated_at"])
+            question.save(update_fields=["enabled", "set_name", "updated_at"])
         GoldenRelevance.objects.filter(question__in=batch).delete()
     GoldenRelevance.objects.bulk_create(relevances, batch_size=IN_BATCH)
     detail = {"added": len(added), "changed": len(updated)}
@@ -274,6 +285,7 @@ def _exported(question: GoldenQuestion) -> dict[str, Any]:
         "collection": question.collection.name,
         "collection_id": str(question.collection_id),
         "enabled": question.enabled,
+        "set": question.set_name,
         "source": question.source,
         "relevant": [
             {

@@ -1,6 +1,7 @@
 """Ratings, the evidence and boosts made of them, and the decisions of staff.
 
 ratings      Rating: of one answer or source, by one user
+uses         SourceUse: a source that was opened or copied from
 evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageSketch, PassageVector, Evidence, Burst,
              SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
@@ -24,6 +25,7 @@ from feedback.models.evidence import (
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
 from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent
+from feedback.models.uses import SourceUse
 
 __all__ = [
     "Boost",
@@ -44,5 +46,6 @@ __all__ = [
     "Revision",
     "RevisionEvent",
     "SetAsideVote",
+    "SourceUse",
     "VoterWeight",
 ]

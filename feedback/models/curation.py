@@ -24,6 +24,9 @@ class GoldenQuestion(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     text = models.TextField(max_length=4000)
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="golden_questions")
+    set_name = models.CharField(
+        "set", max_length=100, blank=True, help_text="Questions that are switched, exported and looked at together."
+    )
     source = models.CharField(max_length=10, choices=Origin, default=Origin.MANUAL)
     message = models.ForeignKey(
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="golden_questions",
@@ -38,7 +41,7 @@ class GoldenQuestion(models.Model):
 
     class Meta:
         ordering = ["-created_at", "pk"]
-        indexes = [models.Index(fields=["enabled", "collection"])]
+        indexes = [models.Index(fields=["enabled", "collection"]), models.Index(fields=["set_name"])]
 
     def __str__(self) -> str:
         return self.text[:80]

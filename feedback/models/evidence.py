@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from chat.models import Message, Source
 from feedback.models.ratings import Rating
+from feedback.models.uses import SourceUse
 from retrieval.models import Document
 
 
@@ -181,7 +182,7 @@ class Burst(models.Model):
 
 
 class Evidence(models.Model):
-    """What one rating says of one passage. It goes when its rating, its voter or its document goes.
+    """What one rating, or one use of a source, says of one passage. It goes with it, its voter or its document.
 
     weight: -1..1, for this question; document_weight: -1..1, for the document whatever is asked; what the voter's votes
     weigh is not in them, see `VoterWeight`. day: of the rating, days since 1970-01-01. normalized_score: of the passage
@@ -189,7 +190,11 @@ class Evidence(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    rating = models.ForeignKey(Rating, on_delete=models.CASCADE, related_name="evidence")
+    rating = models.ForeignKey(Rating, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    use = models.ForeignKey(
+        SourceUse, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence",
+        help_text="What it comes from where nobody has rated.",
+    )  # fmt: skip
     question = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="evidence")
     passage = models.ForeignKey(RatedPassage, on_delete=models.CASCADE, related_name="evidence")
     voter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evidence")
@@ -208,6 +213,11 @@ class Evidence(models.Model):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"),
+            models.UniqueConstraint(fields=["use", "passage"], name="evidence_once_per_use_and_passage"),
+            models.CheckConstraint(
+                condition=Q(rating__isnull=False, use__isnull=True) | Q(rating__isnull=True, use__isnull=False),
+                name="evidence_of_a_rating_or_a_use",
+            ),
             models.CheckConstraint(
                 condition=Q(weight__gte=-1, weight__lte=1, document_weight__gte=-1, document_weight__lte=1),
                 name="evidence_weights_within_1",
@@ -216,6 +226,14 @@ class Evidence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.voter}: {self.weight:+.2f} for “{self.question}”"
+
+    @property
+    def message(self) -> Message:
+        """The answer that was rated, or whose source was used."""
+        if self.rating is not None:
+            return self.rating.message
+        assert self.use is not None  # evidence_of_a_rating_or_a_use
+        return self.use.source.message
 
 
 class SetAsideVote(models.Model):

@@ -1,11 +1,13 @@
 """From a rating to evidence: which passages get credit or blame for it, and how much. Pure.
 
-- A good answer credits the passages that it cites, in proportion to how often it leans on them; a sentence that its
-  passages do not bear out counts only where no other one cites anything. A bad one debits them
-  by its reason: `wrong_source` and `outdated` are about the sources, `style`, `wrong_reasoning` and `incomplete` are
-  not; without a reason it may be either, and counts half.
+- A good answer credits the passages that it cites, in proportion to how much of its text rests on them: sentences that
+  were checked and are borne out, by their length. A bad one debits them by its reason: `wrong_source` and `outdated`
+  are about the sources, `style`, `wrong_reasoning` and `incomplete` are not; without a reason it may be either, and
+  counts half. `wrong_source` debits the passages of sentences that are not borne out most.
 - `outdated` is about the document, `wrong_source` about this question: it counts hardly at all for the document.
 - A source that was rated by itself gets its evidence from that, and none from the rating of the whole answer.
+- A source that was opened or copied from, and not rated by itself, gets weak evidence for this question and none for
+  its document (`feedback.ranking.exposure`).
 - NO_ANSWER, CLARIFY and failed answers give no evidence.
 """
 
@@ -27,6 +29,9 @@ NOT_ABOUT_SOURCES = frozenset({"style", "wrong_reasoning", "incomplete"})
 # asked about rose above all others, which cost other questions 0.8 points of nDCG@10.
 NO_REASON_PRAISE, NO_REASON_BLAME = (1.0, 0.1), (0.5, 0.1)
 SOURCE_NO_REASON_BLAME = (1.0, 0.1)  # of one source: it was pointed at
+# How much of a sentence's length counts, by whether its passages bear it out (None: it could not be checked).
+BY_SUPPORT: Mapping[bool | None, float] = {True: 1.0, None: 1.0, False: 0.0}
+BY_DOUBT: Mapping[bool | None, float] = {True: 0.25, None: 0.5, False: 1.0}  # of an answer that has a wrong source
 _MARKERS = re.compile(r"(?:\[\d{1,3}\]\s*)+")
 _NUMBER = re.compile(r"\d+")
 
@@ -37,15 +42,25 @@ class CitedSource:
     cited: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """A sentence of an answer. markers: of the passages that it rests on. supported: whether they bear it out, None: it
+    could not be checked."""
+
+    text: str
+    markers: Sequence[int]
+    supported: bool | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedAnswer:
-    """decision, status: as stored with the message. weak: places in the text of sentences without support."""
+    """decision, status: as stored with the message. sentences: those that were checked; empty: none was."""
 
     text: str
     decision: str
     status: str
     sources: Sequence[CitedSource] = ()
-    weak: Sequence[tuple[int, int]] = ()
+    sentences: Sequence[CheckedSentence] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +74,27 @@ class GivenRating:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUse:
+    """That one user opened a source, or copied from it. weight: 0..1, see `feedback.ranking.exposure.use_weight`."""
+
+    id: Any
+    marker: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What a rating gives to the source under `marker`: -1..1, never 0 in both."""
+    """What a rating or a use gives to the source under `marker`: -1..1, never 0 in both. The other's id is None."""
 
     rating_id: Any
+    use_id: Any = None
     marker: int
     weight: float
     document_weight: float
 
 
-def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credit]:
-    """The evidence of one user's ratings of one answer and of its sources."""
+def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating], uses: Iterable[GivenUse] = ()) -> list[Credit]:
+    """The evidence of one user's ratings of one answer and of its sources, and of what they did with these."""
     if answer.decision != "ANSWER" or answer.status == "failed":
         return []
     given = list(ratings)
@@ -80,7 +105,8 @@ def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credi
         weight, document_weight = vote(rating.score, rating.tags, single_source=rating.marker is not None)
         if weight == document_weight == 0.0:
             continue
-        shares = use_of(answer) if rating.marker is None else {rating.marker: 1.0}
+        doubted = weight < 0 and "wrong_source" in rating.tags
+        shares = use_of(answer, doubted=doubted) if rating.marker is None else {rating.marker: 1.0}
         for marker, share in shares.items():
             if marker not in known or (rating.marker is None and marker in rated_apart):
                 continue
@@ -88,6 +114,11 @@ def attribute(answer: RatedAnswer, ratings: Iterable[GivenRating]) -> list[Credi
                 rating_id=rating.id, marker=marker, weight=weight * share, document_weight=document_weight * share
             )
             credits.append(credit)
+    credits += [
+        Credit(rating_id=None, use_id=use.id, marker=use.marker, weight=use.weight, document_weight=0.0)
+        for use in uses
+        if use.marker in known and use.marker not in rated_apart
+    ]
     return credits
 
 
@@ -115,30 +146,35 @@ def vote(score: int, tags: Sequence[str], *, single_source: bool = False) -> tup
     return strength * share[0], strength * share[1]
 
 
-def use_of(answer: RatedAnswer) -> dict[int, float]:
+def use_of(answer: RatedAnswer, *, doubted: bool = False) -> dict[int, float]:
     """How much of the answer depends on each cited source: shares that add up to 1; empty when it cites none.
 
-    Each place with markers counts once, divided among the markers that stand there.
+    A checked sentence counts by its length, divided among the passages that it rests on; doubted: one that they do not
+    bear out most of all, otherwise one that they do. In an answer that was not checked each place with markers counts
+    once, divided among the markers that stand there.
     """
     cited = [source.marker for source in answer.sources if source.cited]
-    borne_out = _count(
-        [place for place in _MARKERS.finditer(answer.text) if not _is_weak(place.start(), answer)], cited
+    for by_support in (BY_DOUBT if doubted else BY_SUPPORT, dict.fromkeys(BY_SUPPORT, 1.0)):
+        rests = [(one.markers, _length(one.text) * by_support[one.supported]) for one in answer.sentences]
+        if used := _shares(rests, cited):
+            return used
+    places = (place.group() for place in _MARKERS.finditer(answer.text))
+    return _shares([([int(number) for number in _NUMBER.findall(place)], 1.0) for place in places], cited) or (
+        dict.fromkeys(cited, 1.0 / len(cited)) if cited else {}
     )
-    used = borne_out if any(borne_out.values()) else _count(list(_MARKERS.finditer(answer.text)), cited)
-    total = sum(used.values())
-    if not total:
-        return dict.fromkeys(cited, 1.0 / len(cited)) if cited else {}
-    return {marker: part / total for marker, part in used.items() if part}
 
 
-def _count(places: Sequence[re.Match[str]], cited: Sequence[int]) -> dict[int, float]:
+def _length(sentence: str) -> int:
+    """Characters without markers, at least 1."""
+    return max(1, len(_MARKERS.sub("", sentence).strip()))
+
+
+def _shares(rests: Iterable[tuple[Iterable[int], float]], cited: Sequence[int]) -> dict[int, float]:
+    """rests: markers, and how much rests on them together. Returns shares that add up to 1; empty: nothing does."""
     used = dict.fromkeys(cited, 0.0)
-    for place in places:
-        markers = {int(number) for number in _NUMBER.findall(place.group())}.intersection(used)
+    for numbers, amount in rests:
+        markers = used.keys() & set(numbers)
         for marker in markers:
-            used[marker] += 1.0 / len(markers)
-    return used
-
-
-def _is_weak(at: int, answer: RatedAnswer) -> bool:
-    return any(start <= at < end for start, end in answer.weak)
+            used[marker] += amount / len(markers)
+    total = sum(used.values())
+    return {marker: part / total for marker, part in used.items() if part} if total else {}

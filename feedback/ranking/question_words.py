@@ -18,7 +18,7 @@ repair, fix, mend
 delete, erase
 fast, quick, rapid
 quit, resign, terminate employment
-allow, permit, permitted, ok to, okay to
+allow, is permitted, are permitted, ok to, okay to
 child, children, kid, kids, infant, infants, baby, babies
 salary, salaries, wage, wages, paycheck
 vacation, annual leave, holiday, holidays
@@ -227,12 +227,12 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.strip().splitlines() if line]
 
 
-def _pattern(wordings: Mapping[str, object]) -> re.Pattern[str]:
+def _one_of(wordings: Mapping[str, object]) -> str:
     """The longest wording that fits at a place; English ones as whole words, with a plural or possessive s."""
     ordered = sorted(wordings, key=lambda wording: (-len(wording), wording))
     latin = "|".join(re.escape(wording) for wording in ordered if not _HAN.search(wording))
     han = "|".join(re.escape(wording) for wording in ordered if _HAN.search(wording))
-    return re.compile(rf"\b({latin})(?:'?s)?\b|({han})")
+    return rf"\b({latin})(?:'?s)?\b|({han})"
 
 
 # A phrase of several words, and every Chinese word, is replaced in the text; a single English word by its stem.
@@ -246,11 +246,11 @@ PHRASE_OF = {
     for wording, first in SYNONYM_OF.items()
     if wording != first and (" " in wording or _HAN.search(wording))
 }
-PHRASES = _pattern(PHRASE_OF)
+PHRASES = re.compile(_one_of(PHRASE_OF))
 # wording → (number of the kind, number of the member)
 ALTERNATIVE_OF: dict[str, frozenset[tuple[int, int]]] = {}
 for _kind, _line in enumerate(_lines(_ALTERNATIVES.replace("|\n", "| "))):
     for _member, _wordings in enumerate(_line.split(" | ")):
         for _wording in _wordings.split(", "):
             ALTERNATIVE_OF[_wording] = ALTERNATIVE_OF.get(_wording, frozenset()) | {(_kind, _member)}
-ALTERNATIVES = _pattern(ALTERNATIVE_OF)
+ALTERNATIVES = re.compile(_one_of(ALTERNATIVE_OF))

@@ -49,7 +49,7 @@ FORBIDDEN = 0.05  # the highest probability of questions that a difference sets 
 WEAK = 0.3  # weight of a term that questions need and that says little
 MAX_CHARS = 600  # of a question that are compared
 CACHED = 4096  # questions
-BACKGROUND = 0.15  # cosine of unrelated questions, where it can't be measured
+BACKGROUND = 0.8  # cosine of unrelated questions (E5's), where it can't be measured: rather too high than too low
 CLOSE = 0.45  # share of common weight from which a negation in one of both sets them apart
 WORD_SIGNALS = (
     "jaccard", "containment", "characters", "same_order", "shared", "least_left", "most_left", "one_for_one",

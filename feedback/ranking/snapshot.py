@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from feedback.ranking import boosts, query_moves, question_similarity
 from feedback.ranking.boosts import QueryTallies, query_multiplier
+from feedback.ranking.exploration import Votes
 from feedback.ranking.groups import Groups
 from feedback.ranking.query_moves import Bounds, PassageVectors
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from feedback.ranking.same_question import FORBIDDEN, background_of, read_question, shipped_model
+from feedback.ranking.same_question import FORBIDDEN, background_of, difference, read_question, shipped_model
 from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
 
 VERSION = 1
@@ -30,7 +31,7 @@ RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are n
 ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
 FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
 MATCHED_FROM = 0.6  # probability from which an asked question is taken to be a rated one
-MOST_MATCHED = 16  # rated questions that an asked one is compared with closely
+MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
 MOST_COMPARED = 100  # rated questions, by terms and by vector each, whose passages may move a query
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
 Ints = NDArray[np.int64]
@@ -334,8 +335,9 @@ class Snapshot:
         for space, stored in self._vectors.items():
             if (vector := asked.vectors.get(space)) is not None:
                 nearness.append(np.nan_to_num(np.einsum("ij,j->i", stored, vector), nan=-1.0))
-        nearest = [np.argpartition(-values[self._moving], MOST_COMPARED)[:MOST_COMPARED] for values in nearness]
-        return self._moving[np.unique(np.concatenate(nearest))]
+        nearest = np.concatenate([np.argpartition(-values, MOST_COMPARED)[:MOST_COMPARED] for values in nearness])
+        beside = self._pair_to[np.isin(self._pair_from, nearest)]  # rounds decided that these ask the same
+        return np.intersect1d(self._moving, np.concatenate((nearest, beside)))
 
     def _moved_in(
         self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]
@@ -367,8 +369,23 @@ class Snapshot:
             people=int(people.max(initial=0)),
         )
 
-    def has_seen(self, chunk_id: str) -> bool:
-        return chunk_id in self._by_chunk
+    @property
+    def full_votes(self) -> float:
+        return self._full_votes
+
+    def votes_for(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Votes]:
+        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
+        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
+        if not rated:
+            return {}
+        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
+        questions = np.unique(self._question[np.concatenate(rows)])
+        similarity = self._similarities(asked, questions)
+        votes: dict[str, Votes] = {}
+        for chunk_id, own in zip(rated, rows, strict=True):
+            weight = similarity[np.searchsorted(questions, self._question[own])]
+            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
+        return votes
 
     def touches(self, candidates: Sequence[Candidate]) -> bool:
         """Whether any candidate has a query boost, so that the question's vector is needed."""
@@ -485,7 +502,7 @@ class Snapshot:
                 other = read_question(self._texts[row])
                 likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near)
                 similarity[row] = likely if likely >= matched_from else 0.0
-                differs[row] = likely <= FORBIDDEN
+                differs[row] = likely <= FORBIDDEN and bool(difference(own, other))
         carried = similarity[self._pair_from] * self._pair_same
         np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
         return similarity[questions]
@@ -514,7 +531,7 @@ def _query_origin(up: int, down: int) -> str:
     parts = [f"{_people(up)} found this useful for similar questions"] if up else []
     if down:
         parts.append(f"{_people(down)} did not find this useful for similar questions")
-    return "; ".join(parts) or "rated for questions that are somewhat similar"
+    return "; ".join(parts) or "rated or opened for questions that are somewhat similar"
 
 
 def _document_origin(prior: DocumentPrior) -> str:

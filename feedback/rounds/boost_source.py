@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from numpy.typing import NDArray
 
+from feedback.ranking.exploration import explored, is_explored
 from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Similarities, Snapshot
 from feedback.rounds.live import live_version, snapshot_load
@@ -28,12 +28,12 @@ from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import FeedbackSettings
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Models
+from retrieval.search.boosting import rank_with_boosts
 from retrieval.text.analysis import query_terms
-from retrieval.values import Boost, Boosts, EmbeddingSpace, QueryMoves, ScoredChunk, SearchScope, TailHit
+from retrieval.values import Boosts, EmbeddingSpace, QueryMoves, ScoredChunk, SearchScope, TailHit
 
 REFRESH_S = 2.0  # how often a process looks whether another revision is live
 PATIENCE_S = 0.5  # how long a search waits for the database to say whether another revision is live
-UNSEEN = Boost(multiplier=1.005, origin="nobody has rated this yet: shown first among equals, to learn more about it")
 Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
@@ -139,11 +139,16 @@ class SnapshotBoosts:
         def evaluate() -> Boosts:
             asked = compared.asked if compared else AskedQuestion(text=query, terms=query_terms(query))
             similarities = compared.similarities if compared else None
-            return snapshot.boosts(asked, candidates, now=time.time(), similarities=similarities)
+            boosts = snapshot.boosts(asked, candidates, now=time.time(), similarities=similarities)
+            if not is_explored(query, snapshot.revision, exploration):
+                return boosts
+            seen = [hit for hit in candidates if not ((boost := boosts.by_chunk.get(hit.chunk_id)) and boost.hide)]
+            return explored(
+                boosts, rank_with_boosts(seen, boosts, pool=candidates), snapshot.votes_for(asked, seen),
+                question=query, full_votes=snapshot.full_votes, share=exploration,
+            )  # fmt: skip
 
         boosts = await asyncio.to_thread(evaluate)
-        if exploration:
-            boosts = explored(boosts, snapshot, query, candidates, share=exploration)
         return replace(boosts, degraded=degraded)
 
     async def _vectors(
@@ -166,17 +171,3 @@ class SnapshotBoosts:
 async def _read(function: Callable[[], Result]) -> Result:
     """In a thread of the pool: a request's own database thread would keep the request waiting."""
     return await database_sync_to_async(function, thread_sensitive=False)()
-
-
-def explored(
-    boosts: Boosts, snapshot: Snapshot, query: str, candidates: Sequence[ScoredChunk | TailHit], *, share: float
-) -> Boosts:
-    """For a share of the questions, always the same ones, unrated candidates come first among equals."""
-    if random.Random(f"{snapshot.revision}:{query}").random() >= share:  # noqa: S311
-        return boosts
-    unseen = {
-        candidate.chunk_id: UNSEEN
-        for candidate in candidates
-        if candidate.chunk_id not in boosts.by_chunk and not snapshot.has_seen(candidate.chunk_id)
-    }
-    return replace(boosts, by_chunk={**boosts.by_chunk, **unseen})

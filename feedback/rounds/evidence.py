@@ -1,7 +1,8 @@
-"""Draws evidence from ratings: those that are new or have changed since their evidence was drawn.
+"""Draws evidence from ratings, and from sources that were opened or copied from: those that are new or have changed
+since their evidence was drawn.
 
-`attributed_at` of a rating is the `updated_at` that its evidence belongs to. Both are written in one transaction, so
-after a crash or a change of the clock nothing is lost, and nothing is counted twice.
+`attributed_at` of a rating or a use is the `updated_at` that its evidence belongs to. Both are written in one
+transaction, so after a crash or a change of the clock nothing is lost, and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,24 +20,36 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from chat.models import DecisionStep, Message, Source
-from feedback.models import Evidence, RatedPassage, Rating, SetAsideVote
-from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from feedback.models import Evidence, RatedPassage, Rating, SetAsideVote, SourceUse
+from feedback.ranking.attribution import (
+    CheckedSentence,
+    CitedSource,
+    Credit,
+    GivenRating,
+    GivenUse,
+    RatedAnswer,
+    attribute,
+)
+from feedback.ranking.exposure import PLACES, use_weight
 from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
 from feedback.rounds.deletions import written
+from feedback.rounds.exposure import ESTABLISHED, examination_by_place, source_places
 from feedback.rounds.passages import PassageReader, Shown
 from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
+AT_ONCE = 500
 MAX_QUESTION_CHARS = 4000
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gathered:
-    """How many ratings were looked at, and how many rows of evidence they gave."""
+    """How many ratings and uses were looked at, and how many rows of evidence they gave."""
 
     ratings: int = 0
     evidence: int = 0
+    uses: int = 0
 
 
 def answer_touch(*, user_id: int, message_id: UUID) -> None:
@@ -44,25 +57,48 @@ def answer_touch(*, user_id: int, message_id: UUID) -> None:
     Rating.objects.filter(user=user_id, message=message_id, source=None).update(attributed_at=None)
 
 
-def evidence_gather(*, report: Callable[[], None] = lambda: None) -> Gathered:
-    """Bring all evidence up to date, batch by batch; `report` is called between them. Killed, the next call goes on."""
+def use_touch(*, user_id: int, source_id: int) -> None:
+    """Have the evidence of this user's use of a source drawn anew."""
+    SourceUse.objects.filter(user=user_id, source=source_id).update(attributed_at=None)
+
+
+def evidence_gather(
+    *, which: Q | None = None, which_uses: Q | None = None, report: Callable[[], None] = lambda: None
+) -> Gathered:
+    """Bring all evidence up to date, or that of some ratings and uses and of what else was said of their answers.
+
+    Batch by batch; `report` is called between them. Killed, the next call goes on.
+    """
     changed = Q(attributed_at=None) | ~Q(attributed_at=F("updated_at"))
-    waiting = Rating.objects.filter(changed).order_by("updated_at", "pk").values_list(raw("message_id"), flat=True)
+    waiting = (
+        Rating.objects.filter(changed, which or Q())
+        .order_by("updated_at", "pk")
+        .values_list(raw("message_id"), flat=True)
+    )
+    waiting_uses = SourceUse.objects.filter(changed, which_uses or Q()).order_by("updated_at", "pk")
     answers: dict[Key, None] = {}
-    ratings = evidence = 0
+    ratings = uses = evidence = 0
     for message in waiting.iterator():
         answers[message] = None
         ratings += 1
+    for message in waiting_uses.values_list(raw("source__message_id"), flat=True).iterator():
+        answers[message] = None
+        uses += 1
     messages, read = list(answers), _Readers()
     del answers
     for start in range(0, len(messages), BATCH):
         evidence += _attribute_batch(messages[start : start + BATCH], read)
         report()
-    return Gathered(ratings=ratings, evidence=evidence)
+    return Gathered(ratings=ratings, evidence=evidence, uses=uses)
 
 
 class _Readers:
     """What a round has read of questions and passages."""
+
+    @cached_property
+    def examination(self) -> list[float]:
+        """How likely each place is looked at, 0..1."""
+        return examination_by_place().tolist()
 
     def __init__(self) -> None:
         self.questions, self.passages = QuestionReader(), PassageReader()
@@ -77,7 +113,8 @@ class _Readers:
 class _Row:
     """A row of Evidence before it is written."""
 
-    rating: Key
+    rating: Key | None
+    use: int | None
     question: int
     passage: int
     voter: int
@@ -105,14 +142,30 @@ class _Given(NamedTuple):
     attributed_at: datetime | None
 
 
+class _Use(NamedTuple):
+    """A source that was opened or copied from. place: on the page, from 1; examined: how likely that is looked at."""
+
+    key: int
+    user: int
+    message: Key
+    source: int
+    copied: bool
+    updated_at: datetime
+    attributed_at: datetime | None
+    is_established: bool
+    place: int = 1
+    examined: float = 1.0
+
+
 @dataclass(slots=True)
 class _Answer:
-    """A rated answer with all that is needed of it. question: as it was searched for."""
+    """An answer that was rated or whose sources were used, with all that is needed of it. question: as searched for."""
 
     rated: RatedAnswer
     question: str
     sources: dict[int, int]  # marker → source, without pages from the web
     ratings: dict[int, list[GivenRating]] = field(default_factory=lambda: defaultdict(list))  # by user
+    uses: dict[int, list[GivenUse]] = field(default_factory=lambda: defaultdict(list))
 
 
 def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
@@ -121,32 +174,60 @@ def _attribute_batch(messages: Sequence[Key], read: _Readers) -> int:
 
 
 def _attribute(messages: Sequence[Key], read: _Readers) -> int:
-    """A user's ratings of one answer belong together, so all of them are drawn anew when one has changed."""
-    given = {rating.key: rating for rating in _given(messages)}
-    if not given:
+    """A user's ratings and uses of one answer belong together, so all of them are drawn anew when one has changed."""
+    ratings, uses = _changed(messages)
+    if not ratings and not uses:
         return 0
-    answers = _answers(list(given.values()))
+    uses = _placed(uses, read)
+    answers = _answers(ratings, uses)
     credits = [
         (answer, user, credit)
         for answer in answers.values()
-        for user, ratings in answer.ratings.items()
-        for credit in attribute(answer.rated, ratings)
+        for user in dict.fromkeys((*answer.ratings, *answer.uses))
+        for credit in attribute(answer.rated, answer.ratings[user], answer.uses[user])
         if credit.marker in answer.sources
     ]
+    given: dict[tuple[str, Key], datetime] = {
+        **{("rating", rating.key): rating.updated_at for rating in ratings},
+        **{("use", use.key): use.updated_at for use in uses},
+    }
     rows = _evidence_rows(credits, given, read)
-    _keep_marks(rows, given)
-    Evidence.objects.filter(one_of("rating_id", given)).delete()
+    by_key = {rating.key: rating for rating in ratings}
+    rating_keys, use_keys = list(by_key), [use.key for use in uses]
+    _keep_marks([row for row in rows if row.rating is not None], by_key)
+    _keep_discarded([row for row in rows if row.use is not None], use_keys)
+    Evidence.objects.filter(one_of("rating_id", rating_keys)).delete()
+    Evidence.objects.filter(one_of("use_id", use_keys)).delete()
     rows_add(Evidence, ROW, map(attrgetter(*ROW), rows))
-    Rating.objects.filter(one_of("pk", given)).update(attributed_at=F("updated_at"))
+    Rating.objects.filter(one_of("pk", rating_keys)).update(attributed_at=F("updated_at"))
+    placed = [SourceUse(pk=use.key, place=use.place, examined=use.examined) for use in uses]
+    SourceUse.objects.bulk_update(placed, ["place", "examined"], batch_size=AT_ONCE)
+    SourceUse.objects.filter(one_of("pk", use_keys)).update(attributed_at=F("updated_at"))
     return len(rows)
 
 
-def _given(messages: Sequence[Key]) -> list[_Given]:
-    """The ratings of these answers by everyone who has one that is not drawn yet, the oldest first; locked."""
+def _changed(messages: Sequence[Key]) -> tuple[list[_Given], list[_Use]]:
+    """The ratings and uses of these answers by everyone who has one that is not drawn yet, the oldest first; locked."""
     rows = Rating.objects.select_for_update().filter(one_of("message_id", messages))
     ratings = list(_rows_of(rows.order_by("updated_at", "pk")))
-    changed = {(rating.user, rating.message) for rating in ratings if rating.attributed_at != rating.updated_at}
-    return [rating for rating in ratings if (rating.user, rating.message) in changed]
+    uses = _uses(messages)
+    everything: list[_Given | _Use] = [*ratings, *uses]
+    changed = {(one.user, one.message) for one in everything if one.attributed_at != one.updated_at}
+    return (
+        [rating for rating in ratings if (rating.user, rating.message) in changed],
+        [use for use in uses if (use.user, use.message) in changed],
+    )
+
+
+def _uses(messages: Sequence[Key]) -> list[_Use]:
+    rows = SourceUse.objects.select_for_update(of=("self",)).filter(one_of("source__message_id", messages))
+    columns = ("pk", "user_id", raw("source__message_id"), "source_id", "copied_at", "updated_at", "attributed_at")
+    return [
+        _Use(key, user, message, source, copied is not None, updated, attributed, updated - joined >= ESTABLISHED)
+        for key, user, message, source, copied, updated, attributed, joined in rows.order_by(
+            "updated_at", "pk"
+        ).values_list(*columns, "user__date_joined")
+    ]
 
 
 def _rows_of(ratings: QuerySet[Rating]) -> Iterator[_Given]:
@@ -154,18 +235,35 @@ def _rows_of(ratings: QuerySet[Rating]) -> Iterator[_Given]:
     return map(_Given._make, ratings.values_list(*columns))
 
 
-def _weak(grounding: Sequence[Mapping[str, Any]] | None) -> list[tuple[int, int]]:
-    """Places in the answer of sentences that its passages do not bear out."""
-    return [(sentence["start"], sentence["end"]) for sentence in grounding or () if sentence["supported"] is False]
+def _placed(uses: Sequence[_Use], read: _Readers) -> list[_Use]:
+    places = source_places(use.message for use in uses)
+    return [
+        use._replace(place=place, examined=read.examination[min(place, PLACES) - 1])
+        for use in uses
+        for place in [places[use.source]]
+    ]
 
 
-def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
-    messages = list(dict.fromkeys(rating.message for rating in given))
+def _sentences(grounding: Sequence[Mapping[str, Any]] | None) -> list[CheckedSentence]:
+    """A sentence rests on the passages that were found to say it, else on those that it cites."""
+    return [
+        CheckedSentence(
+            text=sentence["sentence"],
+            markers=[one["marker"] for one in sentence.get("evidence") or ()] or sentence.get("markers") or (),
+            supported=sentence["supported"],
+        )
+        for sentence in grounding or ()
+    ]
+
+
+def _answers(given: Sequence[_Given], uses: Sequence[_Use]) -> dict[Key, _Answer]:
+    everything: list[_Given | _Use] = [*given, *uses]
+    messages = list(dict.fromkeys(one.message for one in everything))
     listed: dict[Key, list[CitedSource]] = defaultdict(list)
     places: dict[Key, dict[int, int]] = defaultdict(dict)
     marker_of: dict[int, int] = {}
-    rated = {rating.source for rating in given} - {None}
-    wanted = Q(cited=True) | Q(pk__in=rated) if rated else Q(cited=True)
+    named = {one.source for one in everything} - {None}
+    wanted = Q(cited=True) | Q(pk__in=named) if named else Q(cited=True)
     sources = Source.objects.filter(wanted, one_of("message_id", messages)).order_by("pk")
     for key, message, marker, document, cited in sources.values_list(
         "pk", raw("message_id"), "marker", raw("document_id"), "cited"
@@ -179,7 +277,9 @@ def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
     columns = rows.values_list(raw("id"), "text", "decision", "status", "reply_to__text", "grounding")
     answers = {
         key: _Answer(
-            rated=RatedAnswer(text=text, decision=decision, status=status, sources=listed[key], weak=_weak(grounding)),
+            rated=RatedAnswer(
+                text=text, decision=decision, status=status, sources=listed[key], sentences=_sentences(grounding)
+            ),
             question=(searched.get(key) or question or "")[:MAX_QUESTION_CHARS],
             sources=places[key],
         )
@@ -190,6 +290,12 @@ def _answers(given: Sequence[_Given]) -> dict[Key, _Answer]:
         answers[rating.message].ratings[rating.user].append(
             GivenRating(id=rating.key, marker=marker, score=rating.score, tags=rating.tags)
         )
+    for use in uses:
+        if use.is_established:
+            weight = use_weight(copied=use.copied, examined=use.examined)
+            answers[use.message].uses[use.user].append(
+                GivenUse(id=use.key, marker=marker_of[use.source], weight=weight)
+            )
     return {key: answers[key] for key in messages}
 
 
@@ -206,8 +312,9 @@ def _first_queries(steps: QuerySet[DecisionStep], message: Any) -> dict[Any, str
 
 
 def _evidence_rows(
-    credits: Sequence[tuple[_Answer, int, Credit]], given: dict[Key, _Given], read: _Readers
+    credits: Sequence[tuple[_Answer, int, Credit]], given: Mapping[tuple[str, Key], datetime], read: _Readers
 ) -> list[_Row]:
+    """given: when each rating and each use was given."""
     sources = {answer.sources[credit.marker] for answer, _, credit in credits}
     rows_of = Source.objects.filter(one_of("pk", sources)).order_by("pk")
     source_rows = rows_of.values_list("pk", raw("document_id"), "chunk_id", "text")
@@ -216,24 +323,26 @@ def _evidence_rows(
     scores = {key: min(1.0, max(0.0, float(score))) for key, score in known}  # older sources have none
     credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]
     questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
-    rows: dict[tuple[Key, int], _Row] = {}
+    rows: dict[tuple[tuple[str, Key], int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
             continue
-        rating, passage = given[credit.rating_id], passages[answer.sources[credit.marker]]
-        key = (rating.key, passage)
+        passage = passages[answer.sources[credit.marker]]
+        origin = ("use", credit.use_id) if credit.rating_id is None else ("rating", credit.rating_id)
+        given_at, key = given[origin], (origin, passage)
         if key in rows:  # two markers of one text
             rows[key].weight = max(-1.0, min(1.0, rows[key].weight + credit.weight))
             rows[key].document_weight = max(-1.0, min(1.0, rows[key].document_weight + credit.document_weight))
             continue
         rows[key] = _Row(
-            rating=rating.key,
+            rating=credit.rating_id,
+            use=credit.use_id,
             question=questions[answer.question],
             passage=passage,
             voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
-            day=day_of(rating.updated_at),
+            day=day_of(given_at),
             normalized_score=scores.get(answer.sources[credit.marker]),
         )
     return list(rows.values())
@@ -307,6 +416,14 @@ def rating_forget(rating_id: UUID) -> None:
     """In the transaction in which a user takes a rating back: what has set it aside is remembered."""
     given = {rating.key: rating for rating in _rows_of(Rating.objects.filter(pk=rating_id))}
     _marks_store(_marks(given), given)
+
+
+def _keep_discarded(rows: Iterable[_Row], use_keys: Sequence[Key]) -> None:
+    """Of a use that a reset has discarded nothing counts, also when more is done with the source afterwards."""
+    evidence = Evidence.objects.filter(one_of("use_id", use_keys), discarded_by__isnull=False)
+    discarded = dict(evidence.values_list("use_id", raw("discarded_by_id")))
+    for row in rows:
+        row.discarded_by = discarded.get(row.use)
 
 
 def day_of(moment: datetime) -> int:

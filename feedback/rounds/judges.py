@@ -187,8 +187,11 @@ def _count_ratings(judgements: Iterable[Judgement], counts: Mapping[str, Counts]
 
 def _labels(messages: Iterable[UUID]) -> list[tuple[int, UUID, bool, float]]:
     """User, answer, whether the documents held it, and what that counts; the newest rating first."""
-    set_aside = Evidence.objects.filter(discarded_by__isnull=False).values("rating_id")
-    in_burst = Evidence.objects.filter(burst__status__in=(Burst.Status.OPEN, Burst.Status.REJECTED)).values("rating_id")
+    # Without evidence of uses: NOT IN a list with NULL is never true.
+    evidence_of_ratings = Evidence.objects.filter(rating__isnull=False)
+    set_aside = evidence_of_ratings.filter(discarded_by__isnull=False).values("rating_id")
+    statuses = (Burst.Status.OPEN, Burst.Status.REJECTED)
+    in_burst = evidence_of_ratings.filter(burst__status__in=statuses).values("rating_id")
     ratings = Rating.objects.filter(source=None, message__decision="ANSWER").exclude(pk__in=set_aside)
     ratings = ratings.exclude(pk__in=in_burst).filter(updated_at__gte=timezone.now() - REMEMBERED)
     known, labels = set(messages), []

@@ -110,6 +110,15 @@ def questions_load(ids: list[int]) -> RatedQuestions:
     )
 
 
+def questions_terms(ids: Iterable[int]) -> dict[int, list[str]]:
+    """The analysed terms of those that still exist."""
+    terms: dict[int, list[str]] = {}
+    for batch in _batches(sorted(ids)):
+        rows = RatedQuestion.objects.filter(pk__in=batch).values_list("pk", "terms")
+        terms.update((key, own.split()) for key, own in rows)
+    return terms
+
+
 def passage_vectors_load(ids: list[int]) -> dict[EmbeddingSpace, PassageVectors]:
     """Of those of the passages that still exist, by space. In memory they stay float16."""
     rows: dict[EmbeddingSpace, list[tuple[int, str, bytes]]] = {}

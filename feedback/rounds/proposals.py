@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from feedback.models import Boost, Burst, Evidence, RatedPassage, RatedQuestion
 from feedback.ranking import boosts
 from feedback.ranking.boosts import Votes
-from feedback.ranking.drafting import content_of_votes, votes_weighed
+from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
 from feedback.ranking.question_groups import QuestionGroups
 from feedback.ranking.snapshot import Content, DocumentPrior, parameters
 from feedback.ranking.voters import Voters
@@ -32,9 +32,9 @@ ROWS_IN_PART = 4_000  # as objects in memory, before they are numbers in an arra
 WHOLE = {"pk", "question_id", "passage_id", "voter_id", "day"}
 COLUMNS = (
     "pk", "question_id", "passage_id", "voter_id", "weight", "document_weight", "day",
-    "normalized_score",
+    "normalized_score", "use_id",
 )  # fmt: skip
-NO_BOOST = (1.0, 0, 0)  # the multiplier, and raters for and against
+NO_BOOST = 1.0  # as a multiplier
 NO_PRIOR = DocumentPrior(multiplier=1.0, raters_up=0, raters_down=0)
 
 
@@ -110,7 +110,8 @@ class Ballot:
     """All evidence as votes, without what was discarded and without documents that are deleted.
 
     judged: belongs to a burst that a person has decided on; left_out: to one that is undecided or rejected. Both have
-    shape (votes,). voters: what is known of their accounts.
+    shape (votes,). voters: what is known of their accounts. uses: of sources that were opened or copied from, which are
+    no votes and in no burst.
     """
 
     passages: Passages
@@ -118,6 +119,7 @@ class Ballot:
     voters: Voters
     judged: NDArray[np.bool_]
     left_out: NDArray[np.bool_]
+    uses: Votes
 
     @property
     def counted(self) -> Votes:
@@ -148,6 +150,8 @@ def ballot_load() -> Ballot:
         day=column["day"],
         normalized_score=column["normalized_score"],
     )
+    from_use = ~np.isnan(column["use_id"])
+    uses, votes = votes.where(from_use), votes.where(~from_use)
     in_bursts = dict(Evidence.objects.exclude(burst=None).values_list("pk", "burst__status"))
     status = {
         name: np.asarray([key for key, own in in_bursts.items() if own == name], np.int64) for name in Burst.Status
@@ -155,9 +159,13 @@ def ballot_load() -> Ballot:
     accepted, rejected, undecided = (
         np.isin(votes.key, status[name]) for name in (Burst.Status.ACCEPTED, Burst.Status.REJECTED, Burst.Status.OPEN)
     )
-    voters = voters_load(votes, passages.ids)
     return Ballot(
-        passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided
+        passages=passages,
+        votes=votes,
+        voters=voters_load(votes, passages.ids),
+        judged=accepted | rejected,
+        left_out=rejected | undecided,
+        uses=uses,
     )
 
 
@@ -183,10 +191,12 @@ def proposal_make(ballot: Ballot, live: Content) -> Proposal:
     votes, weights = ballot_weighed(ballot)
     content = content_of_votes(
         votes, weights, today=day_of(timezone.now()), document_id=ballot.passages.ids.__getitem__,
-        parameters=parameters(),
+        parameters=parameters(), uses=uses_weighed(ballot.uses, votes, weights, _grouping),
     )  # fmt: skip
     content = replace(content, pairs=decided_pairs(content.queries.question.tolist()))
-    changes = changes_left(changes_between(live, content, ballot.passages))
+    changes = changes_between(live, content, ballot.passages)
+    removed = set(changes_left([change for change in changes if change.after == NO_BOOST]))
+    changes = [change for change in changes if change.after != NO_BOOST or change in removed]
     return Proposal(content=content, votes=len(votes), changes=changes, weights=weights)
 
 
@@ -203,18 +213,7 @@ def _grouping(questions: Ints) -> QuestionGroups:
 def changes_between(live: Content, new: Content, passages: Passages) -> list[Change]:
     """Boosts that came, went, or moved by at least the least effect; of documents that are still there."""
     least = boosts.LEAST_EFFECT
-    document_of = dict(zip(passages.passage.tolist(), passages.document.tolist(), strict=True))
-    changes = []
-    before, after = _query_boosts(live), _query_boosts(new)
-    for key in sorted(before.keys() | after.keys()):
-        question, passage = key
-        (was, _, _), (now, up, down) = before.get(key, NO_BOOST), after.get(key, NO_BOOST)
-        if passage in document_of and _differs(was, now, key in before and key in after, least):
-            change = Change(
-                document=passages.ids[document_of[passage]], before=was, after=now, raters_up=up, raters_down=down,
-                question=question, passage=passage,
-            )  # fmt: skip
-            changes.append(change)
+    changes = list(_query_changes(live, new, passages, least))
     for document in sorted((live.documents.keys() | new.documents.keys()) & set(passages.ids)):
         prior = new.documents.get(document, NO_PRIOR)
         was, now = live.documents.get(document, NO_PRIOR).multiplier, prior.multiplier
@@ -245,12 +244,32 @@ def _left(rows: QuerySet[Any], keys: Iterable[Any]) -> set[Any]:
     return found
 
 
-def _query_boosts(content: Content) -> dict[tuple[int, int], tuple[float, int, int]]:
-    """(question, passage) → multiplier, raters for and against."""
-    rows = content.queries
-    keys = zip(rows.question.tolist(), rows.passage.tolist(), strict=True)
-    values = zip(content.multipliers().tolist(), rows.raters_up.tolist(), rows.raters_down.tolist(), strict=True)
-    return dict(zip(keys, values, strict=True))
+def _query_changes(live: Content, new: Content, passages: Passages, least: float) -> Iterator[Change]:
+    """Ascending by question and passage. In arrays: of 100,000 boosts few change in most rounds."""
+    most = 1 + max((int(rows.passage.max(initial=0)) for rows in (live.queries, new.queries)), default=0)
+    live_keys, new_keys = (rows.question * most + rows.passage for rows in (live.queries, new.queries))
+    keys = np.union1d(live_keys, new_keys)
+    at_live, at_new = np.searchsorted(keys, live_keys), np.searchsorted(keys, new_keys)
+    before, after = np.full(len(keys), NO_BOOST), np.full(len(keys), NO_BOOST)
+    before[at_live], after[at_new] = live.multipliers(), new.multipliers()
+    row_of = np.full(len(keys), -1)
+    row_of[at_new] = np.arange(len(new_keys))
+    both = row_of >= 0
+    both[np.setdiff1d(np.arange(len(keys)), at_live)] = False
+    differs = np.where(both, np.abs(after - before) >= least, before != after)
+    differs &= np.isin(keys % most, passages.passage)
+    places = np.flatnonzero(differs)
+    rows, questions, passage_ids = row_of[places], keys[places] // most, keys[places] % most
+    raters_up, raters_down = (
+        np.append(column, 0)[rows].tolist() for column in (new.queries.raters_up, new.queries.raters_down)
+    )  # −1: none
+    documents = passages.document[passages.places(passage_ids)].tolist()
+    values = (questions.tolist(), passage_ids.tolist(), before[places].tolist(), after[places].tolist())
+    for question, passage, was, now, document, up, down in zip(*values, documents, raters_up, raters_down, strict=True):
+        yield Change(
+            document=passages.ids[document], before=was, after=now, raters_up=up, raters_down=down,
+            question=question, passage=passage,
+        )  # fmt: skip
 
 
 def _differs(before: float, after: float, both: bool, least: float) -> bool:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from asgiref.sync import sync_to_async
@@ -22,6 +23,7 @@ from feedback.models import PassageVector, RatedPassage
 from feedback.ranking import query_moves
 from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Content, Snapshot
+from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_encode
 from feedback.rounds.questions import with_engine
 from ragsite.core.errors import AppError
@@ -77,7 +79,8 @@ def _vectors_fetch(passages: Sequence[int], report: Callable[[], None]) -> str:
                 chunks = list(dict.fromkeys(chunk_of[passage] for passage in batch))
                 vectors = await engine.index.vectors(space, chunks)
                 absent += sum(chunk_of[passage] not in vectors for passage in batch)
-                await sync_to_async(_keep)(space, {one: vectors.get(chunk_of[one]) for one in batch})
+                kept = {one: vectors.get(chunk_of[one]) for one in batch}
+                await sync_to_async(written)(partial(_keep, space, kept))
                 await sync_to_async(report)()
         return absent
 
@@ -107,7 +110,7 @@ def _missing(passages: Sequence[int]) -> dict[EmbeddingSpace, dict[int, str]]:
 
 
 def _keep(space: EmbeddingSpace, vectors: dict[int, NDArray[np.float32] | None]) -> None:
-    """A passage may have been deleted meanwhile."""
+    """Of the passages that nobody has deleted since they were read."""
     there = set(RatedPassage.objects.filter(pk__in=list(vectors)).values_list("pk", flat=True))
     rows = [
         PassageVector(

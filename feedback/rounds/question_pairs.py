@@ -16,10 +16,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 
 import numpy as np
 from asgiref.sync import sync_to_async
-from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from feedback.ranking.question_groups import (
 )
 from feedback.ranking.same_question import SameQuestionModel, above_background, background_of, shipped_model
 from feedback.rounds.bulk_rows import rows_add
+from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_decode
 from feedback.rounds.questions import with_engine
 from retrieval.engine import Engine
@@ -46,7 +48,8 @@ from retrieval.values import EmbeddingSpace, JudgeRecord
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
-MOST_NEW = 2000  # questions compared in a round
+Row = tuple[int, int, float, str, datetime]
+MOST_NEW = 1000  # questions compared in a round
 SHARING = 6  # of a new question, others whose votes share a passage with it
 LEAST_KEPT = 0.2  # probability from which a pair is stored
 OPEN_FROM, OPEN_TO = 0.25, 0.75  # probability between which the words leave it open
@@ -56,7 +59,7 @@ IN_BLOCK = 1024  # vectors read at once
 IN_BATCH = 5000
 KIND = "same_question"
 # Small models say yes too often (docs/feedback.md): the prior counts a no for more than a yes.
-RECORD = JudgeRecord(yes_held=20.0, no_held=5.0, yes_absent=10.0, no_absent=15.0)
+RECORD = JudgeRecord(yes_held=20.0, no_held=5.0, yes_absent=15.0, no_absent=10.0)
 SYSTEM = """\
 Two people each ask a question. Would exactly the same answer serve both?
 Other words, another order or a longer text make no difference. But say false where anything decisive differs: the \
@@ -110,18 +113,21 @@ def question_pairs_decide(*, wait_for_vectors: bool = False, report: Callable[[]
         for (first, second), likely, decided_by in zip(pairs, same.tolist(), by, strict=True)
         if likely >= LEAST_KEPT
     ]
-    with transaction.atomic():
-        for batch in _batches(new.tolist()):
-            QuestionPair.objects.filter(Q(first__in=batch) | Q(second__in=batch)).delete()
-            if not wait_for_vectors:
-                RatedQuestion.objects.filter(pk__in=batch).update(compared=True)
-        rows_add(QuestionPair, ["first", "second", "same", "decided_by", "decided_at"], _still_there(rows))
+    written(partial(_keep, new.tolist(), rows, compared=not wait_for_vectors))
     return Decided(
         questions=len(new), pairs=len(rows), asked=asked, waiting=waiting.count() if not wait_for_vectors else 0
     )
 
 
-def _still_there(rows: Sequence[tuple[int, int, float, str, object]]) -> list[tuple[int, int, float, str, object]]:
+def _keep(new: Sequence[int], rows: Sequence[Row], *, compared: bool) -> None:
+    for batch in _batches(new):
+        QuestionPair.objects.filter(Q(first__in=batch) | Q(second__in=batch)).delete()
+        if compared:
+            RatedQuestion.objects.filter(pk__in=batch).update(compared=True)
+    rows_add(QuestionPair, ["first", "second", "same", "decided_by", "decided_at"], _still_there(rows))
+
+
+def _still_there(rows: Sequence[Row]) -> list[Row]:
     """Without questions that were deleted meanwhile."""
     named = {question for row in rows for question in row[:2]}
     left: set[int] = set()

@@ -53,7 +53,7 @@ GOLDEN_CHANGES = (
 )  # fmt: skip
 MAX_REASON = 500
 LEASE_S = 120.0  # a round that has not reported for this long is taken over
-Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed"]
+Status = Literal["live", "held", "proposed", "unchanged", "frozen", "busy", "failed", "queued"]
 logger = logging.getLogger(__name__)
 
 
@@ -62,11 +62,13 @@ class RoundOutcome:
     """What a round did. revision: the id of the one that it made, or, unchanged and held, of the one that still waits.
 
     ratings: how many were new or had changed. bursts: how many were found or have grown. counts: of the proposal.
-    timings_ms: of its parts, in their order.
+    timings_ms: of its parts, in their order. by: the user name of who started it; empty: the schedule. queued: a worker
+    was told to run it.
     """
 
     status: Status
     reason: str = ""
+    by: str = ""
     dry_run: bool = False
     revision: str | None = None
     number: int | None = None
@@ -105,9 +107,9 @@ def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOut
     with _lease() as lease:
         if lease is None:
             return BUSY
-        with _failure_recorded():
+        with _failure_recorded(by):
             outcome = _round(lease.renew, by)
-        outcome = replace(outcome, duration_ms=_ms_since(begun))
+        outcome = replace(outcome, duration_ms=_ms_since(begun), by=_name(by))
         FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
     logger.info("Feedback round: %s %s", outcome.status, outcome.reason)
     return outcome
@@ -120,7 +122,11 @@ def _dry_run(by: User | None, begun: float) -> RoundOutcome:
         outcome = _round(lambda: None, by)  # there is no lease to renew
     if outcome.revision and not Revision.objects.filter(pk=outcome.revision).exists():
         outcome = replace(outcome, revision=None, number=None)
-    return replace(outcome, dry_run=True, duration_ms=_ms_since(begun))
+    return replace(outcome, dry_run=True, duration_ms=_ms_since(begun), by=_name(by))
+
+
+def _name(by: User | None) -> str:
+    return by.get_username() if by else ""
 
 
 def _ms_since(begun: float) -> int:
@@ -128,7 +134,7 @@ def _ms_since(begun: float) -> int:
 
 
 @contextmanager
-def _failure_recorded() -> Iterator[None]:
+def _failure_recorded(by: User | None) -> Iterator[None]:
     """Staff who look for the outcome see that the round failed, which the task queue does not show."""
     try:
         yield
@@ -140,7 +146,7 @@ def _failure_recorded() -> Iterator[None]:
         with suppress(DatabaseError):
             # `last_round_at` stays: the next round looks at documents that have changed since then.
             state = FeedbackState.objects.filter(pk=1)
-            state.update(last_round=RoundOutcome(status="failed", reason=reason).as_dict())
+            state.update(last_round=RoundOutcome(status="failed", reason=reason, by=_name(by)).as_dict())
         raise
 
 
@@ -173,8 +179,8 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     laps.end("moves")
     renew()
     done["counts"] = proposal.counts()
-    same_moves = np.isin(content.moving, live.moving).all()
-    if not proposal.changes and same_moves and content.parameters == live.parameters:
+    known_moves = bool(np.isin(content.moving, live.moving).all())
+    if not proposal.changes and known_moves and content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
     revision = _held_already(proposal)
     if revision is None or _to_measure_again(revision):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 import numpy as np
 from django.contrib.auth import get_user_model
-from django.db import transaction
 from numpy.typing import NDArray
 
 from feedback.models import GoldenQuestion, RatedPassage, RatedQuestion, VoterWeight
 from feedback.ranking.boosts import Votes
 from feedback.ranking.voters import UNKNOWN, Voters
 from feedback.ranking.weighing import RaterWeights
+from feedback.rounds.deletions import written
 from feedback.rounds.evidence import day_of
 from feedback.rounds.questions import signature
 from ragsite.models import SignUp
@@ -22,6 +23,7 @@ from retrieval.text.analysis import query_terms
 
 Ints = NDArray[np.int64]
 ROWS_AT_ONCE = 20_000
+Row = tuple[float, float, bool, str]
 PRECISION = 3  # decimals of a weight that are kept: rounds that change less write nothing
 COLUMNS = ("up", "down", "established", "reason")
 
@@ -82,27 +84,30 @@ def voter_weights_write(weights: RaterWeights) -> int:
             weights.reasons, strict=True,
         )
     }  # fmt: skip
-    with transaction.atomic():
-        before = {key: tuple(rest) for key, *rest in VoterWeight.objects.values_list("voter_id", *COLUMNS)}
-        gone = [key for key in before if key not in found]
-        for start in range(0, len(gone), ROWS_AT_ONCE):
-            VoterWeight.objects.filter(pk__in=gone[start : start + ROWS_AT_ONCE]).delete()
-        changed = {key: row for key, row in found.items() if before.get(key) != row}
-        # An account may have been deleted since its votes were read.
-        there: set[int] = set()
-        keys = list(changed)
-        for start in range(0, len(keys), ROWS_AT_ONCE):
-            people = get_user_model().objects.select_for_update().filter(pk__in=keys[start : start + ROWS_AT_ONCE])
-            there.update(people.order_by("pk").values_list("pk", flat=True))
-        VoterWeight.objects.bulk_create(
-            [
-                VoterWeight(voter_id=key, **dict(zip(COLUMNS, row, strict=True)))
-                for key, row in changed.items()
-                if key in there
-            ],
-            update_conflicts=True,
-            unique_fields=["voter"],
-            update_fields=list(COLUMNS),
-            batch_size=2000,
-        )
+    return written(partial(_write, found))
+
+
+def _write(found: Mapping[int, Row]) -> int:
+    before = {key: tuple(rest) for key, *rest in VoterWeight.objects.values_list("voter_id", *COLUMNS)}
+    gone = [key for key in before if key not in found]
+    for start in range(0, len(gone), ROWS_AT_ONCE):
+        VoterWeight.objects.filter(pk__in=gone[start : start + ROWS_AT_ONCE]).delete()
+    changed = {key: row for key, row in found.items() if before.get(key) != row}
+    # An account may have been deleted since its votes were read.
+    there: set[int] = set()
+    keys = list(changed)
+    for start in range(0, len(keys), ROWS_AT_ONCE):
+        people = get_user_model().objects.filter(pk__in=keys[start : start + ROWS_AT_ONCE])
+        there.update(people.order_by("pk").values_list("pk", flat=True))
+    VoterWeight.objects.bulk_create(
+        [
+            VoterWeight(voter_id=key, **dict(zip(COLUMNS, row, strict=True)))
+            for key, row in changed.items()
+            if key in there
+        ],
+        update_conflicts=True,
+        unique_fields=["voter"],
+        update_fields=list(COLUMNS),
+        batch_size=2000,
+    )
     return len(changed) + len(gone)

@@ -84,7 +84,7 @@ class EvidenceQuerySerializer(QuerySerializer):
 
 
 class ShownBoostSerializer(serializers.Serializer[Any]):
-    """question, chunk_id: null for the document's own prior."""
+    """question, chunk_id: null for the document's own prior. why: what it rests on, in a sentence."""
 
     kind = serializers.ChoiceField(choices=["document", "query"])
     multiplier = serializers.FloatField()
@@ -92,23 +92,26 @@ class ShownBoostSerializer(serializers.Serializer[Any]):
     raters_down = serializers.IntegerField()
     question = serializers.CharField(allow_null=True)
     chunk_id = serializers.UUIDField(allow_null=True)
+    why = serializers.CharField()
 
     def to_representation(self, instance: ShownBoost) -> dict[str, Any]:
         return instance.as_dict()
 
 
 class VoteSerializer(serializers.Serializer[Any]):
-    """weight: -1..1 for this question; document_weight: for the document whatever is asked; voter_weight: what such
+    """rated: what was, or what was done with a source that nobody rated: then there is no rating_id and no score.
+
+    weight: -1..1 for this question; document_weight: for the document whatever is asked; voter_weight: what such
     votes of this voter weighed in the last round on average, 0..1 (staff 1.5), null before the first; voter_why: the
     reason; counts_now: what is left of it today. left_out: why it does not count; empty: it does."""
 
-    rating_id = serializers.UUIDField()
+    rating_id = serializers.UUIDField(allow_null=True)
     message_id = serializers.UUIDField()
     session_id = serializers.UUIDField()
     user = serializers.CharField()
-    score = serializers.IntegerField()
+    score = serializers.IntegerField(allow_null=True)
     tags = serializers.ListField(child=serializers.CharField())
-    rated = serializers.ChoiceField(choices=["answer", "source"])
+    rated = serializers.ChoiceField(choices=["answer", "source", "opened", "copied"])
     question = serializers.CharField()
     chunk_id = serializers.UUIDField(allow_null=True)
     day = serializers.DateField()

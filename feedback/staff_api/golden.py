@@ -16,7 +16,15 @@ from rest_framework.response import Response
 
 from feedback.curation import golden_files
 from feedback.curation.downloads import JSONL, golden_file
-from feedback.curation.golden import Relevant, collection_find, golden_delete, golden_save
+from feedback.curation.golden import (
+    MAX_SET_CHARS,
+    Relevant,
+    collection_find,
+    golden_delete,
+    golden_save,
+    golden_sets,
+    golden_switch,
+)
 from feedback.curation.golden_files import golden_import
 from feedback.models import GoldenQuestion, GoldenRelevance
 from feedback.staff_api.base import StaffView, list_schema, row_get, schema
@@ -32,7 +40,7 @@ from ragsite.core.api.fields import (
     unknown_fields,
 )
 from ragsite.core.api.user import asking_user
-from ragsite.core.errors import InvalidInputError
+from ragsite.core.errors import InvalidInputError, NotFoundError
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
@@ -51,12 +59,13 @@ class GoldenQuestionSerializer(serializers.ModelSerializer[GoldenQuestion]):
     collection = serializers.CharField(source="collection.name")
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
     relevant = RelevanceSerializer(many=True)
+    set = serializers.CharField(source="set_name")
 
     class Meta:
         model = GoldenQuestion
         fields = [
-            "id", "text", "collection", "collection_id", "enabled", "source", "message", "relevant", "created_by",
-            "created_at", "updated_at",
+            "id", "text", "collection", "collection_id", "set", "enabled", "source", "message", "relevant",
+            "created_by", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -72,12 +81,27 @@ class GoldenInputSerializer(StrictSerializer):
     collection = TextField(max_length=MAX_ADDRESS_CHARS, help_text="Its name, owner/name, or id.")
     relevant = RelevanceInputSerializer(many=True, allow_empty=False)
     enabled = FlagField(default=True)
+    set = TextField(max_length=MAX_SET_CHARS, required=False, allow_blank=True, help_text="A name; empty: in none.")
 
 
 class GoldenListQuerySerializer(QuerySerializer):
     collection = serializers.CharField(required=False, max_length=MAX_ADDRESS_CHARS)
     enabled = QueryFlagField(required=False)
+    set = serializers.CharField(required=False, allow_blank=True, max_length=MAX_SET_CHARS, help_text="Its name.")
     search = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
+
+
+class GoldenSetSerializer(serializers.Serializer[Any]):
+    """set: its name, empty for the questions in none. enabled: how many of them are measured."""
+
+    set = serializers.CharField(source="set_name")
+    questions = serializers.IntegerField()
+    enabled = serializers.IntegerField(source="measured")
+
+
+class GoldenSetSwitchSerializer(StrictSerializer):
+    set = TextField(max_length=MAX_SET_CHARS, allow_blank=True, help_text="The name of a set; empty: those in none.")
+    enabled = FlagField()
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
@@ -124,6 +148,7 @@ class GoldenQuestionApi(StaffView):
             "text": question.text,
             "collection": question.collection,
             "enabled": question.enabled,
+            "set_name": question.set_name,
             "relevant": [
                 Relevant(document_id=row.document_id, chunk_id=row.chunk_id, grade=row.grade)
                 for row in question.relevant.all()
@@ -142,6 +167,8 @@ class GoldenQuestionApi(StaffView):
 def _values(given: dict[str, Any]) -> dict[str, Any]:
     """With the collection found and what is relevant as values. Only what was given."""
     values: dict[str, Any] = {name: given[name] for name in ("text", "enabled") if name in given}
+    if "set" in given:
+        values["set_name"] = given["set"]
     if "collection" in given:
         values["collection"] = collection_find(given["collection"])
     if "relevant" in given:
@@ -156,11 +183,33 @@ def _chosen(request: Request) -> QuerySet[GoldenQuestion]:
     wanted = checked(GoldenListQuerySerializer, request.query_params)
     if "collection" in wanted:
         wanted["collection"] = collection_find(wanted["collection"])
+    if "set" in wanted:
+        wanted["set_name"] = wanted.pop("set")
     return GOLDEN.filter(text__icontains=wanted.pop("search"), **wanted)
 
 
 def _payload(question_id: UUID) -> dict[str, Any]:
     return GoldenQuestionSerializer(row_get(GOLDEN, pk=question_id)).data
+
+
+class GoldenSetsApi(StaffView):
+    @list_schema("feedback_golden_sets", "GoldenSetPage", GoldenSetSerializer)
+    def get(self, request: Request) -> Response:
+        """The named sets, and the questions in none as the set without a name."""
+        return self.paged(golden_sets(), GoldenSetSerializer)
+
+    @schema(
+        operation_id="feedback_golden_set_switch", request=GoldenSetSwitchSerializer,
+        responses={200: GoldenSetSerializer},
+    )  # fmt: skip
+    def patch(self, request: Request) -> Response:
+        """Measure all questions of a set, or leave them out."""
+        wanted = checked(GoldenSetSwitchSerializer, request.data)
+        questions = GoldenQuestion.objects.filter(set_name=wanted["set"])
+        if not questions.exists():
+            raise NotFoundError
+        golden_switch(questions=questions, enabled=wanted["enabled"], by=asking_user(request))
+        return Response(GoldenSetSerializer(golden_sets().get(set_name=wanted["set"])).data)
 
 
 # ------------------------------------------------------------------------------------------------ as JSONL
@@ -207,5 +256,5 @@ class GoldenExportApi(StaffView):
         responses={(200, JSONL): OpenApiTypes.STR},
     )
     def get(self, request: Request) -> HttpResponse:
-        """All of them, or of one collection, as an import reads them."""
+        """All of them, or of one collection or set, as an import reads them."""
         return golden_file(_chosen(request))

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from feedback.curation.sentences import guard_sentences
 from feedback.models import Boost, Revision, RevisionEvent
 from feedback.rounds.live import feedback_state
 from feedback.rounds.resets import reset_document, reset_rater
@@ -26,19 +27,24 @@ REVISIONS = Revision.objects.select_related("parent", "made_by", "live_by").defe
 
 class RevisionSerializer(serializers.ModelSerializer[Revision]):
     """summary: counts of boosts and what was added, changed, removed. guard: what was measured, with the questions that
-    got worse. reason: why it has its status. parent: the number of the one that was live when it was made."""
+    got worse; guard_sentences: the same in words. reason: why it has its status. parent: the number of the one that was
+    live when it was made."""
 
     parent = serializers.IntegerField(  # type: ignore[assignment]  # the metaclass takes fields out of the class
         source="parent.number", default=None, allow_null=True
     )
     made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True)
     live_by = serializers.CharField(source="live_by.username", default=None, allow_null=True)
+    guard_sentences = serializers.SerializerMethodField()
+
+    def get_guard_sentences(self, revision: Revision) -> list[str]:
+        return guard_sentences(revision.guard)
 
     class Meta:
         model = Revision
         fields = [
-            "id", "number", "parent", "status", "reason", "summary", "guard", "made_by", "live_by", "created_at",
-            "live_at", "ended_at",
+            "id", "number", "parent", "status", "reason", "summary", "guard", "guard_sentences", "made_by", "live_by",
+            "created_at", "live_at", "ended_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -183,7 +189,10 @@ class FreezeApi(StaffView):
 class ResetApi(StaffView):
     @schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(409)})
     def post(self, request: Request) -> Response:
-        """Discard the evidence on a document or by a rater, and run a round; answers with its outcome."""
+        """Discard the evidence on a document or by a rater, and run a round; answers with its outcome.
+
+        Status `queued`: a worker runs it, and its outcome will be `last_round` of the state.
+        """
         wanted, by = checked(ResetSerializer, request.data), asking_user(request)
         if "document" in wanted:
             document = row_get(Document.objects.all(), pk=wanted["document"])

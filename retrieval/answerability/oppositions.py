@@ -6,6 +6,7 @@ A question written to look answerable often differs from what the passage says b
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 Opposition = tuple[re.Pattern[str], re.Pattern[str]]
 _ENGLISH = """
@@ -96,6 +97,11 @@ _CHINESE = """
 收入 | 支出
 优点 | 缺点
 """
+# Words of several meanings, whose replacement may leave the question as it was.
+_LOOSE_WORDS = """
+right left day night cost income last latest final first earliest like love light found end ends ended lower over under
+best worst fall falls fell rise rises rose above below old older new newer
+"""
 _PREFIX = re.compile(r"\b(?:un|in|im|ir|il|dis|non-?|anti-?|de)([a-z]{4,})\b")
 
 
@@ -104,21 +110,62 @@ def _english_pattern(side: str) -> str:
     return rf"\b(?:{words})\b"
 
 
-def _pairs() -> tuple[Opposition, ...]:
+def _chinese_pattern(side: str) -> str:
+    return "|".join(side.split())
+
+
+def _pairs(lines: str, form: Callable[[str], str]) -> tuple[Opposition, ...]:
     pairs = []
-    for lines, form in ((_ENGLISH, _english_pattern), (_CHINESE, lambda side: "|".join(side.split()))):
-        for line in lines.strip().splitlines():
-            left, right = (re.compile(form(side)) for side in line.split(" | "))
-            pairs += [(left, right), (right, left)]
+    for line in lines.strip().splitlines():
+        left, right = (re.compile(form(side)) for side in line.split(" | "))
+        pairs += [(left, right), (right, left)]
     return tuple(pairs)
 
 
-_OPPOSITES = _pairs()
+def _replacements() -> dict[str, str]:
+    """Small letters: a word, or a stem with a star, → its opposite. Of each side the word in the same place."""
+    replacements: dict[str, str] = {}
+    loose = frozenset(_LOOSE_WORDS.split())
+    for line in (*_ENGLISH.strip().splitlines(), *_CHINESE.strip().splitlines()):
+        left, right = (side.split() for side in line.split(" | "))
+        for own_side, other_side in ((left, right), (right, left)):
+            for place, own in enumerate(own_side):
+                other = other_side[min(place, len(other_side) - 1)]
+                if own.endswith("*") == other.endswith("*") and own.strip("*") not in loose:
+                    replacements.setdefault(own, other)
+    return replacements
+
+
+_ENGLISH_OPPOSITES = _pairs(_ENGLISH, _english_pattern)
+_OPPOSITES = _ENGLISH_OPPOSITES + _pairs(_CHINESE, _chinese_pattern)
+_REPLACEMENTS = _replacements()
+_STEMS = sorted((own.strip("*") for own in _REPLACEMENTS if own.endswith("*")), key=len, reverse=True)
+_HAN_WORDS = sorted((own for own in _REPLACEMENTS if not own.isascii()), key=len, reverse=True)
 
 
 def opposites_of(question: str) -> tuple[Opposition, ...]:
     """(a word of the question, its opposite) as patterns. `question`: small letters, Simplified."""
-    return tuple((own, other) for own, other in _OPPOSITES if own.search(question) and not other.search(question))
+    opposites = _ENGLISH_OPPOSITES if question.isascii() else _OPPOSITES
+    return tuple((own, other) for own, other in opposites if own.search(question) and not other.search(question))
+
+
+def turned_round(question: str) -> str:
+    """The question with the first of its words that has a clear opposite replaced by it; "" where none has.
+
+    question: Simplified. Words of several meanings (right, found) are left alone. Endings are kept, so the result is
+    not always good English ("forbided"); it is for searching.
+    """
+    for word in re.finditer(r"[a-z]+", question, re.IGNORECASE):
+        own = word[0].lower()
+        other = _REPLACEMENTS.get(own, "")
+        if not other and (stem := next((stem for stem in _STEMS if own.startswith(stem)), "")):
+            other = _REPLACEMENTS[f"{stem}*"].strip("*") + own[len(stem) :]
+        if other and other not in question.lower():
+            return question[: word.start()] + other + question[word.end() :]
+    for own in _HAN_WORDS:
+        if own in question and _REPLACEMENTS[own] not in question:
+            return question.replace(own, _REPLACEMENTS[own], 1)
+    return ""
 
 
 def is_opposed(own: re.Pattern[str], other: re.Pattern[str], text: str) -> bool:

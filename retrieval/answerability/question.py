@@ -108,8 +108,8 @@ class QuestionView:
 def view_question(text: str) -> QuestionView:
     text = unicodedata.normalize("NFKC", text).strip()
     terms = tuple(dict.fromkeys(query_terms(text)))
-    chinese = len(HAN_CHARACTER.findall(text)) * 2 > len(re.findall(r"\w+", HAN_CHARACTER.sub(" ", text)))
-    names = _QUOTED.findall(text) + (_LATIN_AMONG_HAN if chinese else _NAME).findall(text)
+    chinese = _is_chinese(text)
+    names = _names(text, chinese=chinese)
     held = frozenset(terms)
     folded = to_simplified(text).lower()
     return QuestionView(
@@ -127,6 +127,20 @@ def view_question(text: str) -> QuestionView:
         opposites=opposites_of(folded),
         prefixed=prefixed(folded),
     )
+
+
+def names_in(text: str) -> list[str]:
+    """Names, titles and codes as they are written, in the order of the text but what is quoted first."""
+    return _names(text, chinese=_is_chinese(text))
+
+
+def _names(text: str, *, chinese: bool) -> list[str]:
+    names: list[str] = _QUOTED.findall(text) + (_LATIN_AMONG_HAN if chinese else _NAME).findall(text)
+    return names
+
+
+def _is_chinese(text: str) -> bool:
+    return len(HAN_CHARACTER.findall(text)) * 2 > len(re.findall(r"\w+", HAN_CHARACTER.sub(" ", text)))
 
 
 @lru_cache(maxsize=1)

@@ -88,6 +88,7 @@ class Ranked:
     normalized_score: float
     multiplier: float
     final: float
+    shown: float | None = None
 
     @property
     def chunk_id(self) -> str:
@@ -98,7 +99,9 @@ class Ranked:
         return self.hit.document_id
 
     def scores(self) -> Scores:
-        return replace(self.hit.scores, standing=self.normalized_score, boost=self.multiplier, final=self.final)
+        return replace(
+            self.hit.scores, standing=self.normalized_score, boost=self.multiplier, final=self.final, shown=self.shown
+        )
 
 
 def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit] = ()) -> list[Ranked]:
@@ -123,9 +126,8 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
             mean = min(mean, normalized)
         elif boost.multiplier > 1.0:
             mean = max(mean, normalized)
-        ranked.append(
-            Ranked(hit, normalized, boost.multiplier, normalize.lowest_score ** (1.0 - mean) * boost.multiplier)
-        )
+        final = normalize.lowest_score ** (1.0 - mean) * boost.multiplier
+        ranked.append(Ranked(hit, normalized, boost.multiplier, final, boost.shown))
     return sorted(ranked, key=lambda place: -place.final)
 
 

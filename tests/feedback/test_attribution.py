@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from feedback.ranking.attribution import CitedSource, GivenRating, RatedAnswer, attribute, use_of, vote
+from feedback.ranking.attribution import (
+    CheckedSentence,
+    CitedSource,
+    GivenRating,
+    RatedAnswer,
+    attribute,
+    use_of,
+    vote,
+)
 
 
 def answer(
@@ -31,13 +39,47 @@ def test_a_good_answer_credits_what_it_cites_in_proportion_to_use() -> None:
     assert weights(rated, given(5)) == {1: round(2.5 / 3, 4), 2: round(0.5 / 3, 4)}
 
 
+def checked(*sentences: tuple[str, tuple[int, ...], bool | None]) -> RatedAnswer:
+    text = " ".join(sentence for sentence, _, _ in sentences)
+    return replace(answer(text, cited=(1, 2)), sentences=[CheckedSentence(*sentence) for sentence in sentences])
+
+
 def test_a_sentence_that_is_not_borne_out_credits_nothing_beside_one_that_is() -> None:
-    rated = RatedAnswer(
-        text="A [1]. B [2].", decision="ANSWER", status="complete", weak=[(7, 13)],
-        sources=[CitedSource(1, cited=True), CitedSource(2, cited=True)],
-    )  # fmt: skip
-    assert weights(rated, given(5)) == {1: 1.0}
-    assert weights(replace(rated, weak=[(0, 6), (7, 13)]), given(5)) == {1: 0.5, 2: 0.5}
+    assert weights(checked(("A [1].", (1,), True), ("B [2].", (2,), False)), given(5)) == {1: 1.0}
+    assert weights(checked(("A [1].", (1,), False), ("B [2].", (2,), False)), given(5)) == {1: 0.5, 2: 0.5}
+
+
+def test_checked_sentences_credit_their_passages_by_their_length_without_markers() -> None:
+    rated = checked(("Thirty characters of one text. [1]", (1,), True), ("Ten chars. [2]", (2,), True))
+    assert weights(rated, given(5)) == {1: 0.75, 2: 0.25}
+
+
+def test_a_sentence_credits_the_passages_that_say_it_whatever_else_is_cited_there() -> None:
+    assert weights(checked(("A [1][2].", (2,), True)), given(5)) == {2: 1.0}
+
+
+def test_a_sentence_that_rests_on_two_passages_is_shared_between_them() -> None:
+    assert weights(checked(("A [1][2].", (1, 2), True)), given(5)) == {1: 0.5, 2: 0.5}
+
+
+def test_a_sentence_that_could_not_be_checked_counts_as_one_that_is_borne_out() -> None:
+    assert weights(checked(("A [1].", (1,), True), ("B [2].", (2,), None)), given(5)) == {1: 0.5, 2: 0.5}
+
+
+def test_a_wrong_source_debits_the_passages_of_sentences_that_are_not_borne_out_most() -> None:
+    rated = checked(("A [1].", (1,), True), ("B [2].", (2,), False))
+    assert weights(rated, given(1, "wrong_source")) == {1: -0.2, 2: -0.8}
+
+
+def test_other_blame_goes_to_what_the_answer_rests_on() -> None:
+    rated = checked(("A [1].", (1,), True), ("B [2].", (2,), False))
+    assert weights(rated, given(1, "outdated")) == {1: -1.0}
+    assert weights(rated, given(1)) == {1: -0.5}
+
+
+def test_checked_sentences_that_cite_nothing_leave_it_to_the_markers_in_the_text() -> None:
+    rated = replace(answer("A [1]. B [1]. C [2]."), sentences=[CheckedSentence("A", (), True)])
+    assert weights(rated, given(5)) == {1: round(2 / 3, 4), 2: round(1 / 3, 4)}
 
 
 def test_sources_that_are_not_cited_get_nothing() -> None:

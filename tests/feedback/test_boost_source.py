@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 
+from feedback.curation.manual import manual_boost_set
 from feedback.models import QuestionVector, RatedQuestion
 from feedback.rounds import boost_source
 from feedback.rounds.boost_source import LiveBoosts
@@ -22,6 +23,7 @@ from feedback.rounds.revisions import revision_roll_back
 from feedback.rounds.round import feedback_round
 from ragsite.core.errors import UnavailableError
 from retrieval.errors import EmbeddingUnavailableError
+from retrieval.models import Document
 from retrieval.search.boosting import AnswerRevision
 from retrieval.values import Boosts, EmbeddingSpace, Scores, TailHit
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
@@ -224,11 +226,26 @@ async def test_without_its_model_a_question_is_compared_by_words_and_that_is_tol
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_share_of_searches_shows_what_nobody_has_rated_first_among_equals(rag_settings: Any) -> None:
+async def test_for_a_share_of_questions_the_order_of_near_equals_is_drawn_always_the_same(
+    rag_settings: Any,
+) -> None:
     rag_settings(feedback={"exploration": 0.5})
-    chunk = await sync_to_async(passage)("Ten books.")
-    live = source()
-    explored = [bool((await ask(live, f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
-    again = [bool((await ask(live, f"question {number}", [hit(chunk)])).by_chunk) for number in range(40)]
-    assert explored == again
-    assert 5 < sum(explored) < 35
+    chunks = [await sync_to_async(passage)(text) for text in ("Ten books.", "Twelve books.")]
+    live, hits = source(), [hit(chunk) for chunk in chunks]
+    drawn = [(await ask(live, f"question {number}", hits)).by_chunk for number in range(40)]
+    again = [(await ask(live, f"question {number}", hits)).by_chunk for number in range(40)]
+    assert drawn == again
+    assert 5 < sum(map(bool, drawn)) < 35
+    assert all(boost.shown is not None and 0.0 < boost.shown <= 1.0 for boosts in drawn for boost in boosts.values())
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_what_staff_have_hidden_is_not_explored(rag_settings: Any, staff: User) -> None:
+    rag_settings(feedback={"exploration": 1.0})
+    chunks = [await sync_to_async(passage)(text) for text in ("Ten books.", "Twelve books.", "Nine books.")]
+    document = await Document.objects.aget(pk=chunks[0].document_id)
+    await sync_to_async(manual_boost_set)(document=document, by=staff, why="Old.", hide=True)
+    boosts = (await ask(source(), QUESTION, [hit(chunk) for chunk in chunks])).by_chunk
+    assert boosts[str(chunks[0].pk)].hide
+    assert boosts[str(chunks[0].pk)].shown is None
+    assert boosts[str(chunks[1].pk)].shown is not None

@@ -212,3 +212,42 @@ def test_as_many_votes_of_many_accounts_are_none() -> None:
 def test_votes_spread_over_days_are_none() -> None:
     rows = [row for day in range(4) for row in many([1], 5, day=day)]
     assert boosts.find_bursts(votes(*rows), least_votes=15, accounts=3) == []
+
+
+# ------------------------------------------------------------------------------------------------ new accounts
+def newcomers(rows: list[dict[str, Any]], *, first_young: int = 10) -> list[boosts.BurstFound]:
+    """Voters from `first_young` on are young; three older ones vote elsewhere."""
+    older = [{"voter": voter, "document": 90 + voter, "passage": 90 + voter} for voter in (1, 2, 3)]
+    table = votes(*rows, *older)
+    return boosts.find_newcomers(table, table.voter >= first_young, least_accounts=6, days=3)
+
+
+def test_new_accounts_that_say_the_same_of_a_document_are_a_burst_with_one_vote_each() -> None:
+    rows = [{"voter": voter, "question": voter, "document": 7, "day": 99 + voter % 2} for voter in range(10, 16)]
+    (burst,) = newcomers(rows)
+    assert (burst.document, burst.accounts, burst.newcomers, burst.question) == (7, 6, True, None)
+    assert burst.rows.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_they_say_for_one_question_of_several_documents_is_a_burst_for_each() -> None:
+    """Three of them on each of two documents: too few for a document's burst."""
+    rows = [
+        {"voter": voter, "question": 5, "document": voter % 2, "passage": voter % 2, "value": -1.0}
+        for voter in range(10, 16)
+    ]
+    found = newcomers(rows)
+    assert [(burst.document, burst.question, burst.accounts) for burst in found] == [(0, 5, 3), (1, 5, 3)]
+
+
+def test_one_in_ten_who_disagrees_does_not_hide_a_burst() -> None:
+    rows = [{"voter": voter, "document": 7, "value": -1.0} for voter in range(10, 20)]
+    rows[0]["value"] = 1.0
+    (burst,) = newcomers(rows)
+    assert len(burst.rows) == 10
+
+
+@pytest.mark.parametrize("first_young", [10, 100])
+def test_older_accounts_and_votes_over_weeks_are_none(first_young: int) -> None:
+    days = 7 if first_young == 10 else 0
+    rows = [{"voter": voter, "document": 7, "day": 100 + days * (voter - 10)} for voter in range(10, 18)]
+    assert newcomers(rows, first_young=first_young) == []

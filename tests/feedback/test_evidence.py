@@ -14,10 +14,13 @@ from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.passages import passages_relocate
 from feedback.rounds.questions import signature
 from retrieval.models import Chunk, Document
+from retrieval.steps.grounding.claims import claims_of
+from retrieval.steps.grounding.verify import check_by_words
 from retrieval.text.analysis import query_terms
-from retrieval.values import GroundedSentence
+from retrieval.values import Answer, GroundedSentence, Scores, SentenceEvidence, Source
 from tests.factories import ChunkFactory, DecisionStepFactory, SourceFactory
 from tests.feedback.rated import answered, passage, rate
+from tests.retrieval.steps.fakes import chunk
 
 pytestmark = pytest.mark.django_db
 QUESTION = "How many books may I borrow?"
@@ -50,7 +53,7 @@ def test_evidence_keeps_the_normalized_score_of_its_passage(scores: dict[str, fl
     assert Evidence.objects.get().normalized_score == expected
 
 
-LENT, KEPT = "Ten books may be borrowed [1].", "They may be kept for ever [2]."
+LENT, KEPT = "Ten books may be borrowed [1].", "They can be kept for good [2]."
 
 
 def grounded(*supported: bool | None) -> list[dict[str, object]]:
@@ -91,6 +94,47 @@ def test_what_bears_no_sentence_out_is_given_no_credit(
     evidence_gather()
     of_chunk = dict(Evidence.objects.values_list("passage__chunk_id", "weight"))
     assert {marker: of_chunk[chunk.pk] for marker, chunk in enumerate(chunks, 1) if chunk.pk in of_chunk} == expected
+
+
+def test_the_passage_that_was_found_to_say_a_sentence_is_credited_for_it() -> None:
+    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
+    sentence = GroundedSentence(
+        sentence="Ten books may be borrowed [1][2].", start=0, end=33, markers=(1, 2), score=1.0, supported=True,
+        evidence=(SentenceEvidence(1, 0, 26),),
+    )  # fmt: skip
+    rate(answered(QUESTION, chunks, text=sentence.sentence, grounding=[sentence.as_dict()]), 5, "accurate")
+    assert weights() == [1.0]
+    assert Evidence.objects.get().passage.chunk_id == chunks[0].pk
+
+
+def test_an_answer_as_it_is_checked_credits_what_bears_its_sentences_out() -> None:
+    texts = (
+        "Undergraduates may borrow up to ten books at once.", "The library is open from nine to nine.",
+        "A reader who returns a book late pays 0.50 euros a day.",
+    )  # fmt: skip
+    text = "Undergraduates may borrow up to ten books [1][2]. Late books cost 5 euros a day [3]."
+    sources = [
+        Source(marker=number, chunk=chunk(number, passage_text), scores=Scores(), cited=True)
+        for number, passage_text in enumerate(texts, 1)
+    ]
+    answer = Answer(text=text, decision="ANSWER", sources=tuple(sources))
+    checked = check_by_words(answer, claims_of(text), QUESTION, supported_score=0.5)
+    chunks = [passage(passage_text) for passage_text in texts]
+    message = answered(QUESTION, chunks, text=text, grounding=[sentence.as_dict() for sentence in checked])
+    rate(message, 5, "accurate")
+    assert weights() == [1.0]  # the opening hours say nothing of it, and the fine is another one
+    rate(message, 1, "wrong_source")
+    evidence_gather()
+    debit = {row.passage.chunk_id: row.weight for row in Evidence.objects.select_related("passage")}
+    assert debit[chunks[2].pk] < 2 * debit[chunks[0].pk] < 0
+    assert chunks[1].pk not in debit
+
+
+def test_grounding_of_an_earlier_version_without_evidence_credits_what_its_sentences_cite() -> None:
+    chunks = [passage("Ten books may be borrowed."), passage("They may be kept for four weeks.")]
+    old = [{"sentence": LENT, "start": 0, "end": len(LENT), "markers": [1], "score": 0.5, "supported": True}]
+    rate(answered(QUESTION, chunks, text=f"{LENT} {KEPT}", grounding=old), 5, "accurate")
+    assert weights() == [1.0]
 
 
 def test_a_source_that_is_rated_by_itself_counts_whatever_its_sentence_is_worth() -> None:

@@ -78,6 +78,55 @@ def test_a_question_is_made_read_changed_and_deleted(client: APIClient, staff: U
     assert [client.get(one).status_code, client.patch(one, {}).status_code, client.delete(one).status_code] == [404] * 3
 
 
+def test_a_set_is_named_listed_filtered_and_switched_as_one(client: APIClient, loans: Chunk) -> None:
+    relevant = [{"document": str(loans.document_id)}]
+    for text, name in (("One?", "loans"), ("Two?", " loans "), ("Three?", "fees"), ("Four?", "")):
+        made = client.post(URL, {"text": text, "collection": "policies", "relevant": relevant, "set": name})
+        assert (made.status_code, made.json()["set"]) == (201, name.strip())
+    assert client.get(f"{URL}?set=loans").json()["count"] == 2
+    assert client.get(f"{URL}?set=").json()["count"] == 1
+    switched = client.patch(f"{URL}/sets", {"set": "loans", "enabled": False})
+    assert switched.json() == {"set": "loans", "questions": 2, "enabled": 0}
+    assert [(row["set"], row["enabled"]) for row in client.get(f"{URL}/sets").json()["results"]] == [
+        ("", 1), ("fees", 1), ("loans", 0),
+    ]  # fmt: skip
+    assert sorted(question.text for question in golden_questions(10)) == ["Four?", "Three?"]
+
+
+def test_a_set_that_is_not_there_cannot_be_switched(client: APIClient) -> None:
+    assert client.patch(f"{URL}/sets", {"set": "nothing", "enabled": True}).status_code == 404
+
+
+def test_a_change_that_names_no_set_leaves_it_as_it_is(client: APIClient, loans: Chunk) -> None:
+    body = {
+        "text": "One?",
+        "collection": "policies",
+        "relevant": [{"document": str(loans.document_id)}],
+        "set": "loans",
+    }
+    made = client.post(URL, body).json()
+    assert client.patch(f"{URL}/{made['id']}", {"text": "Two?"}).json()["set"] == "loans"
+    assert client.patch(f"{URL}/{made['id']}", {"set": "fees"}).json()["set"] == "fees"
+    assert client.patch(f"{URL}/{made['id']}", {"set": "x" * 101}).status_code == 400
+
+
+def test_a_set_goes_out_and_comes_in_as_jsonl(client: APIClient, staff: User, loans: Chunk) -> None:
+    golden_import(content=jsonl(line(set="loans"), line(question="Fees?")), by=staff)
+    (exported,) = client.get(f"{URL}/export?set=loans").content.decode().splitlines()
+    assert json.loads(exported)["set"] == "loans"
+    golden_import(content=jsonl(line()), by=staff)
+    assert GoldenQuestion.objects.get(text="How many books?").set_name == "loans"
+    golden_import(content=jsonl(line(set="")), by=staff)
+    assert GoldenQuestion.objects.get(text="How many books?").set_name == ""
+    assert "line 1" in errors_with_some(jsonl(line(set="x" * 101)), staff)
+
+
+def errors_with_some(content: bytes, by: User) -> dict[str, Any]:
+    with pytest.raises(InvalidInputError) as raised:
+        golden_import(content=content, by=by)
+    return raised.value.fields
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -14,20 +14,23 @@ from django.conf import settings
 
 from feedback.models import PassageVector, RatedPassage, Revision
 from feedback.ranking.query_moves import Bounds, PassageVectors, moved, strongest_passages
+from feedback.ranking.question_groups import DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion
 from feedback.ranking.snapshot import Content, RatedQuestions, Snapshot, parameters
+from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.live import content_of, snapshot_make
 from feedback.rounds.query_moves import moved_request
 from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import MilvusSettings
 from retrieval.engine import close_engine, get_engine
+from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Chunk
 from retrieval.ports import SearchRequest
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex
 from retrieval.steps.retrieve.retrieve import search_documents
-from retrieval.values import Boosts, CollectionRef, MovedQuery, Query, QueryMoves, SearchScope
+from retrieval.values import Boosts, CollectionRef, EmbeddingSpace, MovedQuery, Query, QueryMoves, SearchScope
 from tests.factories import CollectionFactory
 from tests.feedback.rated import liked, passage
 from tests.feedback.test_snapshot import tallies
@@ -148,6 +151,26 @@ def test_among_many_rated_questions_the_nearest_one_moves_the_query() -> None:
     one = Snapshot(many, questions, {10: "k10"}, passages={SPACE: vectors})
     assert one.moves(ask("t317", "common"), ["open"])
     assert one.moves(ask("unknown"), ["open"]) == ()
+
+
+def test_a_question_moves_the_query_that_was_decided_to_want_the_same_as_the_nearest_one() -> None:
+    count = 500
+    texts = [f"What does rule {number}x say?" for number in range(count)]
+    texts[317] = TEXT
+    terms = [[f"{number}x", "rule"] for number in range(count)]
+    terms[317], terms[400] = ["book", "borrow"], ["loan", "limit"]
+    texts[400] = "What is the loan limit?"
+    questions = RatedQuestions(ids=np.arange(count), texts=texts, terms=terms)
+    vectors = PassageVectors(passages=np.asarray([10]), vectors=GOOD[np.newaxis], collections=np.asarray(["open"]))
+    only_other = [(number, 10, 3.0, 0.0) for number in range(count) if number != 317]
+    pairs = DecidedPairs(np.asarray([[317, 400]]), np.asarray([1.0], dtype=np.float32))
+    many = Content(queries=tallies(*only_other), documents={}, parameters=parameters(), moving=np.asarray([10]))
+
+    def people(revision: Content) -> int:
+        one = Snapshot(revision, questions, {10: "k10"}, passages={SPACE: vectors})
+        return sum(move.people for move in one.moves(ask("book", "borrow"), ["open"]))
+
+    assert (people(many), people(replace(many, pairs=pairs))) == (0, 3)
 
 
 def test_what_moves_is_stored_and_makes_another_digest() -> None:
@@ -326,3 +349,54 @@ def test_a_deleted_document_takes_its_vectors_along(rated: Chunk) -> None:
     rated.document.delete()
     assert not PassageVector.objects.exists()
     assert snapshot_make(live()).moves(ask("mani", "book", "borrow"), []) == ()
+
+
+# ------------------------------------------------------------------------------------------------ as a search asks
+class Models:
+    """Every query is ASKED to it."""
+
+    def __init__(self, *, away: bool = False) -> None:
+        self.away, self.embedded = away, 0
+
+    async def embedder(self, space: EmbeddingSpace) -> Models:
+        if self.away:
+            raise EmbeddingUnavailableError("Ollama is not reachable")
+        return self
+
+    async def embed_query(self, text: str) -> Any:
+        self.embedded += 1
+        return ASKED
+
+
+def moves_live(chunk: Chunk, models: Models, *, collection: str = "") -> QueryMoves:
+    """Of the live revision, for somebody who may read this collection."""
+    collection = collection or str(chunk.document.collection_id)
+    scope = SearchScope((CollectionRef(id=collection, name="c", space=SPACE),))
+
+    async def ask_twice() -> QueryMoves:
+        revision = await LiveBoosts(models, settings.RAG.feedback).current()  # type: ignore[arg-type]
+        await revision.moves(TEXT, scope)
+        return await revision.moves(TEXT, scope)
+
+    return async_to_sync(ask_twice)()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_search_gets_the_moves_of_the_live_revision_and_embeds_the_question_once(rated: Chunk) -> None:
+    feedback_round()
+    models = Models()
+    [move] = moves_live(rated, models).moves
+    assert (move.space, move.passages, move.people) == (SPACE, 1, 3)
+    assert models.embedded == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_somebody_who_may_not_read_the_rated_passages_gets_no_moves(rated: Chunk) -> None:
+    feedback_round()
+    assert moves_live(rated, Models(), collection=COLLECTION).moves == ()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_the_embedding_model_nothing_is_moved(rated: Chunk) -> None:
+    feedback_round()
+    assert moves_live(rated, Models(away=True)) == QueryMoves()

@@ -8,8 +8,9 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from celery.exceptions import Retry
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
@@ -454,6 +455,44 @@ def test_the_commands_json_is_the_outcome() -> None:
     told = json.loads(out.getvalue())
     assert (told["status"], told["dry_run"], told["ratings"], told["counts"]["added"]) == ("live", True, 2, 1)
     assert not FeedbackState.objects.filter(live__isnull=False).exists()
+
+
+def test_a_round_that_a_person_wants_is_recorded_as_theirs_in_a_worker_too(staff: User) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    assert reindex_feedback(by=staff.pk) == "live"
+    assert Revision.objects.get().made_by == staff
+    assert RevisionEvent.objects.get(action="proposed").by == staff
+    assert feedback_state().last_round["by"] == staff.username
+
+
+def test_the_round_of_an_account_that_is_gone_runs_all_the_same(staff: User) -> None:
+    gone = staff.pk
+    staff.delete()
+    liked(QUESTION, passage("Ten books."), by=2)
+    assert reindex_feedback(by=gone) == "live"
+    assert Revision.objects.get().made_by is None
+
+
+def test_the_command_records_who_runs_it(staff: User) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    call_command("reindex_feedback", "--by", staff.username, stdout=StringIO())
+    assert Revision.objects.get().made_by == staff
+    with pytest.raises(CommandError, match="There is no user nobody"):
+        call_command("reindex_feedback", "--by", "nobody", stdout=StringIO())
+
+
+def test_a_wanted_round_comes_again_while_another_one_runs(
+    staff: User, sent: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[dict[str, Any]] = []
+    monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda _, **options: again.append(options))
+    lease_take(space_lease(rounds.LEASE, seconds=60))
+    task = reindex_feedback
+    task.push_request(called_directly=False, kwargs={"by": staff.pk}, retries=0)
+    with pytest.raises(Retry):
+        task.run(by=staff.pk)
+    task.pop_request()
+    assert len(again) == 1
 
 
 def test_the_round_runs_every_night_and_its_time_can_be_changed() -> None:

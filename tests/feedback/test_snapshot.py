@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from feedback.ranking.boosts import QueryTallies
+from feedback.ranking.exploration import Votes
+from feedback.ranking.question_groups import DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from feedback.ranking.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot
+from feedback.ranking.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot, parameters
+from retrieval.text.analysis import query_terms
 from retrieval.values import Boost, EmbeddingSpace
 
 THRESHOLDS = {"cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
@@ -106,6 +109,12 @@ def test_votes_against_lower() -> None:
     assert multiplier(snapshot(tallies((1, 1, 0.0, 2.0)), terms=LOANS), LOANS[1]) == pytest.approx(2 ** (-2 / 3))
 
 
+def test_votes_of_similar_questions_are_told_by_passage_and_none_where_there_are_none() -> None:
+    one = snapshot(tallies((1, 1, 2.0, 0.5)), terms=LOANS)
+    assert one.votes_for(asked(LOANS[1]), [Hit("a"), Hit("b")]) == {"a": Votes(pytest.approx(2.0), pytest.approx(0.5))}
+    assert one.votes_for(asked(LOANS[1]), [Hit("b")]) == {}
+
+
 def test_what_several_near_questions_say_is_put_together_within_the_bounds() -> None:
     rows = tallies(*((key, 1, 5.0, 0.0) for key in range(1, 40)))
     one = snapshot(rows, terms=dict.fromkeys(range(1, 40), LOANS[1]))
@@ -183,7 +192,6 @@ def test_a_multiplier_next_to_1_is_no_boost(multiplier_of_rule: float, boosted: 
 def test_a_snapshot_knows_what_it_holds() -> None:
     one = snapshot(tallies((1, 1, 2.0, 0.0)), terms=LOANS, vectors={1: (1.0, 0.0)})
     assert (one.is_empty, snapshot(tallies()).is_empty) == (False, True)
-    assert (one.has_seen("a"), one.has_seen("b")) == (True, False)
     assert (one.touches([Hit("b"), Hit("a")]), one.touches([Hit("b")])) == (True, False)
     assert one.spaces == (SPACE,)
 
@@ -212,7 +220,7 @@ def test_ratings_of_a_somewhat_similar_question_name_nobody() -> None:
     vector = np.asarray((0.75, 0.6614), dtype=np.float32)  # a quarter of the way between the thresholds
     boost = one.boosts(asked("other", {SPACE: vector}), [Hit("a")]).by_chunk["a"]
     assert boost.multiplier == pytest.approx(2**0.15625, abs=1e-3)
-    assert boost.origin == "rated for questions that are somewhat similar"
+    assert boost.origin == "rated or opened for questions that are somewhat similar"
 
 
 def test_a_content_survives_being_stored() -> None:
@@ -363,3 +371,68 @@ def test_a_documents_prior_does_not_turn_votes_on_its_passage_round(
     documents = {DOCUMENT: DocumentPrior(multiplier=prior, raters_up=9, raters_down=0)}
     one = snapshot(tallies((1, 1, up, down)), terms=LOANS, documents=documents)
     assert multiplier(one, LOANS[1]) == pytest.approx(expected)
+
+
+# ------------------------------------------------------------------------------------------------ the same question
+NOTICE, QUIT, PART = (
+    "What is the notice period for staff who resign?",
+    "How long before leaving must staff give notice?",
+    "What is the notice period for part-time staff who resign?",
+)
+
+
+def matching(*pairs: tuple[int, int, float]) -> Snapshot:
+    """Three rated questions, read as a revision made now is."""
+    texts = {1: NOTICE, 2: QUIT, 3: PART}
+    rows = tallies((1, 1, 2.0, 0.0), (2, 1, 2.0, 0.0), (3, 1, 2.0, 0.0))
+    decided = DecidedPairs(
+        np.asarray([pair[:2] for pair in pairs], dtype=np.int64).reshape(-1, 2),
+        np.asarray([pair[2] for pair in pairs], dtype=np.float32),
+    )
+    content = Content(queries=rows, documents={}, parameters=parameters(), pairs=decided)
+    questions = RatedQuestions(
+        ids=np.asarray([1, 2, 3]), texts=list(texts.values()), terms=[query_terms(text) for text in texts.values()]
+    )
+    return Snapshot(content, questions, {1: "a"})
+
+
+def similarities(one: Snapshot, text: str) -> list[float]:
+    question = AskedQuestion(text=text, terms=query_terms(text))
+    found: list[float] = one.similarities(question).of(np.arange(3)).tolist()
+    return found
+
+
+def test_a_question_that_names_another_kind_of_person_is_not_the_same() -> None:
+    assert similarities(matching(), PART.replace("part-time", "full-time"))[2] == 0.0
+
+
+def test_votes_for_a_question_that_was_decided_the_same_count_by_the_product() -> None:
+    assert similarities(matching(), NOTICE)[:2] == [1.0, 0.0]
+    assert similarities(matching((1, 2, 0.75)), NOTICE)[:2] == [1.0, 0.75]
+
+
+def test_a_pair_below_one_half_carries_nothing() -> None:
+    assert similarities(matching((1, 2, 0.4)), NOTICE)[1] == 0.0
+
+
+def test_no_pair_carries_votes_across_a_difference() -> None:
+    asked_text = NOTICE.replace("for staff", "for full-time staff")
+    found = similarities(matching((1, 3, 1.0)), asked_text)
+    assert found[0] >= 0.6
+    assert found[2] == 0.0
+
+
+def test_pairs_are_stored_with_the_revision_and_change_its_digest() -> None:
+    plain = Content(queries=tallies((1, 1, 2.0, 0.0)), documents={}, parameters=parameters())
+    paired = replace(plain, pairs=DecidedPairs(np.asarray([[1, 2]]), np.asarray([0.75], dtype=np.float32)))
+    again = Content.decode(paired.encode())
+    assert (again.pairs.question.tolist(), again.pairs.same.tolist()) == ([[1, 2]], [0.75])
+    assert paired.digest() != plain.digest()
+
+
+def test_a_revision_of_an_earlier_version_has_no_pairs() -> None:
+    with np.load(io.BytesIO(Content.empty(PARAMETERS).encode())) as stored:
+        kept = {name: stored[name] for name in stored.files if not name.startswith("pair")}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **kept)
+    assert len(Content.decode(buffer.getvalue()).pairs) == 0

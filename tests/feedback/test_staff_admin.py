@@ -13,9 +13,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
-from feedback import tasks
 from feedback.curation.evidence_selectors import live_boosts
 from feedback.models import Burst, Evidence, GoldenQuestion, ManualBoost, Rating, Revision, RevisionEvent
 from feedback.rounds.live import feedback_state
@@ -204,21 +202,31 @@ def test_freeze_and_unfreeze(staff: Client, admin_user: User) -> None:
     assert [entry[:2] for entry in logged()] == [("frozen", admin_user), ("unfrozen", admin_user)]
 
 
-def test_a_round_is_queued(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[bool] = []
-    monkeypatch.setattr(tasks.reindex_feedback, "delay", lambda: sent.append(True))
+def test_a_round_is_queued_with_who_wants_it(
+    staff: Client, admin_user: User, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
     assert staff.post(url("feedback_round")).status_code == 302
-    assert sent == [True]
+    assert sent == [("feedback.tasks.reindex_feedback", {"by": admin_user.pk})]
+    html = html_of(staff, url("feedback_revision_changelist"))
+    assert "A worker was told to run a round" in html
+    assert f"Wanted by {admin_user.username}" in html
 
 
-def test_a_queue_that_is_away_is_told(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away() -> None:
-        raise OperationalError
-
-    monkeypatch.setattr(tasks.reindex_feedback, "delay", away)
+def test_a_queue_that_is_away_is_told(staff: Client) -> None:
     response = staff.post(url("feedback_round"))
     assert response.status_code == 400
     assert "task queue is away" in response.content.decode()
+
+
+def test_a_reset_does_not_wait_for_its_round(
+    staff: Client, admin_user: User, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    revision, chunk = live_revision()
+    response = staff.post(url("feedback_reset_document", chunk.document_id), WHY, follow=True)
+    assert "The votes are discarded. A worker has been told to run a round" in response.content.decode()
+    assert not Evidence.objects.filter(discarded_by=None).exists()
+    assert sent == [("feedback.tasks.reindex_feedback", {"by": admin_user.pk})]
+    assert feedback_state().live == revision
 
 
 def test_a_document_is_reset(staff: Client, admin_user: User) -> None:

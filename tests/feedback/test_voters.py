@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import RequestFactory
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from feedback.curation.evidence_selectors import vote_shown, votes_on
@@ -132,6 +134,15 @@ def test_accounts_without_a_sign_up_have_an_unknown_block() -> None:
     assert dict(zip(voters.voter.tolist(), voters.block.tolist(), strict=True)) == {known.pk: 0, unknown.pk: UNKNOWN}
 
 
+def test_signing_up_on_the_page_keeps_the_block() -> None:
+    client = Client()
+    form = {"username": "newcomer", "password1": "correct horse 9", "password2": "correct horse 9"}
+    client.post("/accounts/signup/", form, REMOTE_ADDR="192.0.2.9")
+    other = UserFactory()
+    sign_up_remember(RequestFactory().post("/", REMOTE_ADDR="192.0.2.10"), other)
+    assert SignUp.objects.get(user__username="newcomer").block == SignUp.objects.get(user=other).block
+
+
 # ------------------------------------------------------------------------------------------------ bursts
 def newcomers_like(chunk: Chunk, *, accounts: int, score: int = 1) -> None:
     for number in range(accounts):
@@ -206,3 +217,22 @@ def test_a_revision_tells_how_many_voters_were_silenced_and_why() -> None:
     event = RevisionEvent.objects.get(action="proposed")
     assert event.why == "Voters who count for nothing: 1 (agrees with others no more than by chance)."
     assert VoterWeight.objects.get(voter=contrary).up == 0.0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_migration_keeps_bursts_and_evidence_of_before() -> None:
+    """As an earlier version left them: a burst of no kind, evidence with a weight of its voter."""
+    executor = MigrationExecutor(connection)
+    leaves = executor.loader.graph.leaf_nodes()
+    chunk = passage("Ten books.")
+    rate(answered(QUESTION, [chunk]), 5)
+    evidence_gather()
+    executor.migrate([("feedback", "0009_judge_agreement")])
+    old = executor.loader.project_state([("feedback", "0009_judge_agreement")]).apps
+    old.get_model("feedback", "Evidence").objects.update(voter_weight=0.3)
+    old.get_model("feedback", "Burst").objects.create(
+        document_id=chunk.document_id, day="2026-01-02", votes=16, accounts=1
+    )
+    MigrationExecutor(connection).migrate(leaves)
+    assert Burst.objects.get().summary() == "16 votes of 1 account"
+    assert Evidence.objects.get().weight == 1.0

@@ -9,7 +9,7 @@ const { Composer } = await site("chat/composer.js");
 const { decisionPath, stepLabel } = await site("chat/path.js");
 const { planTasks, rows } = await site("chat/plan.js");
 const { SessionList } = await site("chat/sessions.js");
-const { firstLine, isWeb, placeIn, scoreShare, webPlace } = await site("chat/source_panel.js");
+const { SourcePanel, firstLine, isWeb, placeIn, scoreShare, webPlace } = await site("chat/source_panel.js");
 const { watchStatus } = await site("chat/status.js");
 
 const step = (changes) => ({ seq: 1, name: "retrieve", status: "ok", summary: "", started_ms: 0, duration_ms: 10, detail: {}, ...changes });
@@ -155,6 +155,54 @@ describe("a source", () => {
   for (const [name, value, share] of [
     ["final", 0.5, 0.5], ["final", 1.7, 1], ["dense", -0.2, 0], ["bm25", 8, 0.5], ["boost", 1, 0.5], ["fused", 0.05, 0.5], ["fused", 3, 0.5],
   ]) test(`the bar of ${name} ${value}: ${share}`, () => assert.equal(scoreShare(name, value), share));
+});
+
+describe("the panel of a source", () => {
+  const passage = { marker: 1, kind: "document", title: "Leave", heading: "", page: null, text: "30 days.", url: "", cited: true, scores: {} };
+  let answers = 0;
+  function opened({ isDone = true, reply = [204] } = {}) {
+    element("div", { "data-icons": "/icons.svg" });
+    const id = `answer-${++answers}`;
+    const url = `PUT /api/messages/${id}/sources/1/use`;
+    const calls = serve({ [url]: reply });
+    const panel = new SourcePanel(element("aside", { hidden: "" }));
+    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [passage], 0, null);
+    open();
+    return { panel, calls, open, url, copy: () => panel.element.querySelector(".passage").dispatchEvent(new Event("copy")) };
+  }
+  const told = (calls) => calls.map(({ call, body }) => [call, body]);
+
+  test("tells the site once that it was opened, however often it is", async () => {
+    const { calls, open, url } = opened();
+    open();
+    await settled();
+    open();
+    await settled();
+    assert.deepEqual(told(calls), [[url, { action: "opened" }]]);
+  });
+  test("tells the site once that its passage was copied", async () => {
+    const { calls, copy, url } = opened();
+    copy();
+    copy();
+    await settled();
+    assert.deepEqual(told(calls), [[url, { action: "opened" }], [url, { action: "copied" }]]);
+  });
+  for (const [name, reply] of [["a refusal", [429, { error: { code: "too_many_uses", message: "Slowly." } }]], ["no answer", () => { throw new TypeError("away"); }]]) {
+    test(`shows nothing of ${name} and tells it again the next time`, async () => {
+      const { panel, calls, open } = opened({ reply });
+      await settled();
+      assert.equal(panel.isOpen, true);
+      assert.equal(document.getElementById("toasts").textContent, "");
+      open();
+      await settled();
+      assert.equal(calls.length, 2);
+    });
+  }
+  test("tells nothing while the answer is written, whose sources are not stored yet", async () => {
+    const { calls } = opened({ isDone: false });
+    await settled();
+    assert.deepEqual(calls, []);
+  });
 });
 
 describe("the composer", () => {

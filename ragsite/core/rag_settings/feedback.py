@@ -13,6 +13,6 @@ class FeedbackSettings(Group):
     model_config = SettingsConfigDict(env_prefix="RAG_FEEDBACK_")
 
     exploration: Share = 0.0
-    """Share of searches in which equal candidates that nobody has rated come first."""
+    """Share of questions for which the order of nearly equal candidates is drawn, to learn more of them."""
     auto_live: bool = True
     """A revision that passes the guard goes live by itself."""

@@ -15,7 +15,7 @@ from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
 from retrieval.trace import StepRecord, counted
-from retrieval.values import MovedQuery, QueryMoves, Question, ScoredChunk, TailHit
+from retrieval.values import DRAWN, MovedQuery, QueryMoves, Question, ScoredChunk, TailHit
 
 
 async def search_documents(context: Context, request: SearchRequest, *, purpose: str = "") -> SearchResult:
@@ -164,16 +164,22 @@ class BoostByRatings(Step[Found, SearchResult]):
             return replace(result, degraded=(*result.degraded, reason))
         candidate_ids = {candidate.chunk_id for candidate in boosted.candidates}
         payload = {
-            chunk_id: {"multiplier": round(boost.multiplier, 3), "origin": boost.origin}
+            chunk_id: {
+                "multiplier": round(boost.multiplier, 3),
+                "origin": boost.origin,
+                **({} if boost.shown is None else {"shown": round(boost.shown, 4)}),
+            }
             for chunk_id, boost in boosts.by_chunk.items()
             if chunk_id in candidate_ids
         }
         entry.detail |= {"boosts": payload, "revision": boosts.revision, "lifted": list(boosted.lifted)}
         entry.summary = (
-            f"ratings lifted or lowered {len(payload)} of {counted(len(candidate_ids), 'candidate')}"
-            if payload
+            f"ratings lifted or lowered {rated} of {counted(len(candidate_ids), 'candidate')}"
+            if (rated := sum(boost["origin"] != DRAWN for boost in payload.values()))
             else "no ratings bear on what was found"
         )
+        if drawn := sum("shown" in boost for boost in payload.values()):
+            entry.summary += f"; of {counted(drawn, 'near-equal')} the order was drawn, to learn more"
         if boosted.lifted:
             entry.summary += f", {len(boosted.lifted)} of them from further down"
         if boosts.degraded:

@@ -14,7 +14,7 @@ declare namespace Api {
   interface Rating { score: number; thumb: Thumb | null; tags: string[]; comment: string }
   interface RatingInput { score?: number; thumb?: Thumb; tags?: string[]; comment?: string }
 
-  type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final", number | null>>;
+  type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final" | "shown", number | null>>;
 
   interface Source {
     marker: number; kind: "document" | "web"; document_id: Id | null; chunk_id: string; title: string;
@@ -137,6 +137,7 @@ declare namespace Ui {
   type Child = Node | string | number | boolean | null | undefined | Child[];
   interface Attributes {
     onclick?: ((event: PointerEvent & { currentTarget: HTMLElement }) => unknown) | null;
+    oncopy?: ((event: ClipboardEvent) => unknown) | null;
     onsubmit?: (event: SubmitEvent & { target: HTMLFormElement }) => unknown;
     onchange?: (event: Event & { target: HTMLInputElement & HTMLSelectElement }) => unknown;
     oninput?: (event: InputEvent & { target: HTMLInputElement }) => unknown;

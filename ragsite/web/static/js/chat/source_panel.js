@@ -1,6 +1,7 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
 import { h, icon, iconButton, plural, replace } from "../dom.js";
 import { sourceRating } from "./rating.js";
+import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
 
 const SCORES = {
@@ -49,6 +50,8 @@ export class SourcePanel {
     if (!this.isOpen || !this.element.contains(opener)) this.opener = opener;
     this.answer = answer;
     const go = (/** @type {number} */ step) => () => this.open(answer, sources, index + step, this.opener);
+    // While it is written its sources are not stored yet.
+    const tell = (/** @type {"opened" | "copied"} */ action) => answer.id && answer.isDone && tellUse(answer.id, source, action);
     const title = h("h2", { id: "panel-title", tabindex: "-1" }, source.title);
     replace(this.element,
       h("div", { class: "panel-head" },
@@ -56,7 +59,7 @@ export class SourcePanel {
         iconButton("close", "Close the source", () => this.close())),
       h("div", { class: "panel-body" },
         meta(source),
-        h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": "The passage", dir: "auto" }, drawPassage(source.text)),
+        h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": "The passage", dir: "auto", oncopy: () => tell("copied") }, drawPassage(source.text)),
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : [
           h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), "Open in document"),
           h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), "Original file")]),
@@ -69,6 +72,7 @@ export class SourcePanel {
     this.element.hidden = false;
     this.mark(source.marker);
     title.focus({ preventScroll: true });
+    tell("opened");
   }
 
   /** Marks the citations of the open source in its answer. @param {number | null} marker */
