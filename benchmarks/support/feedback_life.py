@@ -10,12 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from feedback.ranking.contrast import contrasts_of
-from feedback.ranking.exposure import examination, use_weight
-from feedback.ranking.query_moves import MAX_PASSAGES, PassageVectors, strongest_passages
-from feedback.ranking.question_groups import QuestionGroups, decide_among
-from feedback.ranking.same_question import background_of, shipped_model
-from feedback.ranking.voters import Voters, young_votes
 from numpy.typing import NDArray
 
 from benchmarks.support.feedback_attacks import COHORTS, TARGETS, hostile_accounts, hostile_credits, lifted_passage
@@ -27,9 +21,15 @@ from feedback.ranking import boosts as formulas
 from feedback.ranking import guard as limits
 from feedback.ranking.attribution import Credit
 from feedback.ranking.boosts import Votes
+from feedback.ranking.contrast import contrasts_of
 from feedback.ranking.drafting import content_of_votes, uses_weighed, votes_weighed
+from feedback.ranking.exposure import examination, use_weight
 from feedback.ranking.guard import Compared, GuardReport, judge
+from feedback.ranking.query_moves import MAX_PASSAGES, PassageVectors, strongest_passages
+from feedback.ranking.question_groups import QuestionGroups, decide_among
+from feedback.ranking.same_question import background_of, shipped_model
 from feedback.ranking.snapshot import Content, RatedQuestions, Snapshot, parameters
+from feedback.ranking.voters import Voters, young_votes
 from retrieval.values import EmbeddingSpace
 
 DAYS = 90

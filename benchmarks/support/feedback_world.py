@@ -122,6 +122,8 @@ def _unseen_groups(rated: Sequence[Question], unseen: Sequence[Question]) -> dic
     groups: dict[str, list[Question]] = {"near": [], "same": [], "other": []}
     for one in unseen:
         own = frozenset(query_terms(one.text))
+        if any(own == other for other, _ in terms):
+            continue  # a rated question's own words, which the set answers elsewhere: nobody could tell them apart
         near = any(
             not relevant & one.relevant and len(own & other) >= NEAR_MISS * len(own | other)
             for other, relevant in terms
