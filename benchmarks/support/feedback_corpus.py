@@ -132,7 +132,8 @@ class Corpus:
         cosine = self.vectors @ (asked.vector if moved is None else moved)
         bm25[hidden], cosine[hidden] = 0.0, -1.0
         text_leg = {str(at): float(bm25[at]) for at in np.argsort(-bm25, kind="stable")[:WINDOW] if bm25[at] > 0}
-        dense_leg = {str(at): float(cosine[at]) for at in np.argsort(-cosine, kind="stable")[:WINDOW]}
+        nearest = np.argsort(-cosine, kind="stable")[: min(WINDOW, len(cosine) - len(hidden))]
+        dense_leg = {str(at): float(cosine[at]) for at in nearest}
         trust = dense_trust(dense_leg, text_leg, least=space_fusion.LEAST_DENSE_TRUST)
         fused = zscore_sum(dense_leg, text_leg, dense_weight=trust)
         found = tuple(
