@@ -76,6 +76,8 @@ _NEAR_KINDS = frozenset(
     map(frozenset, (("place", "manner"), ("reason", "manner"), ("date", "duration"), ("duration", "amount"),
                     ("duration", "frequency"), ("amount", "frequency")))
 )  # fmt: skip
+# "What is X?", which shares all of its words with each question about X.
+_DEFINITION = re.compile(r"^(?:what(?:'s| is| are)|define|explain)\b|什么是|是什么|是啥")
 _YES_OR_NO = re.compile(r"(是|能|可|会|行|要|有|该|需)(?:不|没)\1(?:以|要|该)?|可不可以|能否|是否|可否")
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
 _QUOTED = re.compile(r"[《「『“\"‘]([^》」』”\"’]{1,60})[》」』”\"’]")
@@ -86,7 +88,7 @@ _SPACES = re.compile(r"\W+")
 class QuestionReading:
     """What of a question is compared. terms: what it is about, distinct, without filler, synonyms made one; weights: of
     each. names: of its terms, those written as names. alternatives: (kind, member), see `question_words`. grams: pairs
-    of characters. folded: small letters, Simplified."""
+    of characters. folded: small letters, Simplified. defines: whether it asks what its only term is."""
 
     text: str
     terms: tuple[str, ...]
@@ -101,6 +103,7 @@ class QuestionReading:
     has_digits: bool
     opposites: tuple[Opposition, ...]
     prefixed: frozenset[str]
+    defines: bool
 
 
 @lru_cache(maxsize=CACHED)
@@ -128,6 +131,7 @@ def read_question(text: str) -> QuestionReading:
         has_digits=any(map(str.isdigit, text)),
         opposites=opposites_of(folded),
         prefixed=prefixed(folded),
+        defines=len(terms) == 1 and bool(_DEFINITION.search(folded)),
     )
 
 
@@ -232,6 +236,8 @@ def _difference(pair: Comparison) -> str:
         return "other kinds of answer"
     if first.negated != second.negated and pair.jaccard >= CLOSE:
         return "one of them is negated"
+    if first.defines != second.defines and max(pair.left_weights) >= 1.0:
+        return "one of them asks what something is"
     return ""
 
 
