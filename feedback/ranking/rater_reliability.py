@@ -39,6 +39,7 @@ NOT_COMPARED = 0.1  # what a vote on an item that nobody else has voted on tells
 PRIOR_SHARE_VOTES = 40.0  # half of them up, added to the site's for its share of up-votes
 USELESS, USEFUL = 0.15, 0.35  # a + b − 1 up to which votes have weight 0, and from which they have their full weight
 NOISE, SIGNAL = 0.1, 0.25  # the same for all votes of a site: below, single voters agree by chance
+LEAST_WEIGHT = 0.4  # thumbs go up so often that hundreds of votes can't tell a little information from none, see docs
 ITERATIONS = 3
 MOST_LOG_ODDS = 3.0  # of an item: people share errors, so many votes make nothing certain
 MOST_SCORE_SLOPE = 4.0  # log-odds of an item from the worst hit of a search to the best
@@ -177,10 +178,15 @@ class Chances:
         return np.where(up > 0.0, np.log(good / bad), np.log((1.0 - good) / (1.0 - bad)))
 
     def weights(self, site: Site) -> tuple[Floats, Floats]:
-        """Of up-votes and of down-votes, 0..1."""
-        signal = min(1.0, max(0.0, (site.up_if_good - site.up_if_bad - NOISE) / (SIGNAL - NOISE)))
+        """Of up-votes and of down-votes, 0..1.
+
+        Whose votes are as telling as the site's count at least LEAST_WEIGHT; the less they agree with others, the less.
+        """
+        telling = site.up_if_good - site.up_if_bad
+        signal = min(1.0, max(0.0, (telling - NOISE) / (SIGNAL - NOISE)))
         up, down = vote_weights(self.up_if_good, self.up_if_bad)
-        return up * signal, down * signal
+        least = LEAST_WEIGHT * np.clip((self.up_if_good - self.up_if_bad) / max(telling, 1e-3), 0.0, 1.0)
+        return np.maximum(up * signal, least), np.maximum(down * signal, least)
 
 
 def vote_weights(up_if_good: Floats, up_if_bad: Floats) -> tuple[Floats, Floats]:
