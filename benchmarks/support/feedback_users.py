@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
+from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, GivenRating, RatedAnswer, attribute
 
 SHOWN = 6  # passages under an answer
 SOURCE_RATINGS = 1 / 7  # share of the ratings that are of one source
@@ -20,6 +20,7 @@ RATED_IF_GOOD, RATED_IF_BAD = 0.5, 0.25  # chance that an answer is rated by som
 UP_IF_INDIFFERENT = 0.8
 FOOLED = 0.85  # chance that a passage which looks right is taken for right
 WRITER_FINDS, WRITER_IS_FOOLED, WRITER_CITES_FIRST = 0.75, 0.5, 0.5  # the model that writes the answer
+BORNE_OUT_IF_GOOD, BORNE_OUT_IF_NOT = 0.9, 0.35  # chance that the site's check of a cited sentence finds it borne out
 NO_ANSWER = 0.3  # chance that it declines, where nothing shown answers
 OPENED_IF_GOOD, OPENED_IF_NOT = 0.5, 0.1  # chance that a source that was looked at is opened
 # Share of the verdicts that are wrong; None: it says nothing about what was shown.
@@ -107,11 +108,16 @@ def visit(
     opened = tuple(
         place for place in looked_at if draw.random() < (OPENED_IF_GOOD if seems_right[place] else OPENED_IF_NOT)
     )
+    borne_out = {
+        place: bool(draw.random() < (BORNE_OUT_IF_GOOD if shown[place] in relevant else BORNE_OUT_IF_NOT))
+        for place in cited
+    }
     answer = RatedAnswer(
         text=" ".join(f"sentence [{place + 1}]." for place in cited),
         decision="ANSWER",
         status="complete",
         sources=[CitedSource(place + 1, place in cited) for place in range(len(shown))],
+        sentences=[CheckedSentence("sentence", (place + 1,), borne_out[place]) for place in cited],
     )
     marker = None
     if not answers_only and draw.random() < SOURCE_RATINGS:

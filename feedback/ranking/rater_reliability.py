@@ -39,7 +39,7 @@ NOT_COMPARED = 0.1  # what a vote on an item that nobody else has voted on tells
 PRIOR_SHARE_VOTES = 40.0  # half of them up, added to the site's for its share of up-votes
 USELESS, USEFUL = 0.15, 0.35  # a + b − 1 up to which votes have weight 0, and from which they have their full weight
 NOISE, SIGNAL = 0.1, 0.25  # the same for all votes of a site: below, single voters agree by chance
-LEAST_WEIGHT = 0.4  # thumbs go up so often that hundreds of votes can't tell a little information from none, see docs
+LEAST_WEIGHT, LEAST_COMPARISONS = 0.4, 100.0  # of a vote while nothing is compared; after so many half of it
 ITERATIONS = 3
 MOST_LOG_ODDS = 3.0  # of an item: people share errors, so many votes make nothing certain
 MOST_SCORE_SLOPE = 4.0  # log-odds of an item from the worst hit of a search to the best
@@ -96,13 +96,16 @@ def verdicts_of(votes: Votes, item: Ints, voter: Ints, cohort: Ints) -> Verdicts
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """All voters together. up_if_good, up_if_bad: chances of an up-vote. good: share of good items. score_slope:
-    log-odds that an item is good, from the worst hit of a search to the best; mean_score: where it adds nothing."""
+    log-odds that an item is good, from the worst hit of a search to the best; mean_score: where it adds nothing.
+    compared: how many comparisons of two voters' votes it is known from.
+    """
 
     up_if_good: float
     up_if_bad: float
     good: float
     score_slope: float = 0.0
     mean_score: float = 0.0
+    compared: float = 0.0
 
 
 def fit_site(verdicts: Verdicts) -> Site:
@@ -126,7 +129,10 @@ def fit_site(verdicts: Verdicts) -> Site:
     ups = items.sum(together.sum(verdicts.share * verdicts.up))
     good, up_if_good, up_if_bad = _likeliest(up_share, max(0.0, agreement), ups, counts - ups)
     slope, mean_score = _score_slope(verdicts, (up_if_good - up_if_bad) * good * (1.0 - good))
-    return Site(up_if_good=up_if_good, up_if_bad=up_if_bad, good=good, score_slope=slope, mean_score=mean_score)
+    return Site(
+        up_if_good=up_if_good, up_if_bad=up_if_bad, good=good, score_slope=slope, mean_score=mean_score,
+        compared=float(compared.sum()),
+    )  # fmt: skip
 
 
 def _likeliest(up_share: float, agreement: float, ups: Floats, downs: Floats) -> tuple[float, float, float]:
@@ -180,12 +186,14 @@ class Chances:
     def weights(self, site: Site) -> tuple[Floats, Floats]:
         """Of up-votes and of down-votes, 0..1.
 
-        Whose votes are as telling as the site's count at least LEAST_WEIGHT; the less they agree with others, the less.
+        While few votes have been compared, chance can't be told from a little information: then those whose votes are
+        as telling as the site's count LEAST_WEIGHT at least.
         """
         telling = site.up_if_good - site.up_if_bad
         signal = min(1.0, max(0.0, (telling - NOISE) / (SIGNAL - NOISE)))
         up, down = vote_weights(self.up_if_good, self.up_if_bad)
-        least = LEAST_WEIGHT * np.clip((self.up_if_good - self.up_if_bad) / max(telling, 1e-3), 0.0, 1.0)
+        unknown = LEAST_WEIGHT / (1.0 + site.compared / LEAST_COMPARISONS)
+        least = unknown * np.clip((self.up_if_good - self.up_if_bad) / max(telling, 1e-3), 0.0, 1.0)
         return np.maximum(up * signal, least), np.maximum(down * signal, least)
 
 
