@@ -13,7 +13,7 @@ TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MIL
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-js schemathesis mutation lint format clean
+.PHONY: help run test test-js schemathesis mutation lint format messages clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 16
@@ -47,6 +47,9 @@ lint: $(VENV)/.installed-dev ## style, types, directions of imports, missing mig
 format: $(VENV)/.installed-dev ## format the code and mend what can be mended
 	$(PYTHON) -m ruff check --fix $(OURS)
 	$(PYTHON) -m ruff format $(OURS)
+
+messages: $(VENV)/.installed-dev ## collect the texts of the interface into the catalogues, and compile what is translated
+	$(PYTHON) manage.py messages
 
 clean: ## remove what was built: the environment and the caches; ./var, the data, stays
 	rm -rf $(VENV) .venv-mutmut mutants tests/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

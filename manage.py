@@ -7,12 +7,18 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "ragsite.settings")
+    import django
     from django.core.management import execute_from_command_line
     from django.db import DatabaseError
+    from django.utils import translation
 
     from ragsite.core.rag_settings import SettingsError
 
     try:
+        django.setup()
+        from ragsite.core.localized import language_of_terminal
+
+        translation.activate(language_of_terminal(os.environ))
         execute_from_command_line(sys.argv)
     except SettingsError as error:
         sys.exit(f"{error} (environment, or .env beside manage.py)")

@@ -27,6 +27,7 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.support.manual_questions import manual_set
 from benchmarks.support.tables import show
 from feedback.ranking import question_similarity
 from feedback.ranking.question_groups import nearest_by_terms
@@ -34,15 +35,17 @@ from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
 from feedback.ranking.same_question import (
     FORBIDDEN,
     SHIPPED,
+    UNKNOWN,
     VECTOR_SIGNALS,
     WORD_SIGNALS,
+    Commonness,
     SameQuestionModel,
     above_background,
     background_of,
-    difference,
     load_model,
     pair_signals,
     read_question,
+    set_apart,
     shipped_model,
 )
 from retrieval.answerability.model import MAX_DEVIATIONS
@@ -51,10 +54,11 @@ from retrieval.text.analysis import query_terms
 
 FOLDER = Path(__file__).parent / "data" / "question_pairs"
 SAME_FROM = 0.5
-TRAINED_ON, REPORTED_ON = ("squad2_en", "cmrc2018_zh"), ("hotpotqa_en", "xquad_en", "scifact_en", "rgb_zh")
+TRAINED_ON = ("squad2_en", "cmrc2018_zh", "docs_en_milvus")
+REPORTED_ON = ("hotpotqa_en", "xquad_en", "scifact_en", "rgb_zh", "docs_zh_tidb")
 QUESTIONS_OF_SET, NEAREST_OF_SET = 500, 700  # of each set: questions, and their nearest pairs
 CAUTION = 2.0  # how much more different questions weigh where the cosine's weights are fitted
-ALL_OF_SETS = 200.0  # weight of all of these pairs together
+ALL_OF_SETS = 300.0  # weight of all of these pairs together
 PENALTY = 2.0  # of the squared weights
 DIFFERENT_WEIGHS = 2.0  # a contrast pair, for one rewording
 NEIGHBOURS = 3  # other questions that each one is also paired with, as questions that want another answer
@@ -69,6 +73,7 @@ class Pair:
     a: str
     b: str
     same: bool
+    common: Commonness = UNKNOWN  # of the questions of its set
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +137,12 @@ def training_rows(
     signals, same, weight, domains = [], [], [], []
     for pair in labelled:
         first, second = read_question(min(pair.a, pair.b)), read_question(max(pair.a, pair.b))
-        if difference(first, second):
+        if set_apart(first, second, pair.common):
             continue
         usable = [cosine for cosine in cosines if cosine is None or cosine.knows(pair)]
         for space in usable:
             cosine = space.cosine if space else None
-            signals.append(pair_signals(first, second, cosine(pair.a, pair.b) if cosine else None))
+            signals.append(pair_signals(first, second, cosine(pair.a, pair.b) if cosine else None, pair.common))
             same.append(float(pair.same))
             of_kind = {"neighbour": 0.3, "nearest": of_near}.get(pair.kind, DIFFERENT_WEIGHS)
             weight.append((1.0 if pair.same else of_kind) / len(usable))
@@ -147,15 +152,29 @@ def training_rows(
 
 def nearest_pairs(data: Path, name: str) -> list[Pair]:
     """Of a labelled set: pairs of different questions, the nearest by words."""
-    lines = (data / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    spread = lines[:: max(1, len(lines) // QUESTIONS_OF_SET)] if name != "squad2_en" else lines[: QUESTIONS_OF_SET * 2]
-    texts = list(dict.fromkeys(json.loads(line)["text"] for line in spread))
+    asked = questions_of_set(data, name)
+    spread = asked[:: max(1, len(asked) // QUESTIONS_OF_SET)] if name != "squad2_en" else asked[: QUESTIONS_OF_SET * 2]
+    texts = list(dict.fromkeys(spread))
     rows = np.arange(len(texts))
-    found = nearest_by_terms(rows, rows, [list(dict.fromkeys(query_terms(text))) for text in texts])
+    terms = [list(dict.fromkeys(query_terms(text))) for text in texts]
+    found = nearest_by_terms(rows, rows, terms)
+    common = Commonness.of(TermIndex(terms).holders(), len(terms))
     language = "zh-hans" if name.endswith("zh") or "_zh_" in name else "en"
-    pairs = [Pair(language, name, "nearest", texts[first], texts[second], same=False) for first, second in found]
+    pairs = [
+        Pair(language, name, "nearest", texts[first], texts[second], same=False, common=common)
+        for first, second in found
+    ]
     drawn = np.random.default_rng(0).permutation(len(pairs))[:NEAREST_OF_SET]
     return [pairs[place] for place in drawn.tolist()]
+
+
+def questions_of_set(data: Path, name: str) -> list[str]:
+    """As they stand in queries.jsonl; of a manual, those made from its headings."""
+    archive = data / name / f"{name}.tar.gz"
+    if archive.exists():
+        return [row["text"] for row in manual_set(archive).queries]
+    lines = (data / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["text"] for line in lines]
 
 
 def _neighbours(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> list[Pair]:
@@ -240,10 +259,12 @@ def ways(
     model: SameQuestionModel, vectors: Sequence[Vectors], before: Sequence[str] | None
 ) -> dict[str, Callable[[Pair], float]]:
     """before: all questions, to measure what was there before as well."""
-    found: dict[str, Callable[[Pair], float]] = {"words": lambda pair: model.probability(pair.a, pair.b)}
+    found: dict[str, Callable[[Pair], float]] = {
+        "words": lambda pair: model.probability(pair.a, pair.b, common=pair.common)
+    }
     for space in vectors:
         found[space.model] = lambda pair, space=space: model.probability(  # type: ignore[misc]
-            pair.a, pair.b, cosine=space.cosine(pair.a, pair.b)
+            pair.a, pair.b, cosine=space.cosine(pair.a, pair.b), common=pair.common
         )
     if before is not None:
         index = TermIndex([query_terms(text) for text in before])

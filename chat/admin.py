@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import get_ratings
@@ -23,7 +25,7 @@ FILTERS = (DecisionFilter, RatingFilter, WorkflowFilter, DegradedFilter, StatusF
 PAGE_PARAMETER = "messages_page"
 
 
-def _json_column(name: str, title: str) -> Any:
+def _json_column(name: str, title: Any) -> Any:
     """A column that shows a field's JSON in lines."""
 
     @admin.display(description=title)
@@ -43,7 +45,7 @@ class WorstRatedFirst(admin.ModelAdmin):
         rated = RatingFilter.parameter_name in request.GET
         return ["worst_score", self.newest_first] if rated else [self.newest_first]
 
-    @admin.display(description="Worst rating", ordering="worst_score")
+    @admin.display(description=_("Worst rating"), ordering="worst_score")
     def worst_rating(self, row: Any) -> str:
         return "–" if row.worst_score is None else f"{row.worst_score}/5"
 
@@ -58,7 +60,7 @@ class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
     list_select_related = ["user"]
     list_per_page = 50
     search_fields = ["title", "user__username", "messages__text"]
-    search_help_text = "Title, user name, or words of a message"
+    search_help_text = _("Title, user name, or words of a message")
     date_hierarchy = "created_at"
     show_full_result_count = False
     change_form_template = "admin/chat/session/change_form.html"
@@ -79,11 +81,11 @@ class SessionAdmin(ReadOnlyAdmin, WorstRatedFirst):
             context |= {"conversation_page": page, "conversation": reviewed_messages(page.object_list)}
         return super().change_view(request, object_id, form_url, context)
 
-    @admin.display(description="Conversation", ordering="title")
+    @admin.display(description=_("Conversation"), ordering="title")
     def headline(self, session: Session) -> str:
-        return excerpt(session.title) or f"Untitled {str(session.pk)[:8]}"
+        return excerpt(session.title) or gettext("Untitled %(id)s") % {"id": str(session.pk)[:8]}
 
-    @admin.display(description="Messages", ordering="message_count")
+    @admin.display(description=_("Messages"), ordering="message_count")
     def message_count(self, session: Session) -> int:
         return session.message_count  # type: ignore[attr-defined]
 
@@ -96,7 +98,7 @@ class SourceInline(PartOfHistoryAdmin, admin.TabularInline):
     fields = ["marker", "title", "page", "heading", "passage", "scores", "cited"]
     readonly_fields = ["passage"]
 
-    @admin.display(description="Text")
+    @admin.display(description=_("Text"))
     def passage(self, source: Source) -> str:
         return excerpt(source.text, 300)
 
@@ -108,7 +110,7 @@ class DecisionStepInline(PartOfHistoryAdmin, admin.TabularInline):
     extra = 0
     fields = ["seq", "name", "status", "summary", "started_ms", "duration_ms", "details"]
     readonly_fields = ["details"]
-    details = _json_column("detail", "Detail")
+    details = _json_column("detail", _("Detail"))
 
 
 @admin.register(Message)
@@ -134,11 +136,11 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
     readonly_fields = [
         "conversation", "user", "clarification_json", "request_json", "usage_json", "degraded_json", "error_json",
     ]  # fmt: skip
-    clarification_json = _json_column("clarification", "Clarification")
-    request_json = _json_column("request", "Asked with")
-    usage_json = _json_column("usage", "Usage")
-    degraded_json = _json_column("degraded", "Fallbacks")
-    error_json = _json_column("error", "Error")
+    clarification_json = _json_column("clarification", _("Clarification"))
+    request_json = _json_column("request", _("Asked with"))
+    usage_json = _json_column("usage", _("Usage"))
+    degraded_json = _json_column("degraded", _("Fallbacks"))
+    error_json = _json_column("error", _("Error"))
 
     class Media:
         css = {"all": ["chat/review.css"]}
@@ -146,24 +148,24 @@ class MessageAdmin(PartOfHistoryAdmin, WorstRatedFirst):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
         return get_ratings().with_worst_score(Message.objects.all())
 
-    @admin.display(description="Text")
+    @admin.display(description=_("Text"))
     def summary(self, message: Message) -> str:
-        return excerpt(message.text) or "(empty)"
+        return excerpt(message.text) or gettext("(empty)")
 
-    @admin.display(description="Conversation", ordering="session__title")
+    @admin.display(description=_("Conversation"), ordering="session__title")
     def conversation(self, message: Message) -> SafeString:
         url = reverse("admin:chat_session_change", args=[quote(str(message.session_id))])
         return format_html('<a href="{}#message-{}">{}</a>', url, message.pk, excerpt(str(message.session), 40))
 
-    @admin.display(description="User", ordering="session__user__username")
+    @admin.display(description=_("User"), ordering="session__user__username")
     def user(self, message: Message) -> str:
         return message.session.user.get_username()
 
-    @admin.display(description="Fallback", boolean=True)
+    @admin.display(description=_("Fallback"), boolean=True)
     def fell_back(self, message: Message) -> bool:
         return bool(message.degraded)
 
-    @admin.display(description="Total ms")
+    @admin.display(description=_("Total ms"))
     def total_ms(self, message: Message) -> Any:
         return message.usage.get("total_ms", "–") if isinstance(message.usage, dict) else "–"
 
@@ -179,11 +181,11 @@ class SourceAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     date_hierarchy = "message__created_at"
     show_full_result_count = False
 
-    @admin.display(description="Text")
+    @admin.display(description=_("Text"))
     def passage(self, source: Source) -> str:
         return excerpt(source.text)
 
-    @admin.display(description="Answer")
+    @admin.display(description=_("Answer"))
     def answer(self, source: Source) -> SafeString:
         return _answer_link(source.message)
 
@@ -199,11 +201,11 @@ class DecisionStepAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     date_hierarchy = "message__created_at"
     show_full_result_count = False
 
-    @admin.display(description="Answer")
+    @admin.display(description=_("Answer"))
     def answer(self, step: DecisionStep) -> SafeString:
         return _answer_link(step.message)
 
 
 def _answer_link(message: Message) -> SafeString:
     url = reverse("admin:chat_message_change", args=[quote(str(message.pk))])
-    return format_html('<a href="{}">{}</a>', url, excerpt(message.text, 60) or "(empty)")
+    return format_html('<a href="{}">{}</a>', url, excerpt(message.text, 60) or gettext("(empty)"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ragsite.core.errors import AppError, ConflictError, NotFoundError, RateLimitedError, TooLargeError
+from ragsite.core.wording import worded
 
 
 class MessageTooLargeError(TooLargeError):
@@ -12,8 +13,8 @@ class MessageTooLargeError(TooLargeError):
 
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"The message is too long; write at most {limit:,} characters.",
-            fields={"message": [f"At most {limit} characters."]},
+            worded("The message is too long; write at most {limit:,} characters.", limit=limit),
+            fields={"message": [worded("At most {limit} characters.", limit=limit)]},
         )
 
 
@@ -21,21 +22,21 @@ class SessionNotFoundError(NotFoundError):
     """404, also for the session of somebody else."""
 
     code = "session_not_found"
-    message = "There is no such conversation, or it is not yours."
+    message = worded("There is no such conversation, or it is not yours.")
 
 
 class MessageNotFoundError(NotFoundError):
     """404, also for the message of somebody else."""
 
     code = "message_not_found"
-    message = "There is no such message, or it is not yours."
+    message = worded("There is no such message, or it is not yours.")
 
 
 class AnswerInProgressError(ConflictError):
     """409: one answer at once per session."""
 
     code = "answer_in_progress"
-    message = "An answer is already being written in this conversation; wait for it or stop it."
+    message = worded("An answer is already being written in this conversation; wait for it or stop it.")
 
 
 class TooManyQuestionsError(RateLimitedError):
@@ -45,7 +46,12 @@ class TooManyQuestionsError(RateLimitedError):
 
     def __init__(self, limit: int, *, retry_after_s: int) -> None:
         super().__init__(
-            f"More than {limit} questions in a minute; try again in {retry_after_s} s.", retry_after_s=retry_after_s
+            worded(
+                "More than {limit} questions in a minute; try again in {retry_after_s} s.",
+                limit=limit,
+                retry_after_s=retry_after_s,
+            ),
+            retry_after_s=retry_after_s,
         )
 
 
@@ -56,7 +62,7 @@ class TooManyAnswersError(RateLimitedError):
 
     def __init__(self, limit: int, *, retry_after_s: int = 5) -> None:
         super().__init__(
-            f"{limit} of your answers are being written already; wait for one of them or stop it.",
+            worded("{limit} of your answers are being written already; wait for one of them or stop it.", limit=limit),
             retry_after_s=retry_after_s,
         )
 

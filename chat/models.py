@@ -7,6 +7,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
 
@@ -15,16 +16,23 @@ class Session(models.Model):
     """A user's conversation; deleted with the user, and with it its messages."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_sessions")
-    title = models.CharField(max_length=200, blank=True)
-    workflow = models.CharField(max_length=40, blank=True)
-    collections = models.JSONField(
-        default=list, blank=True, help_text="Names last asked in; empty: all that the user may read."
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_sessions", verbose_name=_("user")
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    title = models.CharField(max_length=200, blank=True, verbose_name=_("title"))
+    workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
+    collections = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=_("Names last asked in; empty: all that the user may read."),
+        verbose_name=_("collections"),
+    )
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
     class Meta:
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
         ordering = ["-updated_at"]
         indexes = [models.Index(fields=["user", "-updated_at"])]
 
@@ -36,49 +44,70 @@ class Message(Leased):
     """An answer is leased to the run that writes it, until it is stored; the token is the run's id."""
 
     class Role(models.TextChoices):
-        USER = "user"
-        ASSISTANT = "assistant"
+        USER = "user", _("User")
+        ASSISTANT = "assistant", _("Assistant")
 
     class Status(models.TextChoices):
-        STREAMING = "streaming"
-        COMPLETE = "complete"
-        STOPPED = "stopped"
-        INTERRUPTED = "interrupted"
-        FAILED = "failed"
+        STREAMING = "streaming", _("Streaming")
+        COMPLETE = "complete", _("Complete")
+        STOPPED = "stopped", _("Stopped")
+        INTERRUPTED = "interrupted", _("Interrupted")
+        FAILED = "failed", _("Failed")
 
     class Decision(models.TextChoices):
-        ANSWER = "ANSWER"
-        CLARIFY = "CLARIFY"
-        NO_ANSWER = "NO_ANSWER"
+        ANSWER = "ANSWER", _("Answer")
+        CLARIFY = "CLARIFY", _("Clarify")
+        NO_ANSWER = "NO_ANSWER", _("No Answer")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
-    role = models.CharField(max_length=10, choices=Role)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages", verbose_name=_("session"))
+    role = models.CharField(max_length=10, choices=Role, verbose_name=_("role"))
     reply_to = models.ForeignKey(
         "self",
         null=True,
         blank=True,
         on_delete=models.CASCADE,
         related_name="replies",
-        help_text="An answer's question.",
+        help_text=_("An answer's question."),
+        verbose_name=_("reply to"),
     )
-    text = models.TextField(blank=True)
-    status = models.CharField(max_length=12, choices=Status, default=Status.COMPLETE)
-    decision = models.CharField(max_length=10, choices=Decision, blank=True)
-    reason = models.CharField(max_length=500, blank=True)
-    workflow = models.CharField(max_length=40, blank=True)
-    model = models.CharField(max_length=200, blank=True)
-    clarification = models.JSONField(null=True, blank=True)
-    request = models.JSONField(default=dict, blank=True, help_text="Collections, filters and options asked with.")
-    usage = models.JSONField(default=dict, blank=True)
-    degraded = models.JSONField(default=list, blank=True)
-    grounding = models.JSONField(null=True, blank=True, help_text="How well its sentences are borne out by sources.")
-    error = models.JSONField(null=True, blank=True, help_text="{code, content} of a failed answer.")
-    superseded = models.BooleanField(default=False, help_text="A regenerated answer took its place.")
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
+    text = models.TextField(blank=True, verbose_name=_("text"))
+    status = models.CharField(max_length=12, choices=Status, default=Status.COMPLETE, verbose_name=_("status"))
+    decision = models.CharField(max_length=10, choices=Decision, blank=True, verbose_name=_("decision"))
+    reason = models.CharField(max_length=500, blank=True, verbose_name=_("reason"))
+    workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
+    model = models.CharField(max_length=200, blank=True, verbose_name=_("model"))
+    clarification = models.JSONField(null=True, blank=True, verbose_name=_("clarification"))
+    request = models.JSONField(
+        default=dict, blank=True, help_text=_("Collections, filters and options asked with."), verbose_name=_("request")
+    )
+    usage = models.JSONField(default=dict, blank=True, verbose_name=_("usage"))
+    degraded = models.JSONField(default=list, blank=True, verbose_name=_("degraded"))
+    grounding = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("How well its sentences are borne out by sources."),
+        verbose_name=_("grounding"),
+    )
+    error = models.JSONField(
+        null=True, blank=True, help_text=_("{code, content} of a failed answer."), verbose_name=_("error")
+    )
+    wordings = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text=_("What the site's own sentences in it were made of."),
+        verbose_name=_("wordings"),
+    )
+    superseded = models.BooleanField(
+        default=False, help_text=_("A regenerated answer took its place."), verbose_name=_("superseded")
+    )
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
 
     class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
         ordering = ["created_at", "id"]
         constraints = [
             models.UniqueConstraint(
@@ -102,25 +131,31 @@ class Source(models.Model):
     """
 
     class Kind(models.TextChoices):
-        DOCUMENT = "document"
-        WEB = "web"
+        DOCUMENT = "document", _("Document")
+        WEB = "web", _("Web")
 
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources")
-    marker = models.PositiveSmallIntegerField()
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.DOCUMENT)
-    document_id = models.UUIDField(null=True, blank=True, db_index=True, help_text="Empty for a web page.")
-    chunk_id = models.CharField(max_length=100, db_index=True)
-    title = models.CharField(max_length=300)
-    page = models.PositiveIntegerField(null=True, blank=True)
-    heading = models.CharField(max_length=500, blank=True)
-    file_name = models.CharField(max_length=300, blank=True)
-    url = models.CharField(max_length=2000, blank=True, help_text="Of a web page.")
-    published = models.CharField(max_length=10, blank=True, help_text="Of a web page: YYYY-MM-DD, where known.")
-    text = models.TextField()
-    scores = models.JSONField(default=dict)
-    cited = models.BooleanField(default=False)
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="sources", verbose_name=_("message"))
+    marker = models.PositiveSmallIntegerField(verbose_name=_("marker"))
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.DOCUMENT, verbose_name=_("kind"))
+    document_id = models.UUIDField(
+        null=True, blank=True, db_index=True, help_text=_("Empty for a web page."), verbose_name=_("document id")
+    )
+    chunk_id = models.CharField(max_length=100, db_index=True, verbose_name=_("chunk id"))
+    title = models.CharField(max_length=300, verbose_name=_("title"))
+    page = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page"))
+    heading = models.CharField(max_length=500, blank=True, verbose_name=_("heading"))
+    file_name = models.CharField(max_length=300, blank=True, verbose_name=_("file name"))
+    url = models.CharField(max_length=2000, blank=True, help_text=_("Of a web page."), verbose_name=_("url"))
+    published = models.CharField(
+        max_length=10, blank=True, help_text=_("Of a web page: YYYY-MM-DD, where known."), verbose_name=_("published")
+    )
+    text = models.TextField(verbose_name=_("text"))
+    scores = models.JSONField(default=dict, verbose_name=_("scores"))
+    cited = models.BooleanField(default=False, verbose_name=_("cited"))
 
     class Meta:
+        verbose_name = _("source")
+        verbose_name_plural = _("sources")
         ordering = ["message", "marker"]
         constraints = [
             models.UniqueConstraint(fields=["message", "marker"], name="source_marker_per_message"),
@@ -137,16 +172,20 @@ class Source(models.Model):
 class DecisionStep(models.Model):
     """One entry of an answer's decision path."""
 
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="decision_steps")
-    seq = models.PositiveSmallIntegerField()
-    name = models.CharField(max_length=30)
-    status = models.CharField(max_length=10)
-    summary = models.CharField(max_length=500, blank=True)
-    started_ms = models.PositiveIntegerField(default=0)
-    duration_ms = models.PositiveIntegerField(default=0)
-    detail = models.JSONField(default=dict, blank=True)
+    message = models.ForeignKey(
+        Message, on_delete=models.CASCADE, related_name="decision_steps", verbose_name=_("message")
+    )
+    seq = models.PositiveSmallIntegerField(verbose_name=_("seq"))
+    name = models.CharField(max_length=30, verbose_name=_("name"))
+    status = models.CharField(max_length=10, verbose_name=_("status"))
+    summary = models.CharField(max_length=500, blank=True, verbose_name=_("summary"))
+    started_ms = models.PositiveIntegerField(default=0, verbose_name=_("started ms"))
+    duration_ms = models.PositiveIntegerField(default=0, verbose_name=_("duration ms"))
+    detail = models.JSONField(default=dict, blank=True, verbose_name=_("detail"))
 
     class Meta:
+        verbose_name = _("decision step")
+        verbose_name_plural = _("decision steps")
         ordering = ["message", "seq"]
         constraints = [models.UniqueConstraint(fields=["message", "seq"], name="step_seq_per_message")]
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ragsite.core.errors import ConflictError, InvalidInputError, RateLimitedError
+from ragsite.core.wording import worded
 
 
 class NotRateableError(InvalidInputError):
     code = "not_rateable"
-    message = "Only answers can be rated, not questions."
+    message = worded("Only answers can be rated, not questions.")
 
 
 class RatingNotReadyError(ConflictError):
     code = "answer_not_finished"
-    message = "This answer is still being written; rate it when it is finished."
+    message = worded("This answer is still being written; rate it when it is finished.")
 
 
 class TooManyUsesError(RateLimitedError):
@@ -22,6 +23,10 @@ class TooManyUsesError(RateLimitedError):
 
     def __init__(self, limit: int, *, retry_after_s: int) -> None:
         super().__init__(
-            f"More than {limit} sources were opened in a minute; try again in {retry_after_s} s.",
+            worded(
+                "More than {limit} sources were opened in a minute; try again in {retry_after_s} s.",
+                limit=limit,
+                retry_after_s=retry_after_s,
+            ),
             retry_after_s=retry_after_s,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
 from ragsite.accounts.forms import AdminSignInForm
@@ -11,7 +12,7 @@ from ragsite.models import ApiToken
 
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
-admin.site.index_title = "Conversations, documents, ratings"
+admin.site.index_title = _("Conversations, documents, ratings")
 admin.site.login_form = AdminSignInForm
 admin.site.unregister(TokenProxy)  # its table is empty: tokens are ApiTokens
 

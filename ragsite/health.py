@@ -27,6 +27,7 @@ from django_prometheus.exports import ExportToDjangoView
 from ragsite.core import storage
 from ragsite.core.api.error_responses import json_error, method_not_allowed
 from ragsite.core.errors import AppError, PermissionDeniedError
+from ragsite.core.wording import worded
 from retrieval.engine import get_engine
 
 logger = logging.getLogger(__name__)
@@ -170,7 +171,9 @@ async def _channel_layer() -> str:
 def metrics(request: HttpRequest) -> HttpResponse:
     """Prometheus text for staff, for who knows RAGSITE_METRICS_TOKEN, or, where none is set, for this machine."""
     if not _may_read_metrics(request):
-        return json_error(PermissionDeniedError("Sign in as staff, or send RAGSITE_METRICS_TOKEN as a bearer token."))
+        return json_error(
+            PermissionDeniedError(worded("Sign in as staff, or send RAGSITE_METRICS_TOKEN as a bearer token."))
+        )
     return ExportToDjangoView(request)
 
 

@@ -5,6 +5,7 @@ from django.contrib.auth import views as auth_views
 from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic.base import RedirectView
+from django.views.i18n import set_language
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from ragsite import health
@@ -26,6 +27,7 @@ urlpatterns = [
     path("accounts/signup/", pages.SignUpView.as_view(), name="signup"),
     path("accounts/password/", pages.ChangePasswordView.as_view(), name="password_change"),
     path("accounts/password/done/", pages.PasswordChangedView.as_view(), name="password_change_done"),
+    path("accounts/language/", set_language, name="set_language"),
     path("api/auth/token", api.TokenApi.as_view(), name="auth_token"),
     path("api/auth/tokens", api.TokensApi.as_view(), name="auth_tokens"),
     path("api/auth/tokens/<uuid:token_id>", api.TokenRevokeApi.as_view(), name="auth_token_revoke"),

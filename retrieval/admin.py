@@ -13,8 +13,11 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.errors import AppError
+from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, ReadOnlyAdmin, excerpt
 from retrieval.models import Chunk, Collection, Document, IngestJob, MemoryOwner, WriteLease
 from retrieval.selectors import documents_cut_larger, visible_collections
@@ -56,50 +59,66 @@ class CollectionAdmin(admin.ModelAdmin):
             obj.approved = True
         super().save_model(request, obj, form, change)
 
-    @admin.action(description="Approve: search them where a question names no collection", permissions=["change"])
+    @admin.action(description=_("Approve: search them where a question names no collection"), permissions=["change"])
     def approve(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         self._approved(request, queryset, approved=True)
 
-    @admin.action(description="Withdraw the approval: search them only where they are named", permissions=["change"])
+    @admin.action(description=_("Withdraw the approval: search them only where they are named"), permissions=["change"])
     def withdraw_approval(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         self._approved(request, queryset, approved=False)
 
     def _approved(self, request: HttpRequest, queryset: QuerySet[Collection], *, approved: bool) -> None:
         done = sum(collection_approve(collection=collection, approved=approved) for collection in queryset)
-        outcome = "are approved" if approved else "are no longer approved"
-        self.message_user(request, f"{done} collections {outcome}.", messages.SUCCESS)
+        outcome = (
+            ngettext("%(count)d collection is approved.", "%(count)d collections are approved.", done)
+            if approved
+            else ngettext(
+                "%(count)d collection is no longer approved.", "%(count)d collections are no longer approved.", done
+            )
+        )
+        self.message_user(request, outcome % {"count": done}, messages.SUCCESS)
         if left := len(queryset) - done:
-            self.message_user(request, f"{left} stay as they are: the site's own, or not public.", messages.WARNING)
+            stay = ngettext(
+                "%(count)d stays as it is: the site's own, or not public.",
+                "%(count)d stay as they are: the site's own, or not public.",
+                left,
+            )
+            self.message_user(request, stay % {"count": left}, messages.WARNING)
 
-    @admin.display(description="Documents", ordering="document_count")
+    @admin.display(description=_("Documents"), ordering="document_count")
     def documents_link(self, collection: Any) -> SafeString:
         url = reverse("admin:retrieval_document_changelist")
         return format_html(
             '<a href="{}?collection__id__exact={}">{}</a>', url, collection.pk, collection.document_count
         )
 
-    @admin.display(description="Size of chunks")
+    @admin.display(description=_("Size of chunks"))
     def size_of_chunks(self, collection: Collection) -> str:
         """What is used now, why, and whether its documents were cut like that."""
         tokens, context = recorded_size(collection).tokens, collection.embedding_context
-        reads = f", as the model reads {context} of a text" if context else ""
+        reads = gettext(", as the model reads %(tokens)s of a text") % {"tokens": context} if context else ""
         larger = documents_cut_larger(collection, tokens)
-        again = f" {larger} documents were cut larger; read them again to have them cut anew." if larger else ""
-        return f"at most {tokens} tokens{reads}.{again}"
+        again = ngettext(
+            " %(count)d document was cut larger; read it again to have it cut anew.",
+            " %(count)d documents were cut larger; read them again to have them cut anew.",
+            larger,
+        )
+        size = gettext("at most %(tokens)s tokens%(reads)s.") % {"tokens": tokens, "reads": reads}
+        return size + (again % {"count": larger} if larger else "")
 
-    @admin.action(description="Re-embed with the model that new collections get", permissions=["change"])
+    @admin.action(description=_("Re-embed with the model that new collections get"), permissions=["change"])
     def reembed(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         self._queued(request, [collection_reembed_queue(collection_id=row.pk) for row in queryset])
 
-    @admin.action(description="Rebuild the index rows", permissions=["change"])
+    @admin.action(description=_("Rebuild the index rows"), permissions=["change"])
     def reindex(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         self._queued(request, [collection_reindex_queue(collection_id=row.pk) for row in queryset])
 
     def _queued(self, request: HttpRequest, sent: list[bool]) -> None:
         if all(sent):
-            self.message_user(request, "The worker has been told; searches go on meanwhile.", messages.SUCCESS)
+            self.message_user(request, _("The worker has been told; searches go on meanwhile."), messages.SUCCESS)
         else:
-            self.message_user(request, "The task queue is away; try again shortly.", messages.ERROR)
+            self.message_user(request, _("The task queue is away; try again shortly."), messages.ERROR)
 
     def delete_model(self, request: HttpRequest, obj: Collection) -> None:
         collection_delete(collection=obj)
@@ -154,7 +173,9 @@ class DocumentAdmin(admin.ModelAdmin):
         try:
             document_update(document=document, changes=changes)
         except AppError as error:
-            self.message_user(request, f"Nothing was changed. {_reasons(error)}", messages.ERROR)
+            self.message_user(
+                request, gettext("Nothing was changed. %(reasons)s") % {"reasons": _reasons(error)}, messages.ERROR
+            )
 
     def delete_model(self, request: HttpRequest, obj: Document) -> None:
         document_delete(document=obj)
@@ -163,7 +184,7 @@ class DocumentAdmin(admin.ModelAdmin):
         for document in queryset:
             document_delete(document=document)
 
-    @admin.action(description="Read again from the stored file", permissions=["change"])
+    @admin.action(description=_("Read again from the stored file"), permissions=["change"])
     def read_again(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         refused = 0
         for document in queryset:
@@ -172,15 +193,21 @@ class DocumentAdmin(admin.ModelAdmin):
             except AppError:
                 refused += 1
         queued = len(queryset) - refused
-        self.message_user(request, f"{queued} documents are being read again.", messages.SUCCESS)
+        told = ngettext("%(count)d document is being read again.", "%(count)d documents are being read again.", queued)
+        self.message_user(request, told % {"count": queued}, messages.SUCCESS)
         if refused:
-            self.message_user(request, f"{refused} documents are being read at the moment already.", messages.WARNING)
+            told = ngettext(
+                "%(count)d document is being read at the moment already.",
+                "%(count)d documents are being read at the moment already.",
+                refused,
+            )
+            self.message_user(request, told % {"count": refused}, messages.WARNING)
 
-    @admin.display(description="Title", ordering="title")
+    @admin.display(description=_("Title"), ordering="title")
     def headline(self, document: Document) -> str:
         return excerpt(document.title) or document.file_name
 
-    @admin.display(description="Progress", ordering="progress")
+    @admin.display(description=_("Progress"), ordering="progress")
     def progress_bar(self, document: Document) -> SafeString:
         return format_html(
             '<progress class="document-progress" max="1" value="{}">{}</progress>',
@@ -188,15 +215,15 @@ class DocumentAdmin(admin.ModelAdmin):
             f"{document.progress:.0%}",
         )
 
-    @admin.display(description="Size", ordering="size_bytes")
+    @admin.display(description=_("Size"), ordering="size_bytes")
     def size(self, document: Document) -> str:
         return filesizeformat(document.size_bytes)
 
-    @admin.display(description="Error", ordering="error")
+    @admin.display(description=_("Error"), ordering="error")
     def problem(self, document: Document) -> str:
-        return excerpt(document.error) or "–"
+        return excerpt(document.told_error) or "–"
 
-    @admin.display(description="Chunks")
+    @admin.display(description=_("Chunks"))
     def chunks_link(self, document: Document) -> SafeString:
         url = reverse("admin:retrieval_chunk_changelist")
         return format_html('<a href="{}?document__id__exact={}">{}</a>', url, document.pk, document.chunk_count)
@@ -220,11 +247,11 @@ class ChunkAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup == "document__id__exact" or super().lookup_allowed(lookup, value, request)
 
-    @admin.display(description="Text")
+    @admin.display(description=_("Text"))
     def beginning(self, chunk: Chunk) -> str:
         return excerpt(chunk.text)
 
-    @admin.display(description="Document", ordering="document__title")
+    @admin.display(description=_("Document"), ordering="document__title")
     def document_link(self, chunk: Chunk) -> SafeString:
         return _document_link(chunk.document)
 
@@ -248,11 +275,11 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     search_fields = ["document__title", "document__file_name", "error", "holder"]
     date_hierarchy = "created_at"
 
-    @admin.display(description="Document", ordering="document__title")
+    @admin.display(description=_("Document"), ordering="document__title")
     def document_link(self, job: IngestJob) -> SafeString:
         return _document_link(job.document)
 
-    @admin.display(description="Error")
+    @admin.display(description=_("Error"))
     def problem(self, job: IngestJob) -> str:
         return excerpt(job.error) or "–"
 
@@ -284,18 +311,18 @@ class MemoryOwnerAdmin(ReadOnlyAdmin, admin.ModelAdmin):
         """Accounts are deleted on their own page."""
         return False
 
-    @admin.display(description="Remembered", ordering="memory_count")
+    @admin.display(description=_("Remembered"), ordering="memory_count")
     def remembered(self, owner: Any) -> int:
         return int(owner.memory_count)
 
-    @admin.display(description="Switched")
+    @admin.display(description=_("Switched"))
     def switched(self, owner: MemoryOwner) -> str:
         preference = getattr(owner, "memory_preference", None)
         if preference is None:
-            return "as the settings say"
-        return "on" if preference.enabled else "off"
+            return gettext("as the settings say")
+        return gettext("on") if preference.enabled else gettext("off")
 
-    @admin.display(description="Latest", ordering="latest_memory")
+    @admin.display(description=_("Latest"), ordering="latest_memory")
     def latest(self, owner: Any) -> Any:
         return owner.latest_memory
 
@@ -307,6 +334,8 @@ def _document_link(document: Document) -> SafeString:
 
 def _reasons(error: AppError) -> str:
     texts = [
-        str(text) for reasons in error.fields.values() for text in (reasons if isinstance(reasons, list) else [reasons])
+        str(localized(text))
+        for reasons in error.fields.values()
+        for text in (reasons if isinstance(reasons, list) else [reasons])
     ]
-    return " ".join(texts) or error.message
+    return " ".join(texts) or str(localized(error.message))

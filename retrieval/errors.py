@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from ragsite.core.errors import AppError, ConflictError, InvalidInputError, NotFoundError, UnavailableError
+from ragsite.core.wording import worded
+
+
+def explained(error: Exception) -> str:
+    """What an error of ours says to its reader; empty for others, as a time limit that has passed."""
+    return error.message if isinstance(error, AppError) else ""
 
 
 class ModelError(Exception):
@@ -49,7 +55,7 @@ class EmbeddingUnavailableError(UnavailableError, ModelError):
     """The embedding model of a collection is not available right now; search goes on with text alone."""
 
     code = "embedding_unavailable"
-    message = "The embedding model is not reachable; start Ollama or try again shortly."
+    message = worded("The embedding model is not reachable; start Ollama or try again shortly.")
 
     def __init__(self, reason: str = "") -> None:
         UnavailableError.__init__(self, reason or None)
@@ -60,14 +66,14 @@ class IndexUnavailableError(UnavailableError):
     """Milvus can't be asked. Never the same as an empty result."""
 
     code = "index_unavailable"
-    message = "The search index is not reachable; try again shortly."
+    message = worded("The search index is not reachable; try again shortly.")
 
 
 class EmbeddingMismatchError(ConflictError):
     """A collection was embedded by another model than the one now configured."""
 
     code = "embedding_mismatch"
-    message = (
+    message = worded(
         "This collection was embedded by another model; re-embed it, or configure the model that it was made with."
     )
 
@@ -76,7 +82,7 @@ class CollectionNotFoundError(NotFoundError):
     """An address that means nothing that the user may see."""
 
     code = "collection_not_found"
-    message = "There is no such collection, or you may not see it."
+    message = worded("There is no such collection, or you may not see it.")
 
 
 class DocumentUnreadableError(AppError):
@@ -84,11 +90,11 @@ class DocumentUnreadableError(AppError):
 
     code = "document_unreadable"
     status = 422
-    message = "This file could not be read."
+    message = worded("This file could not be read.")
 
 
 class InvalidQueryError(InvalidInputError):
     """No query says anything to search for."""
 
     code = "invalid_query"
-    message = "The query is empty; write a few words."
+    message = worded("The query is empty; write a few words.")

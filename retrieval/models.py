@@ -13,8 +13,10 @@ from django.contrib.auth.models import Group, User
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.leases import Leased
+from ragsite.core.localized import localized_text
 
 # Neither "/" nor ":", which part a name from its owner's, nor the form of an id: an address means one thing.
 name_validator = RegexValidator(
@@ -31,37 +33,55 @@ class Collection(models.Model):
     """
 
     class Visibility(models.TextChoices):
-        PRIVATE = "private"
-        SHARED = "shared"
-        PUBLIC = "public"
+        PRIVATE = "private", _("Private")
+        SHARED = "shared", _("Shared")
+        PUBLIC = "public", _("Public")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, validators=[name_validator])
-    description = models.CharField(max_length=500, blank=True)
+    name = models.CharField(max_length=100, validators=[name_validator], verbose_name=_("name"))
+    description = models.CharField(max_length=500, blank=True, verbose_name=_("description"))
     owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="collections"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="collections",
+        verbose_name=_("owner"),
     )
-    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.PRIVATE)
+    visibility = models.CharField(
+        max_length=10, choices=Visibility, default=Visibility.PRIVATE, verbose_name=_("visibility")
+    )
     approved = models.BooleanField(
         default=False,
-        help_text="Searched for everybody while it is public, also where a question names no collection. "
-        "The site's own public collections always are.",
+        help_text=_(
+            "Searched for everybody while it is public, also where a question names no collection. "
+            "The site's own public collections always are."
+        ),
+        verbose_name=_("approved"),
     )
-    groups = models.ManyToManyField(Group, blank=True, related_name="collections")
+    groups = models.ManyToManyField(Group, blank=True, related_name="collections", verbose_name=_("groups"))
     embedding_model = models.CharField(
-        max_length=200, blank=True, help_text="Empty until the first document is embedded."
+        max_length=200,
+        blank=True,
+        help_text=_("Empty until the first document is embedded."),
+        verbose_name=_("embedding model"),
     )
-    embedding_dim = models.PositiveIntegerField(null=True, blank=True)
+    embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
     embedding_context = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Tokens of a text that this model reads; empty: all, or not known."
+        null=True,
+        blank=True,
+        help_text=_("Tokens of a text that this model reads; empty: all, or not known."),
+        verbose_name=_("embedding context"),
     )
     version = models.PositiveBigIntegerField(
-        default=0, help_text="Grows with every change: the index state in cache keys."
+        default=0, help_text=_("Grows with every change: the index state in cache keys."), verbose_name=_("version")
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
     class Meta:
+        verbose_name = _("collection")
+        verbose_name_plural = _("collections")
         ordering = ["name"]
         permissions = [("publish_collection", "Can make own collections public")]
         constraints = [
@@ -93,43 +113,63 @@ class Document(models.Model):
     """An uploaded file, with what was read of it."""
 
     class Status(models.TextChoices):
-        QUEUED = "queued"
-        PARSING = "parsing"
-        EMBEDDING = "embedding"
-        READY = "ready"
-        FAILED = "failed"
+        QUEUED = "queued", _("Queued")
+        PARSING = "parsing", _("Parsing")
+        EMBEDDING = "embedding", _("Embedding")
+        READY = "ready", _("Ready")
+        FAILED = "failed", _("Failed")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="documents")
-    title = models.CharField(max_length=300)
-    file_name = models.CharField(max_length=300)
-    file = models.FileField(upload_to=upload_path, max_length=300, blank=True)
-    media_type = models.CharField(max_length=100, blank=True)
-    size_bytes = models.PositiveBigIntegerField(default=0)
-    content_hash = models.CharField(max_length=64, help_text="SHA-256 of the file, hexadecimal.")
-    language = models.CharField(max_length=10, blank=True)
-    department = models.CharField(max_length=100, blank=True)
-    doc_type = models.CharField(max_length=100, blank=True)
-    policy_year = models.PositiveSmallIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1000), MaxValueValidator(9999)]
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="documents", verbose_name=_("collection")
     )
-    tags = models.JSONField(default=list, blank=True)
-    summary = models.TextField(blank=True)
-    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
-    progress = models.FloatField(default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)])
-    error = models.CharField(max_length=500, blank=True)
-    page_count = models.PositiveIntegerField(null=True, blank=True)
-    chunk_count = models.PositiveIntegerField(default=0)
+    title = models.CharField(max_length=300, verbose_name=_("title"))
+    file_name = models.CharField(max_length=300, verbose_name=_("file name"))
+    file = models.FileField(upload_to=upload_path, max_length=300, blank=True, verbose_name=_("file"))
+    media_type = models.CharField(max_length=100, blank=True, verbose_name=_("media type"))
+    size_bytes = models.PositiveBigIntegerField(default=0, verbose_name=_("size bytes"))
+    content_hash = models.CharField(
+        max_length=64, help_text=_("SHA-256 of the file, hexadecimal."), verbose_name=_("content hash")
+    )
+    language = models.CharField(max_length=10, blank=True, verbose_name=_("language"))
+    department = models.CharField(max_length=100, blank=True, verbose_name=_("department"))
+    doc_type = models.CharField(max_length=100, blank=True, verbose_name=_("doc type"))
+    policy_year = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1000), MaxValueValidator(9999)],
+        verbose_name=_("policy year"),
+    )
+    tags = models.JSONField(default=list, blank=True, verbose_name=_("tags"))
+    summary = models.TextField(blank=True, verbose_name=_("summary"))
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
+    progress = models.FloatField(
+        default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)], verbose_name=_("progress")
+    )
+    error = models.CharField(max_length=500, blank=True, verbose_name=_("error"))
+    error_wording = models.JSONField(null=True, blank=True, editable=False, help_text=_("What `error` was made of."))
+    page_count = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page count"))
+    chunk_count = models.PositiveIntegerField(default=0, verbose_name=_("chunk count"))
     chunk_tokens = models.PositiveIntegerField(
-        null=True, blank=True, help_text="What a chunk could hold at most when it was cut; empty: not recorded."
+        null=True,
+        blank=True,
+        help_text=_("What a chunk could hold at most when it was cut; empty: not recorded."),
+        verbose_name=_("chunk tokens"),
     )
     uploaded_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="uploaded_documents"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="uploaded_documents",
+        verbose_name=_("uploaded by"),
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
     class Meta:
+        verbose_name = _("document")
+        verbose_name_plural = _("documents")
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(fields=["collection", "content_hash"], name="document_content_once_per_collection"),
@@ -143,6 +183,11 @@ class Document(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def told_error(self) -> str:
+        """In the active language."""
+        return localized_text(self.error, self.error_wording)
+
 
 class Chunk(models.Model):
     """The unit that is indexed and cited.
@@ -151,23 +196,32 @@ class Chunk(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
-    seq = models.PositiveIntegerField()
-    text = models.TextField()
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks", verbose_name=_("document"))
+    seq = models.PositiveIntegerField(verbose_name=_("seq"))
+    text = models.TextField(verbose_name=_("text"))
     heading = models.CharField(
-        max_length=500, blank=True, help_text="Path of headings, outermost first, joined by ' › '."
+        max_length=500,
+        blank=True,
+        help_text=_("Path of headings, outermost first, joined by ' › '."),
+        verbose_name=_("heading"),
     )
-    page = models.PositiveIntegerField(null=True, blank=True)
-    page_end = models.PositiveIntegerField(null=True, blank=True)
-    char_start = models.PositiveIntegerField(default=0)
-    char_end = models.PositiveIntegerField(default=0)
-    token_count = models.PositiveIntegerField(default=0)
-    indexed = models.BooleanField(default=False, help_text="Its vector is durably in Milvus.")
+    page = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page"))
+    page_end = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page end"))
+    char_start = models.PositiveIntegerField(default=0, verbose_name=_("char start"))
+    char_end = models.PositiveIntegerField(default=0, verbose_name=_("char end"))
+    token_count = models.PositiveIntegerField(default=0, verbose_name=_("token count"))
+    indexed = models.BooleanField(
+        default=False, help_text=_("Its vector is durably in Milvus."), verbose_name=_("indexed")
+    )
     embedded = models.BooleanField(
-        default=False, help_text="The vector in Milvus, if one is there, is that of its present text and title."
+        default=False,
+        help_text=_("The vector in Milvus, if one is there, is that of its present text and title."),
+        verbose_name=_("embedded"),
     )
 
     class Meta:
+        verbose_name = _("chunk")
+        verbose_name_plural = _("chunks")
         ordering = ["document", "seq"]
         constraints = [models.UniqueConstraint(fields=["document", "seq"], name="chunk_seq_per_document")]
         indexes = [models.Index(fields=["document", "indexed"])]
@@ -183,30 +237,39 @@ class IngestJob(Leased):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
+        WAITING = "waiting", _("Waiting")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="jobs", verbose_name=_("document"))
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="ingest_jobs",
-        db_index=False, help_text="Whose turn it takes; empty: the site's.",
-    )  # fmt: skip
-    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    holder = models.CharField(max_length=100, blank=True, help_text="Host and process, for people.")
-    waits = models.PositiveSmallIntegerField(default=0, help_text="Times it stood back because a server was away.")
-    not_before = models.DateTimeField(null=True, blank=True, help_text="No worker takes a waiting job before this.")
-    worked_s = models.FloatField(default=0.0, help_text="Seconds of earlier runs that did not end it.")
-    error = models.CharField(max_length=500, blank=True)
-    timings_ms = models.JSONField(default=dict, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    started_at = models.DateTimeField(null=True, blank=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
+        db_index=False, help_text=_("Whose turn it takes; empty: the site's."), verbose_name=_("user"))  # fmt: skip
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING, verbose_name=_("state"))
+    attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
+    holder = models.CharField(
+        max_length=100, blank=True, help_text=_("Host and process, for people."), verbose_name=_("holder")
+    )
+    waits = models.PositiveSmallIntegerField(
+        default=0, help_text=_("Times it stood back because a server was away."), verbose_name=_("waits")
+    )
+    not_before = models.DateTimeField(
+        null=True, blank=True, help_text=_("No worker takes a waiting job before this."), verbose_name=_("not before")
+    )
+    worked_s = models.FloatField(
+        default=0.0, help_text=_("Seconds of earlier runs that did not end it."), verbose_name=_("worked s")
+    )
+    error = models.CharField(max_length=500, blank=True, verbose_name=_("error"))
+    timings_ms = models.JSONField(default=dict, blank=True, verbose_name=_("timings ms"))
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    started_at = models.DateTimeField(null=True, blank=True, verbose_name=_("started at"))
+    finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
 
     class Meta:
+        verbose_name = _("ingest job")
+        verbose_name_plural = _("ingest jobs")
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(
@@ -236,9 +299,19 @@ class WriteLease(Leased):
 class IndexCheck(models.Model):
     """When an embedding space's index was last compared with the database and found, or put, in order."""
 
-    space = models.CharField(max_length=255, primary_key=True, help_text="Its name in Milvus.")
-    history = models.CharField(max_length=255, help_text="Of Milvus' data: another one after what may have cost rows.")
-    checked_at = models.DateTimeField()
+    space = models.CharField(
+        max_length=255, primary_key=True, help_text=_("Its name in Milvus."), verbose_name=_("space")
+    )
+    history = models.CharField(
+        max_length=255,
+        help_text=_("Of Milvus' data: another one after what may have cost rows."),
+        verbose_name=_("history"),
+    )
+    checked_at = models.DateTimeField(verbose_name=_("checked at"))
+
+    class Meta:
+        verbose_name = _("index check")
+        verbose_name_plural = _("index checks")
 
     def __str__(self) -> str:
         return f"{self.space} compared at {self.checked_at}"
@@ -248,21 +321,35 @@ class Memory(models.Model):
     """A fact that an earlier answer gave a user, with the question it answered. Only that user sees it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories")
-    question = models.CharField(max_length=500)
-    text = models.TextField()
-    terms = models.TextField(blank=True, help_text="The distinct analysed terms of both, separated by spaces.")
-    draft = models.TextField(blank=True, help_text="The answer that a worker has yet to condense; empty once it has.")
-    embedding_model = models.CharField(max_length=200, blank=True, help_text="Empty while it is not in the index.")
-    embedding_dim = models.PositiveIntegerField(null=True, blank=True)
-    use_count = models.PositiveIntegerField(default=0)
-    last_used_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memories", verbose_name=_("user")
+    )
+    question = models.CharField(max_length=500, verbose_name=_("question"))
+    text = models.TextField(verbose_name=_("text"))
+    terms = models.TextField(
+        blank=True, help_text=_("The distinct analysed terms of both, separated by spaces."), verbose_name=_("terms")
+    )
+    draft = models.TextField(
+        blank=True,
+        help_text=_("The answer that a worker has yet to condense; empty once it has."),
+        verbose_name=_("draft"),
+    )
+    embedding_model = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text=_("Empty while it is not in the index."),
+        verbose_name=_("embedding model"),
+    )
+    embedding_dim = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("embedding dim"))
+    use_count = models.PositiveIntegerField(default=0, verbose_name=_("use count"))
+    last_used_at = models.DateTimeField(null=True, blank=True, verbose_name=_("last used at"))
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
     class Meta:
+        verbose_name = _("memory")
         ordering = ["-updated_at", "pk"]
-        verbose_name_plural = "memories"
+        verbose_name_plural = _("memories")
         indexes = [
             models.Index(fields=["user", "-updated_at"], name="memory_of_user"),
             models.Index(fields=["embedding_model", "embedding_dim"], name="memory_by_space"),
@@ -276,11 +363,13 @@ class MemoryOrigin(models.Model):
     """An answer that a fact came from. The latest one gave it its words. Conversations are known by id alone."""
 
     id = models.BigAutoField(primary_key=True)
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="origins")
-    conversation_id = models.UUIDField(db_index=True)
-    answer_id = models.UUIDField(db_index=True)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="origins", verbose_name=_("memory"))
+    conversation_id = models.UUIDField(db_index=True, verbose_name=_("conversation id"))
+    answer_id = models.UUIDField(db_index=True, verbose_name=_("answer id"))
 
     class Meta:
+        verbose_name = _("memory origin")
+        verbose_name_plural = _("memory origins")
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["memory", "answer_id"], name="memory_origin_once")]
 
@@ -292,10 +381,18 @@ class MemoryPreference(models.Model):
     """Whether answers are remembered for this user; without a row, as the settings say."""
 
     user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="memory_preference"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="memory_preference",
+        verbose_name=_("user"),
     )
-    enabled = models.BooleanField()
-    updated_at = models.DateTimeField(auto_now=True)
+    enabled = models.BooleanField(verbose_name=_("enabled"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
+
+    class Meta:
+        verbose_name = _("memory preference")
+        verbose_name_plural = _("memory preferences")
 
     def __str__(self) -> str:
         return f"memory of user {self.user_id}: {'on' if self.enabled else 'off'}"
@@ -306,5 +403,5 @@ class MemoryOwner(User):
 
     class Meta:
         proxy = True
-        verbose_name = "memory of a user"
-        verbose_name_plural = "memories per user"
+        verbose_name = _("memory of a user")
+        verbose_name_plural = _("memories per user")

@@ -14,6 +14,7 @@ import string
 from dataclasses import dataclass
 from pathlib import Path
 
+from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.ports import Prompt
 
@@ -45,7 +46,9 @@ class PromptTemplate:
         """Raises PromptError with the names of the variables that are missing."""
         if missing := sorted(self.variables - variables.keys()):
             named = ", ".join(f"${variable}" for variable in missing)
-            raise PromptError(f"prompt {self.path.name} needs {named}, which was not given")
+            raise PromptError(
+                worded("prompt {name} needs {named}, which was not given", name=self.path.name, named=named)
+            )
         return Prompt(
             name=self.name,
             hash=self.hash,
@@ -68,7 +71,7 @@ class PromptLibrary:
     def template(self, name: str, *, language: str = "en") -> PromptTemplate:
         """The first file of: this language, its main language (zh-hant → zh), no language, English."""
         if not NAME.fullmatch(name):
-            raise PromptError(f"prompt name {name!r} is not made of small letters, digits, - and _")
+            raise PromptError(worded("prompt name {name!r} is not made of small letters, digits, - and _", name=name))
         for file_name in file_names(name, language):
             for folder in self._folders:
                 path = folder / file_name
@@ -77,7 +80,7 @@ class PromptLibrary:
                 except OSError:
                     continue
                 return self._cached(name, path, changed)
-        raise PromptError(f"there is no prompt file {name}.md")
+        raise PromptError(worded("there is no prompt file {name}.md", name=name))
 
     def _cached(self, name: str, path: Path, changed: int) -> PromptTemplate:
         known = self._read.get(path)
@@ -98,13 +101,17 @@ def parse_prompt(name: str, path: Path) -> PromptTemplate:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"prompt file {path.name} can't be read: {type(error).__name__}") from error
+        raise PromptError(
+            worded("prompt file {name} can't be read: {error}", name=path.name, error=type(error).__name__)
+        ) from error
     parts = MARKER.split(LEADING_COMMENT.sub("", text, count=1), maxsplit=1)
     if len(parts) != 2:
-        raise PromptError(f"prompt file {path.name} has no line --- between system and user text")
+        raise PromptError(worded("prompt file {name} has no line --- between system and user text", name=path.name))
     system, user = (string.Template(part.strip()) for part in parts)
     if not (system.is_valid() and user.is_valid()):
-        raise PromptError(f"prompt file {path.name} has a $ that starts no variable; write $$ for a dollar sign")
+        raise PromptError(
+            worded("prompt file {name} has a $ that starts no variable; write $$ for a dollar sign", name=path.name)
+        )
     return PromptTemplate(
         name=name, path=path, hash=hashlib.sha256(text.encode()).hexdigest()[:12], system=system, user=user
     )

@@ -21,6 +21,7 @@ from django.db.models import Count, Q, QuerySet
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, Document
@@ -102,10 +103,14 @@ def collection_named(name: str) -> Collection:
     exact = [collection for collection in named if collection.owner_id is None and collection.name == address.text]
     exact = exact or [collection for collection in named if address.names_exactly(collection)] or named
     if not exact:
-        raise CollectionNotFoundError(f"There is no collection {name[:100]}.", fields={"collection": [name]})
+        raise CollectionNotFoundError(
+            worded("There is no collection {name}.", name=name[:100]), fields={"collection": [name]}
+        )
     if len(exact) > 1:
         choices = ", ".join(collection.address for collection in exact[:MAX_CHOICES])
-        raise InvalidInputError(f"Several collections are called {name[:100]}; name one of {choices}.")
+        raise InvalidInputError(
+            worded("Several collections are called {name}; name one of {choices}.", name=name[:100], choices=choices)
+        )
     return exact[0]
 
 
@@ -207,7 +212,7 @@ def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
     """Raises NotFoundError where there is none that the user may see."""
     document = visible_documents(user).filter(pk=document_id).first()
     if document is None:
-        raise NotFoundError("There is no such document, or you may not see it.")
+        raise NotFoundError(worded("There is no such document, or you may not see it."))
     return document
 
 

@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from ragsite.core.wording import joined
 from retrieval.values import Source
 
 StepStatus = Literal["ok", "skipped", "degraded", "failed"]
@@ -27,11 +28,6 @@ StepName = Literal[
     "dedupe", "rerank", "assess", "grade", "refine", "web_search", "compress", "order", "clarify", "generate", "verify",
     "reflect", "consolidate",
 ]  # fmt: skip
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """For a summary: 1 query, 2 queries."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 @dataclass(slots=True)
@@ -181,8 +177,8 @@ class Trace:
         reasons: dict[str, dict[str, None]] = {}
         for step in self.steps:
             if step.status == "degraded":
-                reasons.setdefault(step.name, {})[str(step.detail.get("reason", ""))] = None
-        return [{"step": name, "reason": "; ".join(filter(None, told))} for name, told in reasons.items()]
+                reasons.setdefault(step.name, {})[step.detail.get("reason", "")] = None
+        return [{"step": name, "reason": joined("; ", filter(None, told))} for name, told in reasons.items()]
 
     def usage(self) -> Usage:
         chats = [call for call in self.calls if call.kind == "chat"]

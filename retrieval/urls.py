@@ -15,6 +15,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view(), name="api_document"),
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view(), name="api_document_chunks"),
     path("api/documents/<uuid:document_id>/file", documents.DocumentFileApi.as_view(), name="api_document_file"),
+    path(
+        "api/documents/<uuid:document_id>/pages/<int:page>",
+        documents.DocumentPageApi.as_view(),
+        name="api_document_page",
+    ),
+    path(
+        "api/documents/<uuid:document_id>/pages/<int:page>/picture",
+        documents.DocumentPictureApi.as_view(),
+        name="api_document_picture",
+    ),
     path("api/collections", collections.CollectionsApi.as_view(), name="api_collections"),
     path("api/collections/<path:name>", collections.CollectionApi.as_view(), name="api_collection"),
     path("api/rag/upload", documents.RagUploadApi.as_view(), name="api_rag_upload"),

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
+from ragsite.core.wording import worded
+
 Decision = Literal["ANSWER", "CLARIFY", "NO_ANSWER"]
 Level = Literal["chunks", "documents"]  # which rows of the index are searched
 LEXICAL_MODEL = "lexical-"  # what the names of the model-free embedder's spaces begin with
@@ -216,8 +218,8 @@ class Boost:
     """What ratings, or staff, make of a chunk. multiplier: 0.2 … 5. origin: why, for people. hide: not shown.
 
     similar_questions: the rated questions that ask the same, each counted by its similarity; 0: none.
-    normalized_score: 0..1, the chunk's mean in the searches for them. shown: the probability of the place that it gets,
-    where that was drawn.
+    normalized_score: 0..1, the chunk's mean in the searches for them. draw: where a place was drawn, a factor near 1
+    that is no verdict; shown: the probability of that place.
     """
 
     multiplier: float = 1.0
@@ -225,10 +227,11 @@ class Boost:
     hide: bool = False
     normalized_score: float = 0.0
     similar_questions: float = 0.0
+    draw: float = 1.0
     shown: float | None = None
 
 
-DRAWN = "its place was drawn among passages with nearly the same score, to learn more"  # a boost's origin
+DRAWN = worded("its place was drawn among passages with nearly the same score, to learn more")  # a boost's origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

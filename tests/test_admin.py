@@ -301,7 +301,7 @@ def test_read_again_starts_the_ingest_from_the_file(staff: Client) -> None:
     assert (document.status, document.chunk_count, document.chunks.count()) == ("queued", 0, 0)
     assert document.jobs.count() == 1
     assert busy.jobs.count() == 0
-    assert "1 documents are being read again." in html
+    assert "1 document is being read again." in html
 
 
 @pytest.mark.parametrize("action", ["reembed", "reindex"])
@@ -324,7 +324,7 @@ def test_staff_approve_public_collections_of_users(staff: Client, action: str, a
     public.refresh_from_db()
     private.refresh_from_db()
     assert (public.approved, private.approved) == (approved, False)
-    assert "1 collections are" in html and "2 stay as they are" in html
+    assert "1 collection is" in html and "2 stay as they are" in html
 
 
 def test_who_makes_a_collection_public_in_the_admin_approves_it(staff: Client) -> None:
@@ -350,7 +350,7 @@ def test_a_collections_page_says_how_large_chunks_are_and_which_documents_were_c
     DocumentFactory(collection=collection, chunk_tokens=480)
     DocumentFactory(collection=collection, chunk_tokens=435)
     html = staff.get(url_of(Collection, "change", collection)).content.decode()
-    assert "at most 435 tokens, as the model reads 512 of a text. 1 documents were cut larger" in html
+    assert "at most 435 tokens, as the model reads 512 of a text. 1 document was cut larger" in html
 
 
 def stored_document(collection: Collection, settings: Any, tmp_path: Path) -> Path:

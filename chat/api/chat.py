@@ -26,6 +26,7 @@ from chat.services.stop import message_stop
 from ragsite.core.api.fields import NoFieldsSerializer
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
+from ragsite.core.wording import worded
 
 LAST_EVENT_ID = "The number of an event, to go on after it; what is none of ours counts as 0."
 ANSWERED: dict[Any, Any] = {(200, "application/json"): AnswerSerializer, (200, EVENT_STREAM): EVENTS}
@@ -112,5 +113,5 @@ class MessageEventsApi(ChatView):
         """Follow an answer: what was missed, then live to its end."""
         message = await sync_to_async(selectors.message_get)(user=asking_user(request), message_id=message_id)
         if message.role != Message.Role.ASSISTANT:
-            raise MessageNotFoundError("Only answers have events; this message is a question.")
+            raise MessageNotFoundError(worded("Only answers have events; this message is a question."))
         return event_stream(request, message_id, after=event_number(request.headers.get("Last-Event-ID", "")))

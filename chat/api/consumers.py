@@ -17,6 +17,7 @@ from channels.db import aclose_old_connections
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.db import Error as DatabaseError
+from django.utils import translation
 from rest_framework.exceptions import ValidationError
 
 from chat import selectors
@@ -31,7 +32,10 @@ from ragsite.core.api.fields import unknown_fields
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, InvalidInputError, TooLargeError
+from ragsite.core.localized import localized
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
+from ragsite.web.language import language_of
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +49,7 @@ class UnknownTypeError(InvalidInputError):
     """A frame without a type, or with one that is none of ours."""
 
     code = "unknown_type"
-    message = "Send ask, stop, resume or ping."
+    message = worded("Send ask, stop, resume or ping.")
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -55,6 +59,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.user = self.scope["user"]
         self.session_id: UUID | None = None
         self._followers: dict[UUID, asyncio.Task[None]] = {}
+        translation.activate(language_of(self.scope))  # for this socket's task and those that it starts
         if not self.user.is_authenticated:
             await self.close(code=STRANGER)
             return
@@ -139,8 +144,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         question = serializer.ask(session_id=self.session_id)
         if self.session_id and question.session_id != self.session_id:
             raise InvalidInputError(
-                "This socket belongs to another session; open one for that session.",
-                fields={"session_id": ["Another session than the socket's."]},
+                worded("This socket belongs to another session; open one for that session."),
+                fields={"session_id": [worded("Another session than the socket's.")]},
             )
         assignment = await ask(user=self.user, question=question)
         await self._join(assignment.session_id)
@@ -151,7 +156,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if after is None:
             after = 0
         if isinstance(after, bool) or not isinstance(after, int) or after < 0:
-            raise InvalidInputError(fields={"after": ["The number of the last event seen, from 0."]})
+            raise InvalidInputError(fields={"after": [worded("The number of the last event seen, from 0.")]})
         message = await database_call(selectors.message_get, user=self.user, message_id=_message_id(frame))
         if message.role != Message.Role.ASSISTANT:
             raise MessageNotFoundError
@@ -183,8 +188,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self.send(text_data=json.dumps(event, ensure_ascii=False))
 
     async def _send_error(self, error: AppError, message_id: Any) -> None:
-        event: dict[str, Any] = {"type": "error", "done": True, "code": error.code, "content": error.message}
-        event["fields"] = error.fields
+        event: dict[str, Any] = {"type": "error", "done": True, "code": error.code}
+        event |= {"content": localized(error.message), "fields": localized(error.fields)}
         if isinstance(message_id, str):
             event["message_id"] = clean_text(message_id[:100])
         if error.retry_after_s:
@@ -201,7 +206,7 @@ def _log_failure(follower: asyncio.Task[None]) -> None:
 def _frame(text: str | None) -> dict[str, Any]:
     """Raises InvalidInputError, TooLargeError."""
     if text is None:
-        raise InvalidInputError("Send text frames with JSON in them.")
+        raise InvalidInputError(worded("Send text frames with JSON in them."))
     if len(text) > settings.RAG.limits.message_chars * BYTES_PER_CHAR + ENVELOPE_BYTES:
         raise TooLargeError
     try:
@@ -209,7 +214,7 @@ def _frame(text: str | None) -> dict[str, Any]:
     except InvalidJsonError as error:
         raise InvalidInputError(str(error)) from error
     if not isinstance(frame, dict):
-        raise InvalidInputError("Send a JSON object with a type.")
+        raise InvalidInputError(worded("Send a JSON object with a type."))
     return frame
 
 

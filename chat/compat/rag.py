@@ -37,6 +37,7 @@ from ragsite.core.api.fields import StrictSerializer
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, PermissionDeniedError
+from ragsite.core.wording import worded
 from retrieval.api.serializers import QuestionField
 
 WORKFLOW = "react"
@@ -141,7 +142,7 @@ def refuse_other_sites(request: Request) -> None:
     """
     comes_from = request.headers.get("Sec-Fetch-Site", "none")
     if request.auth is None and comes_from not in ("same-origin", "none"):
-        raise PermissionDeniedError("Questions can't be asked from pages of another site.")
+        raise PermissionDeniedError(worded("Questions can't be asked from pages of another site."))
 
 
 # ------------------------------------------------------------------------------------------------ the seed's form

@@ -19,6 +19,7 @@ from ragsite.core.api.fields import IdField, NumberField, StrictSerializer, Text
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.wording import worded
 from retrieval.api.serializers import QuestionField
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
@@ -102,9 +103,17 @@ class SelfCorrectiveSerializer(StrictSerializer):
         refuse_address((where.get("address") or "").strip())
         rewrites = data.get("maxRewriteAttempts")
         if rewrites is not None and rewrites > self_corrective.REWRITES_LIMIT:
-            raise InvalidInputError(fields={"maxRewriteAttempts": [f"From 0 to {self_corrective.REWRITES_LIMIT}."]})
+            raise InvalidInputError(
+                fields={
+                    "maxRewriteAttempts": [
+                        worded("From 0 to {REWRITES_LIMIT}.", REWRITES_LIMIT=self_corrective.REWRITES_LIMIT)
+                    ]
+                }
+            )
         if (top_k := data.get("topK")) is not None and top_k > settings.RAG.search.max_top_k:
-            raise InvalidInputError(fields={"topK": [f"From 1 to {settings.RAG.search.max_top_k}."]})
+            raise InvalidInputError(
+                fields={"topK": [worded("From 1 to {max_top_k}.", max_top_k=settings.RAG.search.max_top_k)]}
+            )
         name = (where.get("collectionName") or "").strip()
         return Ask(
             text=data["query"],
@@ -126,7 +135,9 @@ def refuse_address(address: str) -> None:
     Raises InvalidInputError.
     """
     if address and address not in _allowed_addresses():
-        message = "This site searches its own index only: leave the address out, or have an administrator allow it."
+        message = worded(
+            "This site searches its own index only: leave the address out, or have an administrator allow it."
+        )
         raise InvalidInputError(message, fields={"milvusConfig": {"address": [message]}})
 
 

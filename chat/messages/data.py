@@ -10,7 +10,9 @@ from uuid import UUID
 from chat.messages.rendering import render_answer
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
+from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
+from ragsite.core.wording import Wordings, wordings_of
 from retrieval import values
 from retrieval.trace import Trace
 
@@ -18,11 +20,15 @@ SOURCE_FIELDS = (
     "marker", "kind", "document_id", "chunk_id", "title", "page", "heading", "file_name", "url", "published", "text",
     "scores", "cited",
 )  # fmt: skip
+SITE_TEXTS = ("reason", "decision_path", "degraded", "grounding", "error")
 STEP_FIELDS = ("seq", "name", "status", "summary", "started_ms", "duration_ms", "detail")
 
 
 def message_data(message: Message) -> dict[str, Any]:
-    """Of a message that `chat.selectors` has loaded with its details. Renders Markdown: keep it off the event loop."""
+    """Of a message that `chat.selectors` has loaded with its details. Renders Markdown: keep it off the event loop.
+
+    The site's own sentences in it are in the active language.
+    """
     if message.role == Message.Role.USER:
         return {
             "session_id": str(message.session_id),
@@ -32,7 +38,12 @@ def message_data(message: Message) -> dict[str, Any]:
             "status": message.status,
             "created_at": message.created_at.isoformat(),
         }
-    return _answer_data(message)
+    return localized_message(_answer_data(message), message.wordings)
+
+
+def localized_message(data: dict[str, Any], wordings: Wordings) -> dict[str, Any]:
+    """An answer's `message_data` with the site's own sentences in the active language; what was answered stays."""
+    return data | {name: localized(data[name], wordings) for name in SITE_TEXTS if data.get(name)}
 
 
 def _answer_data(message: Message) -> dict[str, Any]:
@@ -67,7 +78,9 @@ def _answer_data(message: Message) -> dict[str, Any]:
 
 def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:
     """The same object for an answer that is stored nowhere: it has no session and no id."""
-    return {
+    said = [(step.summary, step.detail) for step in trace.steps]
+    wordings = wordings_of(answer.reason, said, trace.degraded, [sentence.reason for sentence in answer.grounding])
+    data = {
         "session_id": None,
         "message_id": None,
         "role": Message.Role.ASSISTANT,
@@ -85,6 +98,7 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "degraded": trace.degraded,
         "created_at": created_at.isoformat(),
     }
+    return localized_message(data, wordings)
 
 
 def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -7,15 +7,17 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Session
 from chat.ratings import get_ratings
+from chat.review import labels
 
 
 class ConversationFilter(admin.SimpleListFilter):
     """Works on sessions (any of their answers) and on messages alike."""
 
-    choices_of_answers: tuple[tuple[str, str], ...] = ()
+    choices_of_answers: tuple[tuple[str, Any], ...] = ()
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> tuple[tuple[str, str], ...]:
         return self.choices_of_answers
@@ -35,15 +37,15 @@ class ConversationFilter(admin.SimpleListFilter):
 class DecisionFilter(ConversationFilter):
     """ANSWER, CLARIFY or NO_ANSWER."""
 
-    title = parameter_name = "decision"
-    choices_of_answers = tuple((value, value) for value in Message.Decision.values)
+    title, parameter_name = _("decision"), "decision"
+    choices_of_answers = tuple((value, labels.DECISIONS.get(value, value)) for value in Message.Decision.values)
 
 
 class StatusFilter(ConversationFilter):
     """Of answers alone: a question is always complete."""
 
-    title = parameter_name = "status"
-    choices_of_answers = tuple((value, value) for value in Message.Status.values)
+    title, parameter_name = _("status"), "status"
+    choices_of_answers = tuple((value, labels.STATUSES.get(value, value)) for value in Message.Status.values)
 
     def condition(self, value: str) -> Q:
         return Q(status=value, role=Message.Role.ASSISTANT)
@@ -52,7 +54,7 @@ class StatusFilter(ConversationFilter):
 class WorkflowFilter(ConversationFilter):
     """By the workflow that answered."""
 
-    title = parameter_name = "workflow"
+    title, parameter_name = _("workflow"), "workflow"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> tuple[tuple[str, str], ...]:
         from retrieval.workflows import available_workflows  # takes seconds, and every command loads the admin
@@ -63,9 +65,9 @@ class WorkflowFilter(ConversationFilter):
 class DegradedFilter(ConversationFilter):
     """By whether a step of the answer fell back."""
 
-    title = "fallbacks"
+    title = _("fallbacks")
     parameter_name = "degraded"
-    choices_of_answers = (("yes", "A fallback served"), ("no", "Nothing fell back"))
+    choices_of_answers = (("yes", _("A fallback served")), ("no", _("Nothing fell back")))
 
     def condition(self, value: str) -> Q:
         answers = Q(role=Message.Role.ASSISTANT)
@@ -75,8 +77,8 @@ class DegradedFilter(ConversationFilter):
 class RatingFilter(ConversationFilter):
     """With it the list is ordered by the worst rating first."""
 
-    title = parameter_name = "rating"
-    choices_of_answers = (("bad", "Badly rated (1–2)"), ("good", "Well rated (4–5)"), ("any", "Rated"))
+    title, parameter_name = _("rating"), "rating"
+    choices_of_answers = (("bad", _("Badly rated (1–2)")), ("good", _("Well rated (4–5)")), ("any", _("Rated")))
 
     def condition(self, value: str) -> Q:
         return get_ratings().rated_as("bad" if value == "bad" else "good" if value == "good" else "any")

@@ -11,6 +11,8 @@ from django.core.paginator import Page, Paginator
 
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating, get_ratings
+from chat.review.labels import answer_status, decision_label, step_label, step_status
+from ragsite.core.localized import localized
 from ragsite.core.read_only_admin import pretty_json
 from retrieval.models import Document
 
@@ -37,12 +39,17 @@ class ReviewedStep:
     """`detail`: its inputs and outputs as JSON text, empty where there are none."""
 
     step: DecisionStep
+    summary: str
     detail: str
 
     @property
     def name(self) -> str:
         """web search"""
-        return self.step.name.replace("_", " ")
+        return step_label(self.step.name)
+
+    @property
+    def status_text(self) -> str:
+        return step_status(self.step.status)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +64,29 @@ class ReviewedMessage:
     @property
     def usage(self) -> dict[str, Any]:
         return self.message.usage if isinstance(self.message.usage, dict) else {}
+
+    @property
+    def decision(self) -> str:
+        return decision_label(self.message.decision)
+
+    @property
+    def status(self) -> str:
+        return answer_status(self.message.status)
+
+    @property
+    def reason(self) -> str:
+        return str(localized(self.message.reason, self.message.wordings))
+
+    @property
+    def error_text(self) -> str:
+        return str(localized(self.message.error["content"], self.message.wordings)) if self.message.error else ""
+
+    @property
+    def fallbacks(self) -> list[dict[str, str]]:
+        return [
+            {"step": step_label(fallback["step"]), "reason": localized(fallback["reason"], self.message.wordings)}
+            for fallback in self.message.degraded
+        ]
 
 
 def conversation_page(*, session: Session, page: str | int | None = 1) -> Page[Message]:
@@ -78,7 +108,11 @@ def _reviewed(message: Message, existing: set[UUID]) -> ReviewedMessage:
     return ReviewedMessage(
         message=message,
         steps=tuple(
-            ReviewedStep(step=step, detail=pretty_json(step.detail) if step.detail else "")
+            ReviewedStep(
+                step=step,
+                summary=localized(step.summary, message.wordings),
+                detail=pretty_json(localized(step.detail, message.wordings)) if step.detail else "",
+            )
             for step in message.decision_steps.all()
         ),
         ratings=tuple(rating for rating in ratings if rating.source_id is None),

@@ -20,6 +20,7 @@ from chat.messages.data import source_data
 from chat.models import DecisionStep, Message, Session, Source
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
+from ragsite.core.wording import Wordings, wordings_of
 from retrieval import values
 from retrieval.trace import StepRecord
 
@@ -63,6 +64,12 @@ class Outcome:
     usage: dict[str, Any] = field(default_factory=dict)
     degraded: list[dict[str, str]] = field(default_factory=list)
     failure: Failure | None = None
+
+    def wordings(self) -> Wordings:
+        """Of all sentences of the site that its reader may see."""
+        shown = [(step.summary, step.detail) for step in self.steps]
+        reasons = [sentence.reason for sentence in self.grounding]
+        return wordings_of(self.reason, shown, self.degraded, reasons, self.failure.message if self.failure else "")
 
 
 def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **where: Any) -> Lease:
@@ -112,6 +119,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.usage = clean_json(outcome.usage)
     message.degraded = clean_json(outcome.degraded)
     message.error = outcome.failure.as_dict() if outcome.failure else None
+    message.wordings = outcome.wordings()
     message.finished_at = timezone.now()
     message.save()
     Source.objects.bulk_create(_source_row(message, source) for source in outcome.sources)

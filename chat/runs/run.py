@@ -28,6 +28,7 @@ from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError
 from ragsite.core.text import clean_json, clean_text
+from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
@@ -46,14 +47,22 @@ CANCEL_GRACE_S = 2.0  # a workflow that does not react to its cancellation for t
 SHUT_DOWN_S = 4.0  # what all runs of a process that stops have together, the storing of their answers included
 FIRST_PAUSE_S, LONGEST_PAUSE_S, CLOSING_PAUSE_S = 0.2, 5.0, 0.2  # between attempts to store an answer
 STOP = "run.stop"
-DELETED = Failure(code="not_found", message="This conversation was deleted.", status=404)
-INTERNAL = Failure(code="internal", message="Something went wrong while answering; it has been logged. Try again.")
+DELETED = Failure(code="not_found", message=worded("This conversation was deleted."), status=404)
+INTERNAL = Failure(
+    code="internal", message=worded("Something went wrong while answering; it has been logged. Try again.")
+)
 TIMED_OUT = Failure(
-    code="timeout", message="The answer took too long and was given up; try again.", status=503, retry_after_s=30
+    code="timeout",
+    message=worded("The answer took too long and was given up; try again."),
+    status=503,
+    retry_after_s=30,
 )
 DATABASE_AWAY = Failure(code=DatabaseAwayError.code, message=DatabaseAwayError.message, status=503, retry_after_s=5)
 MODEL_AWAY = Failure(
-    code="model_unavailable", message="The model did not answer; try again shortly.", status=503, retry_after_s=5
+    code="model_unavailable",
+    message=worded("The model did not answer; try again shortly."),
+    status=503,
+    retry_after_s=5,
 )
 
 
@@ -106,6 +115,7 @@ class AnswerEvents:
             await self._write(event)
 
     async def _write(self, event: Event) -> None:
+        """`wordings`: what its readers' languages need (`follow` takes it out)."""
         self._seq += 1
         numbered = {"type": event["type"], "seq": self._seq, "message_id": self.message_id}
         await get_event_log().append(self.message_id, numbered | event)
@@ -132,12 +142,15 @@ class AnswerEvents:
         if not self._closed:
             entry = clean_json(step.as_dict())
             content = entry["summary"] or entry["name"].replace("_", " ")
-            await self.emit({"type": "reasoning", "content": content, "step": entry})
+            wordings = wordings_of(step.summary, step.detail)
+            await self.emit({"type": "reasoning", "content": content, "step": entry, "wordings": wordings})
 
     async def tool_called(self, tool: str, content: str, step: StepRecord) -> None:
         if not self._closed:
             entry = clean_json(step.as_dict())
-            await self.emit({"type": "tool_call", "content": clean_text(content), "tool": tool, "step": entry})
+            wordings = wordings_of(content, step.summary, step.detail)
+            event = {"type": "tool_call", "content": clean_text(content), "tool": tool, "step": entry}
+            await self.emit({**event, "wordings": wordings})
 
     async def sources_chosen(self, sources: Sequence[Source]) -> None:
         if not self._closed:
@@ -272,22 +285,24 @@ class Run:
         message_id, run_id = self.assignment.message_id, self.assignment.run_id
         finished = False
 
-        def store_and_read() -> dict[str, Any] | None:
+        def store_and_read() -> list[Event] | None:
             nonlocal finished
             finished = finished or answer_finish(message_id=message_id, run_id=run_id, outcome=outcome)
-            return _stored_data(message_id)
+            stored = selectors.message_find(message_id)
+            if stored is None or (not finished and stored.status == Message.Status.STREAMING):
+                return None if stored is None else []
+            return ending(message_data(stored), stored.wordings)
 
-        message = await self._stored(store_and_read)
-        if message is None:
+        events = await self._stored(store_and_read)
+        if events is None:
             # Memories that the workflow wrote after the deletion had removed the others.
             await self._stored(lambda: answer_memories_forget(answer_id=message_id))
             await self.events.emit(error_event(DELETED.code, DELETED.message))
             return
         if not finished:
+            # None: by another run, which ends it for its readers.
             logger.warning("message %s: it was ended elsewhere, which stands", message_id)
-            if message["status"] == Message.Status.STREAMING:
-                return  # by another run, which ends it for its readers
-        for event in ending(message):
+        for event in events:
             await self.events.emit(event)
 
     async def _stored(self, call: Callable[[], Result]) -> Result:
@@ -368,18 +383,19 @@ def _failure(error: BaseException, message_id: UUID) -> Failure:
 
 
 # ------------------------------------------------------------------------------------------------ the last events
-def error_event(code: str, content: str) -> Event:
-    """An `error` that ends a message, without its number."""
-    return {"type": "error", "done": True, "code": code, "content": content}
+def error_event(code: str, content: str, wordings: Wordings | None = None) -> Event:
+    """An `error` that ends a message, without its number. `wordings`: where the content is a stored text."""
+    told = wordings_of(content) if wordings is None else wordings
+    return {"type": "error", "done": True, "code": code, "content": clean_text(content), "wordings": told}
 
 
-def ending(message: dict[str, Any]) -> list[Event]:
+def ending(message: dict[str, Any], wordings: Wordings) -> list[Event]:
     """What ends a message for its readers, from its `message_data`, without numbers: the last is `done` or `error`."""
     if message["status"] == Message.Status.FAILED:
         error = message["error"] or INTERNAL.as_dict()
-        return [error_event(error["code"], error["content"])]
+        return [error_event(error["code"], error["content"], wordings if message["error"] else None)]
     done = {name: message[name] for name in ("answer", "sources", "decision")}
-    events: list[Event] = [{"type": "done", "done": True, **done, "message": message}]
+    events: list[Event] = [{"type": "done", "done": True, **done, "message": message, "wordings": wordings}]
     if asked := message["clarification"]:
         events.insert(0, {"type": "clarify", "question": asked["question"], "options": asked["options"]})
     return events
@@ -388,11 +404,6 @@ def ending(message: dict[str, Any]) -> list[Event]:
 def stop_group(message_id: UUID) -> str:
     """The channel layer's group in which the run of a message hears that it is to stop."""
     return f"chat.stop.{message_id}"
-
-
-def _stored_data(message_id: UUID) -> dict[str, Any] | None:
-    message = selectors.message_find(message_id)
-    return message_data(message) if message else None
 
 
 # ------------------------------------------------------------------------------------------------ tasks

@@ -32,6 +32,7 @@ from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.run import Assignment, detach, run_start
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
 from retrieval.selectors import collection_addresses, scope_as_asked, scope_for
 from retrieval.text import quoting
 from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters
@@ -106,7 +107,7 @@ async def message_regenerate(*, user: User, message_id: UUID, changes: Mapping[s
 
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
     if message.role != Message.Role.ASSISTANT:
-        raise InvalidInputError("Only an answer can be written anew; give the answer's id, not the question's.")
+        raise InvalidInputError(worded("Only an answer can be written anew; give the answer's id, not the question's."))
     if message.status == Message.Status.STREAMING:
         raise AnswerInProgressError
     question = await sync_to_async(as_asked)(message)
@@ -185,15 +186,20 @@ def _check(ask: Ask) -> None:
     if len(ask.text) > limits.message_chars:
         raise MessageTooLargeError(limits.message_chars)
     if not ask.text.strip():
-        raise InvalidInputError("The message is empty; write a question.", fields={"message": ["Write a question."]})
+        raise InvalidInputError(
+            worded("The message is empty; write a question."), fields={"message": [worded("Write a question.")]}
+        )
     if ask.workflow not in available_workflows():
         known = ", ".join(available_workflows())
         raise InvalidInputError(
-            f"There is no workflow of that name; choose one of {known}.", fields={"workflow": [f"One of {known}."]}
+            worded("There is no workflow of that name; choose one of {known}.", known=known),
+            fields={"workflow": [worded("One of {known}.", known=known)]},
         )
     top_k = ask.options.top_k
     if top_k is not None and not 1 <= top_k <= search.max_top_k:
-        raise InvalidInputError(fields={"options": {"top_k": [f"From 1 to {search.max_top_k}."]}})
+        raise InvalidInputError(
+            fields={"options": {"top_k": [worded("From 1 to {max_top_k}.", max_top_k=search.max_top_k)]}}
+        )
 
 
 def _session(*, user: User, session_id: UUID | None) -> Session:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from chat import selectors
 from chat.messages.data import message_data, session_data
@@ -28,9 +29,9 @@ def _without_html(message: Message) -> dict[str, Any]:
 
 
 def _markdown(session: Session, messages: list[Message]) -> str:
-    parts = [f"# {session.title or 'Conversation'}"]
+    parts = [f"# {session.title or _('Conversation')}"]
     for message in messages:
-        who = "You" if message.role == Message.Role.USER else "Answer"
+        who = _("You") if message.role == Message.Role.USER else _("Answer")
         parts.append(f"## {who} · {message.created_at:%Y-%m-%d %H:%M} UTC")
         parts.append(message.text or f"*({message.status})*")
         if sources := [source for source in message.sources.all() if source.cited]:
@@ -41,5 +42,5 @@ def _markdown(session: Session, messages: list[Message]) -> str:
 def _place(source: Any) -> str:
     if source.kind == source.Kind.WEB:
         return f", <{source.url}>{f', {source.published}' if source.published else ''}"
-    page = f", page {source.page}" if source.page else ""
+    page = _(", page %(page)s") % {"page": source.page} if source.page else ""
     return f"{page}, {source.heading}" if source.heading else page

@@ -12,6 +12,7 @@ from chat.models import Message, Session
 from chat.services.stop import run_stop
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
 
 TITLE_MAX_CHARS = 200
 
@@ -20,7 +21,9 @@ def session_update(*, user: User, session_id: UUID, title: str) -> Session:
     """Rename it. Raises SessionNotFoundError, InvalidInputError."""
     title = " ".join(clean_text(title).split())
     if not title or len(title) > TITLE_MAX_CHARS:
-        raise InvalidInputError(fields={"title": [f"From 1 to {TITLE_MAX_CHARS} characters."]})
+        raise InvalidInputError(
+            fields={"title": [worded("From 1 to {title_max_chars} characters.", title_max_chars=TITLE_MAX_CHARS)]}
+        )
     session = selectors.session_get(user=user, session_id=session_id)
     session.title = title
     session.save(update_fields=["title"])  # renaming does not count as use: the order of the list stays

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import document_link, page_url, row_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
@@ -16,6 +17,7 @@ from feedback.curation.evidence_selectors import RELATED, vote_shown
 from feedback.models import Burst
 from feedback.rounds.bursts import burst_decide, burst_reopen
 from ragsite.core.api.user import asking_user
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 
 CHANGE = "feedback.change_burst"
@@ -44,9 +46,9 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         "why",
     ]
     readonly_fields = ["evidence", "asked", "explained"]
-    nothing_yet = (
-        "No bursts: neither have few accounts put many votes on one document, nor new ones all voted alike. "
-        "What a round finds waits here for a decision."
+    nothing_yet = _(
+        "No bursts: neither have few accounts put many votes on one document, nor new ones all voted alike. What "
+        "a round finds waits here for a decision."
     )
     pages = [
         Page("<uuid:burst_id>/accept/", "accept_view", "feedback_burst_accept", CHANGE),
@@ -58,10 +60,10 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         if not request.user.has_perm(CHANGE):
             return []
         if row.status != Burst.Status.OPEN:
-            return [Tool("Decide anew", page_url("feedback_burst_reopen", row.pk))]
+            return [Tool(said("Decide anew"), page_url("feedback_burst_reopen", row.pk))]
         return [
-            Tool("Count its votes", page_url("feedback_burst_accept", row.pk)),
-            Tool("Leave them out", page_url("feedback_burst_reject", row.pk)),
+            Tool(said("Count its votes"), page_url("feedback_burst_accept", row.pk)),
+            Tool(said("Leave them out"), page_url("feedback_burst_reject", row.pk)),
         ]
 
     def row_context(self, request: HttpRequest, row: Burst) -> dict[str, Any]:
@@ -95,22 +97,22 @@ class BurstAdmin(ToolsAdmin, PartOfHistoryAdmin):
         burst = get_object_or_404(Burst.objects.select_related("document", "decided_by"), pk=burst_id)
         return self.form_page(
             request,
-            title="Take the decision back",
-            explanation="The votes are left out until somebody decides on them again.",
-            button="Take it back",
+            title=said("Take the decision back"),
+            explanation=said("The votes are left out until somebody decides on them again."),
+            button=said("Take it back"),
             back=row_url(burst),
             act=partial(burst_reopen, burst=burst, by=asking_user(request)),
-            done="The burst waits for a decision again.",
+            done=said("The burst waits for a decision again."),
             facts=[
-                *_facts(burst), ("Decision", burst.get_status_display()), ("By", burst.decided_by or "–"),
-                ("Because", burst.why or "–"),
+                *_facts(burst), (said("Decision"), burst.get_status_display()), (said("By"), burst.decided_by or "–"),
+                (said("Because"), burst.why or "–"),
             ],
         )  # fmt: skip
 
-    headline = column("Document", lambda burst: excerpt(burst.document.title, 60), ordering="document__title")
-    evidence = column("Document", lambda burst: document_link(burst.document))
-    asked = column("Question", lambda burst: burst.question.text if burst.question else "any")
-    explained = column("Why it waits", lambda burst: burst.explanation())
+    headline = column(_("Document"), lambda burst: excerpt(burst.document.title, 60), ordering="document__title")
+    evidence = column(_("Document"), lambda burst: document_link(burst.document))
+    asked = column(_("Question"), lambda burst: burst.question.text if burst.question else "any")
+    explained = column(_("Why it waits"), lambda burst: burst.explanation())
 
 
 def _facts(burst: Burst) -> list[tuple[str, Any]]:

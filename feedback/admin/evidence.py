@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import answer_link, document_link, page_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
@@ -24,6 +25,7 @@ from feedback.curation.evidence_selectors import (
 )
 from feedback.models import Burst, Evidence
 from feedback.rounds.live import feedback_state
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
@@ -35,13 +37,13 @@ EVENTS = 30
 class CountsFilter(admin.SimpleListFilter):
     """What stands in the way, by its rows: a vote may also be left out because its text is gone."""
 
-    title = "whether it counts"
+    title = _("whether it counts")
     parameter_name = "left_out"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [
-            ("none", "It counts"), ("burst", "Left out with a burst"), ("reset", "Discarded by a reset"),
-            ("text", "Its text is gone"),
+            ("none", said("It counts")), ("burst", said("Left out with a burst")),
+            ("reset", said("Discarded by a reset")), ("text", said("Its text is gone")),
         ]  # fmt: skip
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Evidence]) -> QuerySet[Evidence]:
@@ -65,7 +67,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
     show_full_result_count = False
     fields = ["document", "asked", "answer", "voter", "score", "for_question", "for_document", "of_voter", "state"]
     readonly_fields = ["document", "asked", "answer", "score", "for_question", "for_document", "of_voter", "state"]
-    nothing_yet = "No votes yet: a round draws them from what users rate, and from sources that they open."
+    nothing_yet = _("No votes yet: a round draws them from what users rate, and from sources that they open.")
     pages = [
         Page("document/<uuid:document_id>/", "document_view", "feedback_document_evidence", VIEW),
         Page("in-force/", "in_force_view", "feedback_in_force", VIEW),
@@ -75,7 +77,7 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
         return Evidence.objects.order_by("-pk")
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
-        return [Tool("Boosts in force", page_url("feedback_in_force"))]
+        return [Tool(said("Boosts in force"), page_url("feedback_in_force"))]
 
     def in_force_view(self, request: HttpRequest) -> HttpResponse:
         """All boosts that are live, the strongest first, and those by hand."""
@@ -107,20 +109,22 @@ class EvidenceAdmin(ToolsAdmin, PartOfHistoryAdmin):
         }
         return self.own_page(request, "admin/feedback/document_evidence.html", context)
 
-    document = column("Document", lambda row: document_link(row.passage.document), ordering="passage__document__title")
-    asked = column("Question", lambda row: excerpt(row.question.text))
-    answer = column("Answer", lambda row: answer_link(row.message))
-    score = column("Rating", lambda row: vote_shown(row).given())
-    for_question = column("For this question", lambda row: f"{row.weight:.2f}", ordering="weight")
-    for_document = column("For the document", lambda row: f"{row.document_weight:.2f}", ordering="document_weight")
+    document = column(
+        _("Document"), lambda row: document_link(row.passage.document), ordering="passage__document__title"
+    )
+    asked = column(_("Question"), lambda row: excerpt(row.question.text))
+    answer = column(_("Answer"), lambda row: answer_link(row.message))
+    score = column(_("Rating"), lambda row: vote_shown(row).given())
+    for_question = column(_("For this question"), lambda row: f"{row.weight:.2f}", ordering="weight")
+    for_document = column(_("For the document"), lambda row: f"{row.document_weight:.2f}", ordering="document_weight")
 
-    @admin.display(description="Voter's weight")
+    @admin.display(description=_("Voter's weight"))
     def of_voter(self, row: Evidence) -> str:
         vote = vote_shown(row)
         weight = "–" if vote.voter_weight is None else f"{vote.voter_weight:.2f}"
         return f"{weight} ({vote.why})" if vote.why else weight
 
-    @admin.display(description="Counts")
+    @admin.display(description=_("Counts"))
     def state(self, row: Evidence) -> str:
         vote = vote_shown(row)
         return vote.left_out or (f"{vote.counts_now:+.2f} today" if row.weight else "not for this question")

@@ -12,6 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Source
 from feedback.admin.links import answer_link, page_url
@@ -32,6 +33,7 @@ from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from feedback.rounds.evidence import searched_for
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import excerpt
 from retrieval.models import Chunk, Collection, Document
 
@@ -46,7 +48,7 @@ class ImportForm(forms.Form):
 
 
 class SetFilter(admin.SimpleListFilter):
-    title = "set"
+    title = _("set")
     parameter_name = "set"
     NONE = "-"
 
@@ -99,7 +101,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
     ]  # fmt: skip
     readonly_fields = ["source", "reviewed_answer", "created_by", "created_at", "updated_at"]
     actions = ["switch_on", "switch_off", "export_selected"]
-    nothing_yet = (
+    nothing_yet = _(
         "No golden questions: a revision is then judged by what it changes, not by what is right. Make them from "
         "answers in reviewed conversations, import them, or add them one by one."
     )
@@ -113,9 +115,11 @@ class GoldenQuestionAdmin(ToolsAdmin):
         return GoldenQuestion.objects.prefetch_related("relevant")
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
-        tools = [Tool("Export as JSONL", page_url("feedback_golden_export"))]
+        tools = [Tool(said("Export as JSONL"), page_url("feedback_golden_export"))]
         return (
-            [Tool("Import JSONL", page_url("feedback_golden_import")), *tools] if request.user.has_perm(ADD) else tools
+            [Tool(said("Import JSONL"), page_url("feedback_golden_import")), *tools]
+            if request.user.has_perm(ADD)
+            else tools
         )
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -147,32 +151,36 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
         return self.form_page(
             request,
-            title="Import golden questions",
-            explanation="One question a line, all of them or none. A question that its collection has already, in the "
-            "same words, is written anew.",
-            button="Import",
+            title=said("Import golden questions"),
+            explanation=said(
+                "One question a line, all of them or none. A question that its collection has already, in the "
+                "same words, is written anew."
+            ),
+            button=said("Import"),
             back=page_url(LIST),
             act=act,
-            done=lambda imported: f"Questions added: {imported.added}; written anew: {imported.updated}.",
+            done=lambda imported: said(
+                "Questions added: {added}; written anew: {updated}.", added=imported.added, updated=imported.updated
+            ),
             form=ImportForm,
         )
 
     def export_view(self, request: HttpRequest) -> HttpResponse:
         return golden_file(GoldenQuestion.objects.all())
 
-    @admin.action(description="Export as JSONL", permissions=["view"])
+    @admin.action(description=_("Export as JSONL"), permissions=["view"])
     def export_selected(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> HttpResponse:
         return golden_file(queryset)
 
-    @admin.action(description="Measure them", permissions=["change"])
+    @admin.action(description=_("Measure them"), permissions=["change"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
         count = golden_switch(questions=queryset, enabled=True, by=asking_user(request))
-        self.message_user(request, f"Measured from now on: {count}.")
+        self.message_user(request, said("Measured from now on: {count}.", count=count))
 
-    @admin.action(description="Leave them out", permissions=["change"])
+    @admin.action(description=_("Leave them out"), permissions=["change"])
     def switch_off(self, request: HttpRequest, queryset: QuerySet[GoldenQuestion]) -> None:
         count = golden_switch(questions=queryset, enabled=False, by=asking_user(request))
-        self.message_user(request, f"Left out from now on: {count}.")
+        self.message_user(request, said("Left out from now on: {count}.", count=count))
 
     # -------------------------------------------------------------------------------------------- from an answer
     def from_answer_view(self, request: HttpRequest, message_id: UUID) -> HttpResponse:
@@ -195,21 +203,23 @@ class GoldenQuestionAdmin(ToolsAdmin):
 
         return self.form_page(
             request,
-            title="Make a golden question",
-            explanation="What should be found for this question? The guard holds a revision that finds it less well.",
-            button="Make it",
+            title=said("Make a golden question"),
+            explanation=said(
+                "What should be found for this question? The guard holds a revision that finds it less well."
+            ),
+            button=said("Make it"),
             back=page_url(LIST),
             act=act,
-            done="The guard measures this question from now on.",
+            done=said("The guard measures this question from now on."),
             form=form,
-            facts=[("Answer", excerpt(message.text, 300))],
+            facts=[(said("Answer"), excerpt(message.text, 300))],
         )
 
     # -------------------------------------------------------------------------------------------- columns
-    question = column("Question", lambda question: excerpt(question.text), ordering="text")
-    relevant_count = column("Relevant", lambda question: len(question.relevant.all()))
+    question = column(_("Question"), lambda question: excerpt(question.text), ordering="text")
+    relevant_count = column(_("Relevant"), lambda question: len(question.relevant.all()))
     reviewed_answer = column(
-        "Reviewed answer", lambda question: answer_link(question.message) if question.message else "–"
+        _("Reviewed answer"), lambda question: answer_link(question.message) if question.message else "–"
     )
 
 
@@ -222,13 +232,13 @@ def from_answer_form(message: Message) -> tuple[type[forms.Form], dict[str, Sour
     asked = searched_for([message.pk]).get(message.pk) or (message.reply_to.text if message.reply_to else "")
     fields: dict[str, forms.Field] = {
         "text": forms.CharField(
-            label="Question", max_length=4000, initial=asked, widget=forms.Textarea(attrs={"rows": 2, "cols": 80})
+            label=_("Question"), max_length=4000, initial=asked, widget=forms.Textarea(attrs={"rows": 2, "cols": 80})
         ),
         "collection": forms.ModelChoiceField(
             Collection.objects.filter(pk__in=collections), initial=next(iter(sorted(collections, key=str)), None)
         ),
         "level": forms.ChoiceField(
-            label="What is relevant",
+            label=_("What is relevant"),
             choices=[("document", "the documents as a whole"), ("chunk", "just these passages")],
         ),
     }

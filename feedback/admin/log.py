@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import document_link, page_url, revision_link, row_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
@@ -20,6 +21,7 @@ from feedback.models import GoldenQuestion, RevisionEvent
 from feedback.rounds.resets import reset_undo
 from feedback.rounds.round import RoundOutcome
 from ragsite.core.api.user import asking_user
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Document
 
@@ -41,7 +43,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
     date_hierarchy = "at"
     fields = ["at", "what", "who", "why", "about", "details"]
     readonly_fields = ["what", "who", "about", "details"]
-    nothing_yet = "Nobody has decided anything yet, and no round has run."
+    nothing_yet = _("Nobody has decided anything yet, and no round has run.")
     pages = [Page("<uuid:event_id>/take-back/", "undo_view", "feedback_reset_undo", CHANGE)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RevisionEvent]:
@@ -49,29 +51,30 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     def row_tools(self, request: HttpRequest, row: RevisionEvent) -> list[Tool]:
         possible = row.action in RESETS and request.user.has_perm(CHANGE) and row.discarded.exists()
-        return [Tool("Take it back", page_url("feedback_reset_undo", row.pk))] if possible else []
+        return [Tool(said("Take it back"), page_url("feedback_reset_undo", row.pk))] if possible else []
 
     def undo_view(self, request: HttpRequest, event_id: UUID) -> HttpResponse:
         reset = get_object_or_404(RevisionEvent, pk=event_id, action__in=RESETS)
         return self.form_page(
             request,
-            title="Take a reset back",
-            explanation="The votes that it discarded count again; a round then draws the consequence.",
-            button="Take it back",
+            title=said("Take a reset back"),
+            explanation=said("The votes that it discarded count again; a round then draws the consequence."),
+            button=said("Take it back"),
             back=row_url(reset),
             act=partial(reset_undo, reset=reset, by=asking_user(request)),
-            done=lambda outcome: f"The votes count again. {round_summary(outcome)}",
+            done=lambda outcome: said("The votes count again. {round_summary}", round_summary=round_summary(outcome)),
             facts=[
-                ("Reset", reset.get_action_display()), ("About", self.about(reset)), ("When", reset.at),
-                ("Why", reset.why or "–"), ("Votes", reset.discarded.count()),
+                (said("Reset"), reset.get_action_display()), (said("About"), self.about(reset)),
+                (said("When"), reset.at),
+                (said("Why"), reset.why or "–"), (said("Votes"), reset.discarded.count()),
             ],
         )  # fmt: skip
 
-    what = column("What", lambda event: event.get_action_display(), ordering="action")
-    who = column("Who", lambda event: event.by.get_username() if event.by else "the periodic round", ordering="by")
-    because = column("Why", lambda event: excerpt(event.why) or "–")
+    what = column(_("What"), lambda event: event.get_action_display(), ordering="action")
+    who = column(_("Who"), lambda event: event.by.get_username() if event.by else "the periodic round", ordering="by")
+    because = column(_("Why"), lambda event: excerpt(event.why) or "–")
 
-    @admin.display(description="About")
+    @admin.display(description=_("About"))
     def about(self, event: RevisionEvent) -> SafeString | str:
         if event.revision:
             return revision_link(event.revision)
@@ -84,7 +87,7 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
         document = Document.objects.filter(pk=event.document_id).first()
         return document_link(document) if document else "a document that is deleted"
 
-    @admin.display(description="Detail")
+    @admin.display(description=_("Detail"))
     def details(self, event: RevisionEvent) -> SafeString | str:
         lines = [(f"{name}: {value}",) for name, value in _in_words(event.detail)]
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{}</li>", lines)) if lines else "–"

@@ -14,6 +14,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import document_link, page_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, WhyForm, column
@@ -21,6 +22,7 @@ from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.manual import MAX_MULTIPLIER, MIN_MULTIPLIER, manual_boost_end, manual_boost_set
 from feedback.models import ManualBoost
 from ragsite.core.api.user import asking_user
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
 from retrieval.models import Chunk, Document
 
@@ -32,27 +34,27 @@ class ManualBoostForm(WhyForm):
     document = forms.ModelChoiceField(
         Document.objects.all(), widget=AutocompleteSelect(ManualBoost._meta.get_field("document"), admin.site)
     )
-    chunk_id = forms.UUIDField(label="Chunk", required=False, help_text="The id of one chunk; empty: all of it.")
+    chunk_id = forms.UUIDField(label=_("Chunk"), required=False, help_text=_("The id of one chunk; empty: all of it."))
     multiplier = forms.FloatField(
         min_value=MIN_MULTIPLIER,
         max_value=MAX_MULTIPLIER,
         initial=1.0,
-        help_text="0.5 lowers it, 2 lifts it; times what ratings say.",
+        help_text=_("0.5 lowers it, 2 lifts it; times what ratings say."),
     )
-    hide = forms.BooleanField(required=False, help_text="Never shown as a source.")
+    hide = forms.BooleanField(required=False, help_text=_("Never shown as a source."))
     expires_at = forms.DateTimeField(
-        label="Until", required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
-        help_text="Empty: until somebody ends it.",
+        label=_("Until"), required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"}),
+        help_text=_("Empty: until somebody ends it."),
     )  # fmt: skip
     field_order = ["document", "chunk_id", "multiplier", "hide", "expires_at", "why"]
 
 
 class InForceFilter(admin.SimpleListFilter):
-    title = "in force"
+    title = _("in force")
     parameter_name = "in_force"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("yes", "Yes"), ("no", "Ended or expired")]
+        return [("yes", said("Yes")), ("no", said("Ended or expired"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ManualBoost]) -> QuerySet[ManualBoost]:
         in_force = manual_boosts_in_force().values("pk")
@@ -73,7 +75,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
         "ended_by",
     ]  # fmt: skip
     readonly_fields = ["evidence", "effect", "in_force"]
-    nothing_yet = (
+    nothing_yet = _(
         "Nothing is set by hand. “Add” lifts, lowers or hides a document, until a day or until somebody ends it."
     )
     pages = [Page("<uuid:boost_id>/end/", "end_view", "feedback_manualboost_end", CHANGE)]
@@ -84,7 +86,7 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def row_tools(self, request: HttpRequest, row: ManualBoost) -> list[Tool]:
         if row.ended_at is not None or not request.user.has_perm(CHANGE):
             return []
-        return [Tool("End it", page_url("feedback_manualboost_end", row.pk))]
+        return [Tool(said("End it"), page_url("feedback_manualboost_end", row.pk))]
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -97,9 +99,11 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
         return self.form_page(
             request,
-            title="Lift, lower or hide a document",
-            explanation="Whatever ratings say, at once, in place of an earlier one on the same document or chunk.",
-            button="Set it",
+            title=said("Lift, lower or hide a document"),
+            explanation=said(
+                "Whatever ratings say, at once, in place of an earlier one on the same document or chunk."
+            ),
+            button=said("Set it"),
             back=page_url(LIST),
             act=partial(manual_boost_set, by=asking_user(request)),
             done=done,
@@ -112,35 +116,39 @@ class ManualBoostAdmin(ToolsAdmin, PartOfHistoryAdmin):
         boost = get_object_or_404(ManualBoost.objects.select_related("document"), pk=boost_id)
         return self.form_page(
             request,
-            title="End a boost by hand",
-            explanation="The document is ranked as ratings say again, at once.",
-            button="End it",
+            title=said("End a boost by hand"),
+            explanation=said("The document is ranked as ratings say again, at once."),
+            button=said("End it"),
             back=page_url(LIST),
             act=partial(manual_boost_end, boost=boost, by=asking_user(request)),
-            done="The boost has ended.",
-            facts=[("Document", boost.document.title), ("Effect", self.effect(boost)), ("Set because", boost.why)],
+            done=said("The boost has ended."),
+            facts=[
+                (said("Document"), boost.document.title),
+                (said("Effect"), self.effect(boost)),
+                (said("Set because"), boost.why),
+            ],
         )
 
     about = column(
-        "Document",
+        _("Document"),
         lambda boost: excerpt(boost.document.title, 60) + (", one chunk" if boost.chunk_id else ""),
         ordering="document__title",
     )
-    evidence = column("Document", lambda boost: document_link(boost.document))
-    effect = column("Effect", lambda boost: "hidden" if boost.hide else f"× {boost.multiplier:g}")
+    evidence = column(_("Document"), lambda boost: document_link(boost.document))
+    effect = column(_("Effect"), lambda boost: "hidden" if boost.hide else f"× {boost.multiplier:g}")
     in_force = column(
-        "In force",
+        _("In force"),
         lambda boost: boost.ended_at is None and (boost.expires_at is None or boost.expires_at > timezone.now()),
         boolean=True,
     )
 
-    @admin.display(description="Until", ordering="expires_at")
+    @admin.display(description=_("Until"), ordering="expires_at")
     def until(self, boost: ManualBoost) -> str:
         if boost.ended_at:
             return f"ended on {timezone.localtime(boost.ended_at):%Y-%m-%d %H:%M}"
         return f"{timezone.localtime(boost.expires_at):%Y-%m-%d %H:%M}" if boost.expires_at else "somebody ends it"
 
-    reason = column("Why", lambda boost: excerpt(boost.why))
+    reason = column(_("Why"), lambda boost: excerpt(boost.why))
 
 
 def _passage(chunk_id: str) -> list[tuple[str, Any]]:

@@ -13,8 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext_lazy as _
 
 from ragsite.core.errors import AppError
+from ragsite.core.localized import localized
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,15 @@ class Page:
 
 class WhyForm(forms.Form):
     why = forms.CharField(
-        label="Why", max_length=500, widget=forms.Textarea(attrs={"rows": 3, "cols": 80}), help_text="Kept in the log."
+        label=_("Why"),
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3, "cols": 80}),
+        help_text=_("Kept in the log."),
     )
 
 
 def column(
-    description: str, value: Callable[[Any], Any], *, ordering: str | None = None, boolean: bool | None = None
+    description: Any, value: Callable[[Any], Any], *, ordering: str | None = None, boolean: bool | None = None
 ) -> Callable[[Any, Any], Any]:
     """A column of a list, or a field of a page: what `value` makes of a row."""
 
@@ -58,7 +63,7 @@ class ToolsAdmin(admin.ModelAdmin):
     pages: Sequence[Page] = ()
     change_list_template = "admin/feedback/change_list.html"
     change_form_template = "admin/feedback/change_form.html"
-    nothing_yet = ""  # what stands above an empty list: what would be in it, and how it gets there
+    nothing_yet = _("")  # what stands above an empty list: what would be in it, and how it gets there
 
     class Media:
         css = {"all": ["chat/review.css"]}
@@ -103,9 +108,10 @@ class ToolsAdmin(admin.ModelAdmin):
                 messages.success(request, done if isinstance(done, str) else done(result))
                 return redirect(back)
             except AppError as error:
-                filled.add_error(None, error.message)
+                filled.add_error(None, localized(error.message))
                 for name, reasons in error.fields.items():
-                    text = " ".join(map(str, reasons)) if isinstance(reasons, list) else str(reasons)
+                    told = localized(reasons)
+                    text = " ".join(map(str, told)) if isinstance(told, list) else str(told)
                     filled.add_error(*((name, text) if name in filled.fields else (None, f"{name}: {text}")))
         page = {"explanation": explanation, "button": button, "back": back, "facts": facts}
         context = {"title": title, "page": page, "form": filled, "media": self.media + filled.media}

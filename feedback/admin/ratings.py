@@ -11,6 +11,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import answer_link, page_url
 from feedback.admin.pages import Page, Tool, ToolsAdmin, column
@@ -18,6 +19,7 @@ from feedback.curation import gap_selectors
 from feedback.curation.downloads import gaps_file
 from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.models import Rating
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import ReadOnlyAdmin, excerpt
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
@@ -26,7 +28,7 @@ GAPS_PER_PAGE = 50
 
 
 class TagFilter(admin.SimpleListFilter):
-    title = "tag"
+    title = _("tag")
     parameter_name = "tag"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -38,11 +40,11 @@ class TagFilter(admin.SimpleListFilter):
 
 
 class TargetFilter(admin.SimpleListFilter):
-    title = "what was rated"
+    title = _("what was rated")
     parameter_name = "target"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("answer", "A whole answer"), ("source", "A source")]
+        return [("answer", said("A whole answer")), ("source", said("A source"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Rating]) -> QuerySet[Rating]:
         return queryset.filter(source__isnull=self.value() == "answer") if self.value() else queryset
@@ -50,9 +52,9 @@ class TargetFilter(admin.SimpleListFilter):
 
 class GapForm(forms.Form):
     collection = forms.CharField(
-        required=False, max_length=MAX_ADDRESS_CHARS, help_text="A name, or owner/name; empty: all."
+        required=False, max_length=MAX_ADDRESS_CHARS, help_text=_("A name, or owner/name; empty: all.")
     )
-    days = forms.IntegerField(label="Days back", required=False, min_value=1, max_value=MAX_DAYS)
+    days = forms.IntegerField(label=_("Days back"), required=False, min_value=1, max_value=MAX_DAYS)
 
     def chosen(self) -> dict[str, Any]:
         """Only what was filled in."""
@@ -69,14 +71,14 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
     date_hierarchy = "updated_at"
     fields = ["user", "question", "answer", "rated_source", "stars", "tag_list", "comment", "created_at", "updated_at"]
     readonly_fields = ["question", "answer", "rated_source", "stars", "tag_list"]
-    nothing_yet = "Nobody has rated anything yet: the thumbs stand below each answer and each source."
+    nothing_yet = _("Nobody has rated anything yet: the thumbs stand below each answer and each source.")
     pages = [
         Page("gaps/", "gaps_view", "feedback_gaps", VIEW),
         Page("gaps/export/", "gaps_export_view", "feedback_gaps_export", VIEW),
     ]
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
-        return [Tool("Knowledge gaps", page_url("feedback_gaps"))]
+        return [Tool(said("Knowledge gaps"), page_url("feedback_gaps"))]
 
     def gaps_view(self, request: HttpRequest) -> HttpResponse:
         """Questions that were not answered well, by what they are about."""
@@ -97,15 +99,15 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
         chosen = form.chosen() if form.is_valid() else {}
         return gaps_file(chosen, "json" if request.GET.get("format") == "json" else "csv")
 
-    stars = column("Rating", lambda rating: f"{rating.score}/5", ordering="score")
+    stars = column(_("Rating"), lambda rating: f"{rating.score}/5", ordering="score")
 
-    @admin.display(description="Question")
+    @admin.display(description=_("Question"))
     def question(self, rating: Rating) -> SafeString:
         asked = rating.message.reply_to
         return answer_link(rating.message, text=asked.text if asked else "")
 
-    answer = column("Answer", lambda rating: answer_link(rating.message))
-    rated_source = column("Source", lambda rating: str(rating.source) if rating.source else "–")
-    tag_list = column("Tags", lambda rating: rating.tags_text() or "–")
-    remark = column("Comment", lambda rating: excerpt(rating.comment) or "–")
-    decision = column("Decision", lambda rating: rating.message.decision or "–", ordering="message__decision")
+    answer = column(_("Answer"), lambda rating: answer_link(rating.message))
+    rated_source = column(_("Source"), lambda rating: str(rating.source) if rating.source else "–")
+    tag_list = column(_("Tags"), lambda rating: rating.tags_text() or "–")
+    remark = column(_("Comment"), lambda rating: excerpt(rating.comment) or "–")
+    decision = column(_("Decision"), lambda rating: rating.message.decision or "–", ordering="message__decision")

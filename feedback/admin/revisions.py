@@ -13,6 +13,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
 
 from feedback.admin.links import page_url, revision_link, row_url
 from feedback.admin.log import round_summary
@@ -26,7 +27,9 @@ from feedback.rounds.revisions import feedback_freeze, revision_hold, revision_r
 from feedback.rounds.round import RoundOutcome
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import ConflictError, NotFoundError
+from ragsite.core.localized import said
 from ragsite.core.read_only_admin import PartOfHistoryAdmin, excerpt
+from ragsite.core.wording import worded
 from retrieval.models import Document
 
 CHANGE = "feedback.change_revision"
@@ -37,13 +40,13 @@ LIST = "feedback_revision_changelist"
 
 class RollBackForm(WhyForm):
     freeze = forms.BooleanField(
-        label="Freeze rounds", required=False, initial=True,
-        help_text="Otherwise the next round may draw the same from the same ratings.",
+        label=_("Freeze rounds"), required=False, initial=True,
+        help_text=_("Otherwise the next round may draw the same from the same ratings."),
     )  # fmt: skip
 
 
 class RaterForm(WhyForm):
-    rater = forms.CharField(label="User name", max_length=150)
+    rater = forms.CharField(label=_("User name"), max_length=150)
     field_order = ["rater", "why"]
 
 
@@ -65,7 +68,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         "status", "because", "parent_link", "counts", "maker", "created_at", "live_at", "released_by", "ended_at",
     ]  # fmt: skip
     readonly_fields = ["because", "parent_link", "counts", "maker", "released_by"]
-    nothing_yet = "No revisions yet: a round makes the first one as soon as ratings lift or lower something."
+    nothing_yet = _("No revisions yet: a round makes the first one as soon as ratings lift or lower something.")
     pages = [
         Page("<uuid:revision_id>/release/", "release_view", "feedback_revision_release", CHANGE),
         Page("<uuid:revision_id>/hold/", "hold_view", "feedback_revision_hold", CHANGE),
@@ -81,23 +84,23 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
     # -------------------------------------------------------------------------------------------- the list
     def list_tools(self, request: HttpRequest) -> list[Tool]:
-        tools = [Tool("Boosts in force", page_url("feedback_in_force"))]
+        tools = [Tool(said("Boosts in force"), page_url("feedback_in_force"))]
         if not request.user.has_perm(CHANGE):
             return tools
         state = feedback_state()
         if state.live:
-            tools.append(Tool("Roll back", page_url("feedback_revision_roll_back", state.live.pk)))
+            tools.append(Tool(said("Roll back"), page_url("feedback_revision_roll_back", state.live.pk)))
         tools.append(Tool("Lift the freeze" if state.frozen else "Freeze rounds", page_url("feedback_freeze")))
-        tools.append(Tool("Reset a rater", page_url("feedback_reset_rater")))
-        return [*tools, Tool("Run a round now", page_url("feedback_round"))]
+        tools.append(Tool(said("Reset a rater"), page_url("feedback_reset_rater")))
+        return [*tools, Tool(said("Run a round now"), page_url("feedback_round"))]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"state": feedback_state(), **(extra_context or {})})
 
-    name = column("Revision", lambda revision: f"Revision {revision.number}", ordering="number")
-    why = column("Why", lambda revision: excerpt(revision.reason) or "–")
+    name = column(_("Revision"), lambda revision: f"Revision {revision.number}", ordering="number")
+    why = column(_("Why"), lambda revision: excerpt(revision.reason) or "–")
 
-    @admin.display(description="Boosts")
+    @admin.display(description=_("Boosts"))
     def changes(self, revision: Revision) -> str:
         counts = revision.summary
         return f"+{counts.get('added', 0)} ±{counts.get('changed', 0)} −{counts.get('removed', 0)}"
@@ -108,11 +111,11 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             return []
         tools = []
         if row.status in WAITING:
-            tools.append(Tool("Make it live", page_url("feedback_revision_release", row.pk)))
+            tools.append(Tool(said("Make it live"), page_url("feedback_revision_release", row.pk)))
         if row.status == Revision.Status.PROPOSED:
-            tools.append(Tool("Hold it", page_url("feedback_revision_hold", row.pk)))
+            tools.append(Tool(said("Hold it"), page_url("feedback_revision_hold", row.pk)))
         if row.status == Revision.Status.LIVE:
-            tools.append(Tool("Roll back", page_url("feedback_revision_roll_back", row.pk)))
+            tools.append(Tool(said("Roll back"), page_url("feedback_revision_roll_back", row.pk)))
         return tools
 
     def row_context(self, request: HttpRequest, row: Revision) -> dict[str, Any]:
@@ -125,20 +128,20 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
             "measured": guard_sentences(row.guard),
         }
 
-    because = column("Why", lambda revision: revision.reason or "–")
+    because = column(_("Why"), lambda revision: revision.reason or "–")
     maker = column(
-        "Made by", lambda revision: revision.made_by.get_username() if revision.made_by else "the periodic round"
+        _("Made by"), lambda revision: revision.made_by.get_username() if revision.made_by else "the periodic round"
     )
 
-    @admin.display(description="Made live by")
+    @admin.display(description=_("Made live by"))
     def released_by(self, revision: Revision) -> str:
         if revision.live_by:
             return revision.live_by.get_username()
         return "the guard let it pass" if revision.live_at else "–"
 
-    parent_link = column("Compared with", lambda revision: revision_link(revision.parent))
+    parent_link = column(_("Compared with"), lambda revision: revision_link(revision.parent))
     counts = column(
-        "Counts",
+        _("Counts"),
         lambda revision: (
             ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in revision.summary.items()) or "–"
         ),
@@ -149,14 +152,15 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         revision = get_object_or_404(Revision, pk=revision_id)
         return self.form_page(
             request,
-            title=f"Make revision {revision.number} live",
-            explanation="Searches use it from now on, in spite of what the guard found. It can be rolled back.",
-            button="Make it live",
+            title=said("Make revision {number} live", number=revision.number),
+            explanation=said("Searches use it from now on, in spite of what the guard found. It can be rolled back."),
+            button=said("Make it live"),
             back=row_url(revision),
             act=partial(revision_release, revision=revision, by=asking_user(request)),
-            done=f"Revision {revision.number} is live.",
+            done=said("Revision {number} is live.", number=revision.number),
             facts=[
-                ("Status", revision.get_status_display()), ("Because", revision.reason or "–"), *_measured(revision),
+                (said("Status"), revision.get_status_display()), (said("Because"), revision.reason or "–"),
+                *_measured(revision),
             ],
         )  # fmt: skip
 
@@ -164,12 +168,12 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         revision = get_object_or_404(Revision, pk=revision_id)
         return self.form_page(
             request,
-            title=f"Hold revision {revision.number}",
-            explanation="It does not go live unless somebody releases it.",
-            button="Hold it",
+            title=said("Hold revision {number}", number=revision.number),
+            explanation=said("It does not go live unless somebody releases it."),
+            button=said("Hold it"),
             back=row_url(revision),
             act=partial(revision_hold, revision=revision, by=asking_user(request)),
-            done=f"Revision {revision.number} is held.",
+            done=said("Revision {number} is held.", number=revision.number),
             facts=_measured(revision),
         )
 
@@ -183,14 +187,16 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
         return self.form_page(
             request,
-            title=f"Roll back revision {revision.number}",
-            explanation="Searches use the revision that was live before it, at once; without one, no boosts at all.",
-            button="Roll back",
+            title=said("Roll back revision {number}", number=revision.number),
+            explanation=said(
+                "Searches use the revision that was live before it, at once; without one, no boosts at all."
+            ),
+            button=said("Roll back"),
             back=page_url(LIST),
             act=partial(revision_roll_back, revision=revision, by=asking_user(request)),
             done=done,
             form=RollBackForm,
-            facts=[("Live since", revision.live_at), ("Boosts", self.counts(revision))],
+            facts=[(said("Live since"), revision.live_at), (said("Boosts"), self.counts(revision))],
         )
 
     def freeze_view(self, request: HttpRequest) -> HttpResponse:
@@ -198,7 +204,7 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
 
         def act(why: str) -> None:
             if not feedback_freeze(by=asking_user(request), why=why, frozen=not frozen):
-                raise ConflictError("Somebody has done that just now.")
+                raise ConflictError(worded("Somebody has done that just now."))
 
         texts = (
             ("Lift the freeze", "Rounds propose revisions again, from all that was rated meanwhile.",
@@ -214,12 +220,14 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
     def round_view(self, request: HttpRequest) -> HttpResponse:
         return self.form_page(
             request,
-            title="Run a round now",
-            explanation="The same that runs every night: new ratings become a revision, which the guard measures.",
-            button="Run it",
+            title=said("Run a round now"),
+            explanation=said(
+                "The same that runs every night: new ratings become a revision, which the guard measures."
+            ),
+            button=said("Run it"),
             back=page_url(LIST),
             act=partial(round_queue, by=asking_user(request)),
-            done="The worker has been told to run a round; its outcome will stand above the list.",
+            done=said("The worker has been told to run a round; its outcome will stand above the list."),
             form=QueueForm,
         )
 
@@ -227,31 +235,37 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         document = get_object_or_404(Document, pk=document_id)
         return self.form_page(
             request,
-            title=f"Reset what was said of “{excerpt(document.title, 60)}”",
-            explanation="All votes on this document up to now count no more; a round then takes its boosts back. The "
-            "ratings stay, and new ones count. It can be taken back from the log.",
-            button="Reset",
+            title=said("Reset what was said of “{excerpt}”", excerpt=excerpt(document.title, 60)),
+            explanation=said(
+                "All votes on this document up to now count no more; a round then takes its boosts back. The "
+                "ratings stay, and new ones count. It can be taken back from the log."
+            ),
+            button=said("Reset"),
             back=page_url("feedback_document_evidence", document.pk),
             act=partial(reset_document, document=document, by=asking_user(request)),
-            done=lambda outcome: f"The votes are discarded. {round_summary(outcome)}",
+            done=lambda outcome: said("The votes are discarded. {round_summary}", round_summary=round_summary(outcome)),
         )
 
     def reset_rater_view(self, request: HttpRequest) -> HttpResponse:
         def act(rater: str, why: str) -> RoundOutcome:
             user = User.objects.filter(username=rater).first()
             if user is None:
-                raise NotFoundError("There is no such user.", fields={"rater": ["There is no such user."]})
+                raise NotFoundError(
+                    worded("There is no such user."), fields={"rater": [worded("There is no such user.")]}
+                )
             return reset_rater(rater=user, by=asking_user(request), why=why)
 
         return self.form_page(
             request,
-            title="Reset a rater",
-            explanation="All that this user has said up to now counts no more; a round then takes the boosts back that "
-            "it made. The ratings stay, and new ones count. It can be taken back from the log.",
-            button="Reset",
+            title=said("Reset a rater"),
+            explanation=said(
+                "All that this user has said up to now counts no more; a round then takes the boosts back that "
+                "it made. The ratings stay, and new ones count. It can be taken back from the log."
+            ),
+            button=said("Reset"),
             back=page_url(LIST),
             act=act,
-            done=lambda outcome: f"The votes are discarded. {round_summary(outcome)}",
+            done=lambda outcome: said("The votes are discarded. {round_summary}", round_summary=round_summary(outcome)),
             form=RaterForm,
             initial={"rater": request.GET.get("rater", "")},
         )

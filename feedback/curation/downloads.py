@@ -11,6 +11,7 @@ from feedback.curation.gap_selectors import gaps_as_csv, gaps_as_json, knowledge
 from feedback.curation.golden_files import golden_export
 from feedback.models import GoldenQuestion
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.wording import joined, worded
 
 JSONL = "application/x-ndjson"
 GAP_FORMATS = ("csv", "json")
@@ -23,7 +24,9 @@ def golden_file(questions: QuerySet[GoldenQuestion]) -> HttpResponse:
 def gaps_file(wanted: dict[str, Any], format_: str) -> HttpResponse:
     """wanted: what `knowledge_gaps` takes. Raises InvalidInputError for a format that is not in `GAP_FORMATS`."""
     if format_ not in GAP_FORMATS:
-        raise InvalidInputError(fields={"format": [f"One of {', '.join(GAP_FORMATS)}."]})
+        raise InvalidInputError(
+            fields={"format": [worded("One of {gap_formats}.", gap_formats=joined(", ", GAP_FORMATS))]}
+        )
     gaps = knowledge_gaps(**wanted)
     if format_ == "csv":
         return _file(gaps_as_csv(gaps), "knowledge-gaps.csv", "text/csv; charset=utf-8")

@@ -31,8 +31,8 @@ from retrieval.models import Chunk, Document
 
 EPOCH = date(1970, 1, 1)
 RELATED = (
-    "rating__message", "rating__source", "use__source__message", "question", "passage",
-    "voter__voter_weight", "burst", "discarded_by",
+    "rating__message", "rating__source", "use__source__message", "question", "passage", "voter__voter_weight",
+    "burst", "discarded_by",
 )  # fmt: skip
 
 

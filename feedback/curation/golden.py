@@ -17,6 +17,7 @@ from django.db.models import Count, Q, QuerySet
 from chat.models import Message
 from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from ragsite.core.errors import AppError, InvalidInputError
+from ragsite.core.wording import worded
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import collection_named
 
@@ -56,7 +57,9 @@ def golden_save(
     set_name = " ".join(set_name.split())
     golden_check(text, collection, relevant)
     if len(set_name) > MAX_SET_CHARS:
-        raise InvalidInputError(fields={"set": [f"At most {MAX_SET_CHARS} characters."]})
+        raise InvalidInputError(
+            fields={"set": [worded("At most {max_set_chars} characters.", max_set_chars=MAX_SET_CHARS)]}
+        )
     if question is None:
         question = GoldenQuestion(source=source, message=message, created_by=by)
     question.text, question.collection, question.enabled, question.set_name = text, collection, enabled, set_name

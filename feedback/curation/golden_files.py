@@ -35,6 +35,7 @@ from feedback.models import GoldenQuestion, GoldenRelevance, RevisionEvent
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.errors import InvalidInputError, TooLargeError
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.models import Chunk, Collection, Document
 
@@ -101,21 +102,32 @@ def golden_import(*, content: bytes, by: User) -> Imported:
     if errors:
         first_errors = {f"line {number}": [text] for number, text in sorted(errors.items())[:SHOWN_ERRORS]}
         count = "1 line is" if len(errors) == 1 else f"{len(errors)} lines are"
-        raise InvalidInputError(f"Nothing was imported: {count} not valid; see the fields.", fields=first_errors)
+        raise InvalidInputError(
+            worded("Nothing was imported: {count} not valid; see the fields.", count=count), fields=first_errors
+        )
     return _store(lines, collections, relevant, by)
 
 
 def _parse(content: bytes, errors: dict[int, str]) -> dict[int, _Line]:
     if len(content) > GOLDEN_IMPORT_BYTES:
-        raise TooLargeError(f"A file may have {GOLDEN_IMPORT_BYTES // 1000} kB; import it in parts.")
+        raise TooLargeError(
+            worded("A file may have {value} kB; import it in parts.", value=GOLDEN_IMPORT_BYTES // 1000)
+        )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = content[: error.start].count(b"\n") + 1
-        raise InvalidInputError("The file is not UTF-8.", fields={f"line {number}": ["This is not UTF-8."]}) from error
+        raise InvalidInputError(
+            worded("The file is not UTF-8."), fields={f"line {number}": [worded("This is not UTF-8.")]}
+        ) from error
     written = text.split("\n")
     if len(written) > GOLDEN_IMPORT_LINES + 1:
-        raise TooLargeError(f"A file may have {GOLDEN_IMPORT_LINES} lines; import it in parts.")
+        raise TooLargeError(
+            worded(
+                "A file may have {golden_import_lines} lines; import it in parts.",
+                golden_import_lines=GOLDEN_IMPORT_LINES,
+            )
+        )
     lines: dict[int, _Line] = {}
     for number, line in enumerate(written, start=1):
         if not line.strip():
@@ -130,7 +142,7 @@ def _parse(content: bytes, errors: dict[int, str]) -> dict[int, _Line]:
             if any(clean_text(text) != text for text in lines[number].texts()):
                 errors[number] = "It holds a character that cannot be stored."
     if not lines and not errors:
-        raise InvalidInputError("The file holds no questions.", fields={"file": ["It is empty."]})
+        raise InvalidInputError(worded("The file holds no questions."), fields={"file": [worded("It is empty.")]})
     return {number: line for number, line in lines.items() if number not in errors}
 
 

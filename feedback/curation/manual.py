@@ -12,6 +12,7 @@ from django.utils import timezone
 from feedback.models import ManualBoost, RevisionEvent
 from feedback.rounds.live import version_bump
 from ragsite.core.errors import ConflictError, InvalidInputError
+from ragsite.core.wording import worded
 from retrieval.models import Chunk, Document
 
 MIN_MULTIPLIER, MAX_MULTIPLIER = 0.5, 2.0
@@ -61,7 +62,7 @@ def manual_boost_set(
 def manual_boost_end(*, boost: ManualBoost, by: User, why: str = "") -> ManualBoost:
     """Raises ConflictError when it has ended already."""
     if not ManualBoost.objects.filter(pk=boost.pk, ended_at=None).update(ended_at=timezone.now(), ended_by=by):
-        raise ConflictError("This boost has ended already.")
+        raise ConflictError(worded("This boost has ended already."))
     boost.refresh_from_db()
     _logged(RevisionEvent.Action.MANUAL_ENDED, boost, by, why)
     return boost

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message
 from retrieval.models import Collection, Document
@@ -17,29 +18,40 @@ class GoldenQuestion(models.Model):
     """A question with its relevant documents or chunks: what the guard measures a revision on."""
 
     class Origin(models.TextChoices):
-        REVIEWED = "reviewed", "A reviewed conversation"
-        IMPORTED = "imported", "An import"
-        MANUAL = "manual", "Entered by hand"
+        REVIEWED = "reviewed", _("A reviewed conversation")
+        IMPORTED = "imported", _("An import")
+        MANUAL = "manual", _("Entered by hand")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    text = models.TextField(max_length=4000)
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="golden_questions")
-    set_name = models.CharField(
-        "set", max_length=100, blank=True, help_text="Questions that are switched, exported and looked at together."
+    text = models.TextField(max_length=4000, verbose_name=_("text"))
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="golden_questions", verbose_name=_("collection")
     )
-    source = models.CharField(max_length=10, choices=Origin, default=Origin.MANUAL)
+    set_name = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text=_("Questions that are switched, exported and looked at together."),
+        verbose_name=_("set"),
+    )
+    source = models.CharField(max_length=10, choices=Origin, default=Origin.MANUAL, verbose_name=_("source"))
     message = models.ForeignKey(
         Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="golden_questions",
-        help_text="The reviewed answer that it was made from.",
-    )  # fmt: skip
-    enabled = models.BooleanField(default=True)
+        help_text=_("The reviewed answer that it was made from."), verbose_name=_("message"))  # fmt: skip
+    enabled = models.BooleanField(default=True, verbose_name=_("enabled"))
     created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("created by"),
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
     class Meta:
+        verbose_name = _("golden question")
+        verbose_name_plural = _("golden questions")
         ordering = ["-created_at", "pk"]
         indexes = [models.Index(fields=["enabled", "collection"]), models.Index(fields=["set_name"])]
 
@@ -57,14 +69,23 @@ class GoldenRelevance(models.Model):
         FULLY = 3, "3, fully"
 
     id = models.BigAutoField(primary_key=True)
-    question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="relevant")
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="golden_relevances")
-    chunk_id = models.UUIDField("chunk", null=True, blank=True, help_text="The id of one chunk; empty: all of it.")
-    grade = models.PositiveSmallIntegerField(choices=Grade, default=Grade.PARTLY)
+    question = models.ForeignKey(
+        GoldenQuestion, on_delete=models.CASCADE, related_name="relevant", verbose_name=_("question")
+    )
+    document = models.ForeignKey(
+        Document, on_delete=models.CASCADE, related_name="golden_relevances", verbose_name=_("document")
+    )
+    chunk_id = models.UUIDField(
+        null=True,
+        blank=True,
+        help_text=_("The id of one chunk; empty: all of it."),
+        verbose_name=_("chunk"),
+    )
+    grade = models.PositiveSmallIntegerField(choices=Grade, default=Grade.PARTLY, verbose_name=_("grade"))
 
     class Meta:
-        verbose_name = "relevant document"
-        verbose_name_plural = "relevant documents"
+        verbose_name = _("relevant document")
+        verbose_name_plural = _("relevant documents")
         ordering = ["-grade", "pk"]
         constraints = [
             models.UniqueConstraint(
@@ -87,22 +108,40 @@ class ManualBoost(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="manual_boosts")
-    chunk_id = models.UUIDField(null=True, blank=True, help_text="Empty: the whole document.")
-    multiplier = models.FloatField(default=1.0, validators=[MinValueValidator(0.5), MaxValueValidator(2.0)])
-    hide = models.BooleanField(default=False, help_text="Never shown as a source.")
-    why = models.CharField(max_length=500)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    document = models.ForeignKey(
+        Document, on_delete=models.CASCADE, related_name="manual_boosts", verbose_name=_("document")
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
+    chunk_id = models.UUIDField(
+        null=True, blank=True, help_text=_("Empty: the whole document."), verbose_name=_("chunk id")
+    )
+    multiplier = models.FloatField(
+        default=1.0, validators=[MinValueValidator(0.5), MaxValueValidator(2.0)], verbose_name=_("multiplier")
+    )
+    hide = models.BooleanField(default=False, help_text=_("Never shown as a source."), verbose_name=_("hide"))
+    why = models.CharField(max_length=500, verbose_name=_("why"))
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("created by"),
+    )
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
+    ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))
     ended_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("ended by"),
     )
 
     class Meta:
+        verbose_name = _("manual boost")
+        verbose_name_plural = _("manual boosts")
         ordering = ["-created_at"]
         constraints = [
             models.CheckConstraint(

@@ -10,6 +10,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Source
 from feedback.models.ratings import Rating
@@ -24,15 +25,22 @@ class RatedQuestion(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    signature = models.CharField(max_length=32, unique=True)
-    text = models.TextField(help_text="As it was put first.")
-    terms = models.TextField(blank=True, help_text="Its distinct analysed terms, separated by spaces.")
-    created_at = models.DateTimeField(auto_now_add=True)
+    signature = models.CharField(max_length=32, unique=True, verbose_name=_("signature"))
+    text = models.TextField(help_text=_("As it was put first."), verbose_name=_("text"))
+    terms = models.TextField(
+        blank=True, help_text=_("Its distinct analysed terms, separated by spaces."), verbose_name=_("terms")
+    )
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     compared = models.BooleanField(
-        default=False, db_default=False, help_text="Whether it was compared with those before it (QuestionPair)."
+        default=False,
+        db_default=False,
+        help_text=_("Whether it was compared with those before it (QuestionPair)."),
+        verbose_name=_("compared"),
     )
 
     class Meta:
+        verbose_name = _("rated question")
+        verbose_name_plural = _("rated questions")
         ordering = ["pk"]
 
     def __str__(self) -> str:
@@ -43,12 +51,16 @@ class QuestionVector(models.Model):
     """A rated question in an embedding space: `dim` little-endian float16 numbers of a unit vector."""
 
     id = models.BigAutoField(primary_key=True)
-    question = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="vectors")
-    embedding_model = models.CharField(max_length=200)
-    embedding_dim = models.PositiveIntegerField()
-    vector = models.BinaryField()
+    question = models.ForeignKey(
+        RatedQuestion, on_delete=models.CASCADE, related_name="vectors", verbose_name=_("question")
+    )
+    embedding_model = models.CharField(max_length=200, verbose_name=_("embedding model"))
+    embedding_dim = models.PositiveIntegerField(verbose_name=_("embedding dim"))
+    vector = models.BinaryField(verbose_name=_("vector"))
 
     class Meta:
+        verbose_name = _("question vector")
+        verbose_name_plural = _("question vectors")
         constraints = [
             models.UniqueConstraint(
                 fields=["question", "embedding_model", "embedding_dim"], name="question_vector_per_space"
@@ -64,13 +76,23 @@ class RatedPassage(models.Model):
     another id; a round then finds it by its text, and evidence on a text that is gone is left out."""
 
     id = models.BigAutoField(primary_key=True)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="rated_passages")
-    content_hash = models.CharField(max_length=32, help_text="Of the text without white space.")
+    document = models.ForeignKey(
+        Document, on_delete=models.CASCADE, related_name="rated_passages", verbose_name=_("document")
+    )
+    content_hash = models.CharField(
+        max_length=32, help_text=_("Of the text without white space."), verbose_name=_("content hash")
+    )
     chunk_id = models.UUIDField(
-        null=True, blank=True, db_index=True, help_text="Where it was found last; empty: its text is gone."
+        null=True,
+        blank=True,
+        db_index=True,
+        help_text=_("Where it was found last; empty: its text is gone."),
+        verbose_name=_("chunk id"),
     )
 
     class Meta:
+        verbose_name = _("rated passage")
+        verbose_name_plural = _("rated passages")
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(fields=["document", "content_hash"], name="rated_passage_text_per_document")
@@ -86,8 +108,16 @@ class PassageSketch(models.Model):
     In a table of its own, because every round reads all passages and few sketches.
     """
 
-    passage = models.OneToOneField(RatedPassage, on_delete=models.CASCADE, primary_key=True, related_name="sketch")
-    hashes = models.BinaryField(help_text="The smallest hashes of its shingles, little-endian uint32.")
+    passage = models.OneToOneField(
+        RatedPassage, on_delete=models.CASCADE, primary_key=True, related_name="sketch", verbose_name=_("passage")
+    )
+    hashes = models.BinaryField(
+        help_text=_("The smallest hashes of its shingles, little-endian uint32."), verbose_name=_("hashes")
+    )
+
+    class Meta:
+        verbose_name = _("passage sketch")
+        verbose_name_plural = _("passage sketchs")
 
     def __str__(self) -> str:
         return f"sketch of passage {self.passage_id}"
@@ -98,12 +128,16 @@ class PassageVector(models.Model):
     little-endian float16 numbers of a unit vector."""
 
     id = models.BigAutoField(primary_key=True)
-    passage = models.ForeignKey(RatedPassage, on_delete=models.CASCADE, related_name="vectors")
-    embedding_model = models.CharField(max_length=200)
-    embedding_dim = models.PositiveIntegerField()
-    vector = models.BinaryField()
+    passage = models.ForeignKey(
+        RatedPassage, on_delete=models.CASCADE, related_name="vectors", verbose_name=_("passage")
+    )
+    embedding_model = models.CharField(max_length=200, verbose_name=_("embedding model"))
+    embedding_dim = models.PositiveIntegerField(verbose_name=_("embedding dim"))
+    vector = models.BinaryField(verbose_name=_("vector"))
 
     class Meta:
+        verbose_name = _("passage vector")
+        verbose_name_plural = _("passage vectors")
         constraints = [
             models.UniqueConstraint(
                 fields=["passage", "embedding_model", "embedding_dim"], name="passage_vector_per_space"
@@ -121,32 +155,46 @@ class Burst(models.Model):
     """
 
     class Status(models.TextChoices):
-        OPEN = "open"
-        ACCEPTED = "accepted"
-        REJECTED = "rejected"
+        OPEN = "open", _("Open")
+        ACCEPTED = "accepted", _("Accepted")
+        REJECTED = "rejected", _("Rejected")
 
     class Kind(models.TextChoices):
-        BUSY = "busy", "Many votes of few accounts"
-        NEWCOMERS = "newcomers", "New accounts that all say the same"
+        BUSY = "busy", _("Many votes of few accounts")
+        NEWCOMERS = "newcomers", _("New accounts that all say the same")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="rating_bursts")
+    document = models.ForeignKey(
+        Document, on_delete=models.CASCADE, related_name="rating_bursts", verbose_name=_("document")
+    )
     question = models.ForeignKey(
-        RatedQuestion, null=True, blank=True, on_delete=models.CASCADE, related_name="rating_bursts"
+        RatedQuestion,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="rating_bursts",
+        verbose_name=_("question"),
     )
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.BUSY)
-    day = models.DateField()
-    votes = models.PositiveIntegerField()
-    accounts = models.PositiveIntegerField()
-    status = models.CharField(max_length=10, choices=Status, default=Status.OPEN)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.BUSY, verbose_name=_("kind"))
+    day = models.DateField(verbose_name=_("day"))
+    votes = models.PositiveIntegerField(verbose_name=_("votes"))
+    accounts = models.PositiveIntegerField(verbose_name=_("accounts"))
+    status = models.CharField(max_length=10, choices=Status, default=Status.OPEN, verbose_name=_("status"))
     decided_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("decided by"),
     )
-    decided_at = models.DateTimeField(null=True, blank=True)
-    why = models.CharField(max_length=500, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    decided_at = models.DateTimeField(null=True, blank=True, verbose_name=_("decided at"))
+    why = models.CharField(max_length=500, blank=True, verbose_name=_("why"))
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
 
     class Meta:
+        verbose_name = _("burst")
+        verbose_name_plural = _("bursts")
         ordering = ["-created_at"]
         constraints = [
             models.UniqueConstraint(
@@ -190,26 +238,42 @@ class Evidence(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    rating = models.ForeignKey(Rating, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence")
+    rating = models.ForeignKey(
+        Rating, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("rating")
+    )
     use = models.ForeignKey(
         SourceUse, null=True, blank=True, on_delete=models.CASCADE, related_name="evidence",
-        help_text="What it comes from where nobody has rated.",
-    )  # fmt: skip
-    question = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="evidence")
-    passage = models.ForeignKey(RatedPassage, on_delete=models.CASCADE, related_name="evidence")
-    voter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evidence")
-    weight = models.FloatField()
-    document_weight = models.FloatField()
-    day = models.PositiveIntegerField()
-    normalized_score = models.FloatField(null=True, blank=True, db_column="standing")
-    burst = models.ForeignKey(Burst, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence")
+        help_text=_("What it comes from where nobody has rated."), verbose_name=_("use"))  # fmt: skip
+    question = models.ForeignKey(
+        RatedQuestion, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("question")
+    )
+    passage = models.ForeignKey(
+        RatedPassage, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("passage")
+    )
+    voter = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="evidence", verbose_name=_("voter")
+    )
+    weight = models.FloatField(verbose_name=_("weight"))
+    document_weight = models.FloatField(verbose_name=_("document weight"))
+    day = models.PositiveIntegerField(verbose_name=_("day"))
+    normalized_score = models.FloatField(
+        null=True, blank=True, db_column="standing", verbose_name=_("normalized score")
+    )
+    burst = models.ForeignKey(
+        Burst, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence", verbose_name=_("burst")
+    )
     discarded_by = models.ForeignKey(
-        "feedback.RevisionEvent", null=True, blank=True, on_delete=models.SET_NULL, related_name="discarded"
+        "feedback.RevisionEvent",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="discarded",
+        verbose_name=_("discarded by"),
     )
 
     class Meta:
-        verbose_name = "vote"
-        verbose_name_plural = "evidence"
+        verbose_name = _("vote")
+        verbose_name_plural = _("evidence")
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(fields=["rating", "passage"], name="evidence_once_per_rating_and_passage"),
@@ -243,17 +307,30 @@ class SetAsideVote(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    voter = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
-    source = models.ForeignKey(Source, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+")
-    up = models.BooleanField()
-    burst = models.ForeignKey(Burst, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    voter = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", verbose_name=_("voter")
+    )
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+", verbose_name=_("message"))
+    source = models.ForeignKey(
+        Source, null=True, blank=True, on_delete=models.CASCADE, related_name="+", verbose_name=_("source")
+    )
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="+", verbose_name=_("document"))
+    up = models.BooleanField(verbose_name=_("up"))
+    burst = models.ForeignKey(
+        Burst, null=True, blank=True, on_delete=models.CASCADE, related_name="+", verbose_name=_("burst")
+    )
     discarded_by = models.ForeignKey(
-        "feedback.RevisionEvent", null=True, blank=True, on_delete=models.CASCADE, related_name="+"
+        "feedback.RevisionEvent",
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        verbose_name=_("discarded by"),
     )
 
     class Meta:
+        verbose_name = _("set aside vote")
+        verbose_name_plural = _("set aside votes")
         constraints = [
             models.UniqueConstraint(
                 fields=["voter", "message", "document", "up"],
@@ -279,13 +356,15 @@ class QuestionPair(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    first = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
-    second = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+")
-    same = models.FloatField()
-    decided_by = models.CharField(max_length=200)
-    decided_at = models.DateTimeField()
+    first = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+", verbose_name=_("first"))
+    second = models.ForeignKey(RatedQuestion, on_delete=models.CASCADE, related_name="+", verbose_name=_("second"))
+    same = models.FloatField(verbose_name=_("same"))
+    decided_by = models.CharField(max_length=200, verbose_name=_("decided by"))
+    decided_at = models.DateTimeField(verbose_name=_("decided at"))
 
     class Meta:
+        verbose_name = _("question pair")
+        verbose_name_plural = _("question pairs")
         constraints = [
             models.UniqueConstraint(fields=["first", "second"], name="question_pair_once"),
             models.CheckConstraint(condition=Q(first__lt=models.F("second")), name="question_pair_in_order"),
@@ -304,16 +383,20 @@ class VoterWeight(models.Model):
     """
 
     voter = models.OneToOneField(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="voter_weight"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="voter_weight",
+        verbose_name=_("voter"),
     )
-    up = models.FloatField()
-    down = models.FloatField()
-    established = models.BooleanField(default=False)
-    reason = models.CharField(max_length=200, blank=True)
+    up = models.FloatField(verbose_name=_("up"))
+    down = models.FloatField(verbose_name=_("down"))
+    established = models.BooleanField(default=False, verbose_name=_("established"))
+    reason = models.CharField(max_length=200, blank=True, verbose_name=_("reason"))
 
     class Meta:
-        verbose_name = "weight of a voter"
-        verbose_name_plural = "weights of voters"
+        verbose_name = _("weight of a voter")
+        verbose_name_plural = _("weights of voters")
 
     def __str__(self) -> str:
         return f"{self.voter}: {self.up:.2f} for, {self.down:.2f} against"

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import Message, Source
 
@@ -32,29 +33,41 @@ class Rating(models.Model):
     """One user's rating of one answer (source is None) or of one of its sources. The next one replaces it."""
 
     class Tag(models.TextChoices):
-        HELPFUL = "helpful"
-        ACCURATE = "accurate"
-        WRONG_SOURCE = "wrong_source"
-        OUTDATED = "outdated"
-        INCOMPLETE = "incomplete"
-        WRONG_REASONING = "wrong_reasoning"
-        STYLE = "style"
-        NOT_HELPFUL = "not_helpful"
+        HELPFUL = "helpful", _("Helpful")
+        ACCURATE = "accurate", _("Accurate")
+        WRONG_SOURCE = "wrong_source", _("Wrong Source")
+        OUTDATED = "outdated", _("Outdated")
+        INCOMPLETE = "incomplete", _("Incomplete")
+        WRONG_REASONING = "wrong_reasoning", _("Wrong Reasoning")
+        STYLE = "style", _("Style")
+        NOT_HELPFUL = "not_helpful", _("Not Helpful")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="ratings")
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="ratings")
-    source = models.ForeignKey(Source, null=True, blank=True, on_delete=models.CASCADE, related_name="ratings")
-    score = models.PositiveSmallIntegerField(validators=[MinValueValidator(1), MaxValueValidator(5)])
-    tags = models.JSONField(default=list, blank=True)
-    comment = models.TextField(blank=True, max_length=2000)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="ratings", verbose_name=_("user")
+    )
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="ratings", verbose_name=_("message"))
+    source = models.ForeignKey(
+        Source, null=True, blank=True, on_delete=models.CASCADE, related_name="ratings", verbose_name=_("source")
+    )
+    score = models.PositiveSmallIntegerField(
+        validators=[MinValueValidator(1), MaxValueValidator(5)], verbose_name=_("score")
+    )
+    tags = models.JSONField(default=list, blank=True, verbose_name=_("tags"))
+    comment = models.TextField(blank=True, max_length=2000, verbose_name=_("comment"))
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
     attributed_at = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="The `updated_at` that its evidence was drawn from."
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("The `updated_at` that its evidence was drawn from."),
+        verbose_name=_("attributed at"),
     )
 
     class Meta:
+        verbose_name = _("rating")
+        verbose_name_plural = _("ratings")
         ordering = ["-updated_at"]
         constraints = [
             models.UniqueConstraint(fields=["user", "message"], condition=Q(source=None), name="one_rating_per_answer"),

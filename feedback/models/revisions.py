@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from feedback.models.evidence import RatedPassage, RatedQuestion
 from retrieval.models import Document
@@ -21,36 +22,54 @@ class Revision(models.Model):
     """
 
     class Status(models.TextChoices):
-        PROPOSED = "proposed"
-        HELD = "held"
-        LIVE = "live"
-        SUPERSEDED = "superseded"
-        ROLLED_BACK = "rolled_back", "Rolled back"
+        PROPOSED = "proposed", _("Proposed")
+        HELD = "held", _("Held")
+        LIVE = "live", _("Live")
+        SUPERSEDED = "superseded", _("Superseded")
+        ROLLED_BACK = "rolled_back", _("Rolled back")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    number = models.PositiveIntegerField(unique=True, help_text="1, 2, 3 … in the order of making.")
-    parent = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children", help_text="Live when made."
+    number = models.PositiveIntegerField(
+        unique=True, help_text=_("1, 2, 3 … in the order of making."), verbose_name=_("number")
     )
-    status = models.CharField(max_length=12, choices=Status, default=Status.PROPOSED)
-    content = models.BinaryField()
-    digest = models.CharField(max_length=64, db_index=True, help_text="SHA-256 of what it does, hexadecimal.")
-    summary = models.JSONField(default=dict, help_text="Counts: boosts, added, changed, removed, ratings, evidence.")
-    guard = models.JSONField(default=dict, blank=True, help_text="What was measured before it might go live.")
-    reason = models.CharField(max_length=500, blank=True, help_text="Why it has its status.")
+    parent = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="children",
+        help_text=_("Live when made."),
+        verbose_name=_("parent"),
+    )
+    status = models.CharField(max_length=12, choices=Status, default=Status.PROPOSED, verbose_name=_("status"))
+    content = models.BinaryField(verbose_name=_("content"))
+    digest = models.CharField(
+        max_length=64, db_index=True, help_text=_("SHA-256 of what it does, hexadecimal."), verbose_name=_("digest")
+    )
+    summary = models.JSONField(
+        default=dict,
+        help_text=_("Counts: boosts, added, changed, removed, ratings, evidence."),
+        verbose_name=_("summary"),
+    )
+    guard = models.JSONField(
+        default=dict, blank=True, help_text=_("What was measured before it might go live."), verbose_name=_("guard")
+    )
+    reason = models.CharField(
+        max_length=500, blank=True, help_text=_("Why it has its status."), verbose_name=_("reason")
+    )
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text="Empty: the periodic round.",
-    )  # fmt: skip
+        help_text=_("Empty: the periodic round."), verbose_name=_("made by"))  # fmt: skip
     live_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text="Who made it live; empty: the guard let it pass.",
-    )  # fmt: skip
-    created_at = models.DateTimeField(auto_now_add=True)
-    live_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
+        help_text=_("Who made it live; empty: the guard let it pass."), verbose_name=_("live by"))  # fmt: skip
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    live_at = models.DateTimeField(null=True, blank=True, verbose_name=_("live at"))
+    ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))
 
     class Meta:
+        verbose_name = _("revision")
+        verbose_name_plural = _("revisions")
         ordering = ["-number"]
         constraints = [models.UniqueConstraint(fields=["status"], condition=Q(status="live"), name="one_live_revision")]
         indexes = [models.Index(fields=["status", "-number"])]
@@ -67,27 +86,38 @@ class Boost(models.Model):
     """
 
     class Kind(models.TextChoices):
-        DOCUMENT = "document"
-        QUERY = "query"
+        DOCUMENT = "document", _("Document")
+        QUERY = "query", _("Query")
 
     class Change(models.TextChoices):
-        ADDED = "added"
-        CHANGED = "changed"
-        REMOVED = "removed"
+        ADDED = "added", _("Added")
+        CHANGED = "changed", _("Changed")
+        REMOVED = "removed", _("Removed")
 
     id = models.BigAutoField(primary_key=True)
-    revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="boosts")
-    kind = models.CharField(max_length=10, choices=Kind)
-    change = models.CharField(max_length=10, choices=Change)
-    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="boosts")
-    passage = models.ForeignKey(RatedPassage, null=True, blank=True, on_delete=models.CASCADE, related_name="boosts")
-    question = models.ForeignKey(RatedQuestion, null=True, blank=True, on_delete=models.CASCADE, related_name="boosts")
-    before = models.FloatField(default=1.0)
-    after = models.FloatField(default=1.0)
-    raters_up = models.PositiveIntegerField(default=0)
-    raters_down = models.PositiveIntegerField(default=0)
+    revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="boosts", verbose_name=_("revision"))
+    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
+    change = models.CharField(max_length=10, choices=Change, verbose_name=_("change"))
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="boosts", verbose_name=_("document"))
+    passage = models.ForeignKey(
+        RatedPassage, null=True, blank=True, on_delete=models.CASCADE, related_name="boosts", verbose_name=_("passage")
+    )
+    question = models.ForeignKey(
+        RatedQuestion,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="boosts",
+        verbose_name=_("question"),
+    )
+    before = models.FloatField(default=1.0, verbose_name=_("before"))
+    after = models.FloatField(default=1.0, verbose_name=_("after"))
+    raters_up = models.PositiveIntegerField(default=0, verbose_name=_("raters up"))
+    raters_down = models.PositiveIntegerField(default=0, verbose_name=_("raters down"))
 
     class Meta:
+        verbose_name = _("boost")
+        verbose_name_plural = _("boosts")
         ordering = ["pk"]
         constraints = [
             models.CheckConstraint(
@@ -107,45 +137,51 @@ class RevisionEvent(models.Model):
     """The audit log: who or what did what, when, and why. Never changed, never deleted."""
 
     class Action(models.TextChoices):
-        PROPOSED = "proposed", "Revision proposed"
-        WENT_LIVE = "went_live", "Revision went live"
-        HELD = "held", "Revision held"
-        RELEASED = "released", "Revision released"
-        ROLLED_BACK = "rolled_back", "Revision rolled back"
-        FROZEN = "frozen", "Rounds frozen"
-        UNFROZEN = "unfrozen", "Freeze lifted"
-        RESET_DOCUMENT = "reset_document", "Document reset"
-        RESET_RATER = "reset_rater", "Rater reset"
-        RESET_UNDONE = "reset_undone", "Reset taken back"
-        BURST_FLAGGED = "burst_flagged", "Burst found"
-        BURST_ACCEPTED = "burst_accepted", "Burst counted"
-        BURST_REJECTED = "burst_rejected", "Burst left out"
-        BURST_REOPENED = "burst_reopened", "Burst to be decided anew"
-        MANUAL_SET = "manual_set", "Boost by hand set"
-        MANUAL_ENDED = "manual_ended", "Boost by hand ended"
-        GOLDEN_ADDED = "golden_added", "Golden question added"
-        GOLDEN_CHANGED = "golden_changed", "Golden question changed"
-        GOLDEN_DELETED = "golden_deleted", "Golden question deleted"
-        GOLDEN_IMPORTED = "golden_imported", "Golden questions imported"
+        PROPOSED = "proposed", _("Revision proposed")
+        WENT_LIVE = "went_live", _("Revision went live")
+        HELD = "held", _("Revision held")
+        RELEASED = "released", _("Revision released")
+        ROLLED_BACK = "rolled_back", _("Revision rolled back")
+        FROZEN = "frozen", _("Rounds frozen")
+        UNFROZEN = "unfrozen", _("Freeze lifted")
+        RESET_DOCUMENT = "reset_document", _("Document reset")
+        RESET_RATER = "reset_rater", _("Rater reset")
+        RESET_UNDONE = "reset_undone", _("Reset taken back")
+        BURST_FLAGGED = "burst_flagged", _("Burst found")
+        BURST_ACCEPTED = "burst_accepted", _("Burst counted")
+        BURST_REJECTED = "burst_rejected", _("Burst left out")
+        BURST_REOPENED = "burst_reopened", _("Burst to be decided anew")
+        MANUAL_SET = "manual_set", _("Boost by hand set")
+        MANUAL_ENDED = "manual_ended", _("Boost by hand ended")
+        GOLDEN_ADDED = "golden_added", _("Golden question added")
+        GOLDEN_CHANGED = "golden_changed", _("Golden question changed")
+        GOLDEN_DELETED = "golden_deleted", _("Golden question deleted")
+        GOLDEN_IMPORTED = "golden_imported", _("Golden questions imported")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    action = models.CharField(max_length=20, choices=Action)
-    revision = models.ForeignKey(Revision, null=True, blank=True, on_delete=models.SET_NULL, related_name="events")
-    document_id = models.UUIDField(null=True, blank=True, db_index=True)
+    action = models.CharField(max_length=20, choices=Action, verbose_name=_("action"))
+    revision = models.ForeignKey(
+        Revision, null=True, blank=True, on_delete=models.SET_NULL, related_name="events", verbose_name=_("revision")
+    )
+    document_id = models.UUIDField(null=True, blank=True, db_index=True, verbose_name=_("document id"))
     rater = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("rater"),
     )
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
-        help_text="Empty: the periodic round.",
-    )  # fmt: skip
-    why = models.CharField(max_length=500, blank=True)
-    detail = models.JSONField(default=dict, blank=True)
-    at = models.DateTimeField(auto_now_add=True)
+        help_text=_("Empty: the periodic round."), verbose_name=_("by"))  # fmt: skip
+    why = models.CharField(max_length=500, blank=True, verbose_name=_("why"))
+    detail = models.JSONField(default=dict, blank=True, verbose_name=_("detail"))
+    at = models.DateTimeField(auto_now_add=True, verbose_name=_("at"))
 
     class Meta:
-        verbose_name = "log entry"
-        verbose_name_plural = "log entries"
+        verbose_name = _("log entry")
+        verbose_name_plural = _("log entries")
         ordering = ["-at", "pk"]
         indexes = [models.Index(fields=["action", "-at"])]
 
@@ -162,13 +198,19 @@ class FeedbackState(models.Model):
     """The one row (key 1) that says what is live. `version` grows with every change that searches have to see."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
-    live = models.ForeignKey(Revision, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    version = models.PositiveBigIntegerField(default=0)
-    frozen = models.BooleanField(default=False, help_text="Rounds gather evidence, but propose nothing.")
-    last_round_at = models.DateTimeField(null=True, blank=True)
-    last_round = models.JSONField(default=dict, blank=True)
+    live = models.ForeignKey(
+        Revision, null=True, blank=True, on_delete=models.PROTECT, related_name="+", verbose_name=_("live")
+    )
+    version = models.PositiveBigIntegerField(default=0, verbose_name=_("version"))
+    frozen = models.BooleanField(
+        default=False, help_text=_("Rounds gather evidence, but propose nothing."), verbose_name=_("frozen")
+    )
+    last_round_at = models.DateTimeField(null=True, blank=True, verbose_name=_("last round at"))
+    last_round = models.JSONField(default=dict, blank=True, verbose_name=_("last round"))
 
     class Meta:
+        verbose_name = _("feedback state")
+        verbose_name_plural = _("feedback states")
         constraints = [models.CheckConstraint(condition=Q(id=1), name="one_feedback_state")]
 
     def __str__(self) -> str:

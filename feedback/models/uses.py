@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from chat.models import Source
 
@@ -17,22 +18,30 @@ class SourceUse(models.Model):
     """
 
     class Action(models.TextChoices):
-        OPENED = "opened"
-        COPIED = "copied"
+        OPENED = "opened", _("Opened")
+        COPIED = "copied", _("Copied")
 
     id = models.BigAutoField(primary_key=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="source_uses")
-    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="uses")
-    opened_at = models.DateTimeField(null=True, blank=True)
-    copied_at = models.DateTimeField(null=True, blank=True)
-    place = models.PositiveSmallIntegerField(null=True, blank=True)
-    examined = models.FloatField(null=True, blank=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="source_uses", verbose_name=_("user")
+    )
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="uses", verbose_name=_("source"))
+    opened_at = models.DateTimeField(null=True, blank=True, verbose_name=_("opened at"))
+    copied_at = models.DateTimeField(null=True, blank=True, verbose_name=_("copied at"))
+    place = models.PositiveSmallIntegerField(null=True, blank=True, verbose_name=_("place"))
+    examined = models.FloatField(null=True, blank=True, verbose_name=_("examined"))
+    updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
     attributed_at = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="The `updated_at` that its evidence was drawn from."
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("The `updated_at` that its evidence was drawn from."),
+        verbose_name=_("attributed at"),
     )
 
     class Meta:
+        verbose_name = _("source use")
+        verbose_name_plural = _("source uses")
         ordering = ["-updated_at"]
         constraints = [
             models.UniqueConstraint(fields=["user", "source"], name="one_use_per_source"),

@@ -49,7 +49,10 @@ class Columns:
         return len(getattr(self, fields(self)[0].name))
 
     def where(self, rows: NDArray[np.bool_] | Ints) -> Self:
-        """rows: a mask, or the numbers of the rows to keep."""
+        """rows: a mask, or the numbers of the rows to keep. All of them: the table itself, since a copy of a round's
+        votes is some ten MiB."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         return replace(self, **{column.name: getattr(self, column.name)[rows] for column in fields(self)})
 
     def followed_by(self, other: Self) -> Self:

@@ -13,6 +13,7 @@ Two people who vote alike are no cohort.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,14 +74,13 @@ def _alike(unit: Ints, item: Ints, question: Ints, up: Mask) -> Ints:
     """Pairs of units (one account's votes of one period) that vote alike. Returns shape (pairs, 2)."""
     order = np.lexsort((unit, item))
     unit, item, question, up = unit[order], item[order], question[order], up[order]
+    often = _often_beside(unit, item)
     first, second = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for step in range(1, NEIGHBOURS + 1):
-        rows = np.flatnonzero(item[step:] == item[:-step])
+    for rows, step in _beside(unit, item):
+        rows = rows[np.isin(_pair_keys(unit, rows, step), often)]
         first.append(rows)
         second.append(rows + step)
     a, b = np.concatenate(first), np.concatenate(second)
-    different = unit[a] != unit[b]
-    a, b = a[different], b[different]
     pairs = Groups.by(unit[a], unit[b])
     same = (up[a] == up[b]).astype(np.int64)
     both, agreeing = pairs.sizes, pairs.sum(same)
@@ -97,6 +97,26 @@ def _alike(unit: Ints, item: Ints, question: Ints, up: Mask) -> Ints:
         & (agreeing >= SAME_DIRECTION * both)
     )
     return np.column_stack((left[alike], right[alike]))
+
+
+def _beside(unit: Ints, item: Ints) -> Iterator[tuple[Ints, int]]:
+    """Rows of two units on one item, as the first row and the step to the second, up to NEIGHBOURS. Ascending items."""
+    for step in range(1, NEIGHBOURS + 1):
+        yield np.flatnonzero((item[step:] == item[:-step]) & (unit[step:] != unit[:-step])), step
+
+
+def _pair_keys(unit: Ints, rows: Ints, step: int) -> Ints:
+    """A number for each two units."""
+    return unit[rows] * (int(unit.max(initial=0)) + 1) + unit[rows + step]
+
+
+def _often_beside(unit: Ints, item: Ints) -> Ints:
+    """The keys of those that stand beside each other at least SHARED_QUESTIONS times, as all that vote alike do. Few
+    do, so all that is computed of pairs is computed of these alone."""
+    keys = np.concatenate([_pair_keys(unit, rows, step) for rows, step in _beside(unit, item)])
+    keys.sort()
+    last = SHARED_QUESTIONS - 1
+    return np.unique(keys[last:][keys[last:] == keys[: len(keys) - last]])
 
 
 def _connected(pairs: Ints, units: int) -> Ints:

@@ -72,7 +72,7 @@ def explored(
             boost = by_chunk.get(place.chunk_id, Boost())
             by_chunk[place.chunk_id] = replace(
                 boost,
-                multiplier=boost.multiplier * float(finals[at]) / place.final,
+                draw=boost.draw * float(finals[at]) / place.final,
                 origin="; ".join(filter(None, (boost.origin, DRAWN))),
                 shown=share * probability + (1.0 - share) * (at == member),
             )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedback.ranking.question_similarity import TermIndex
-from feedback.ranking.same_question import SameQuestionModel, above_background, read_question
+from feedback.ranking.same_question import UNKNOWN, Commonness, SameQuestionModel, above_background, read_question
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -119,12 +119,16 @@ def nearest_by_terms(new: Ints, ids: Ints, terms: Sequence[Sequence[str]]) -> Pa
     return pairs
 
 
-def probabilities(pairs: Mapping[tuple[int, int], float], texts: Mapping[int, str], model: SameQuestionModel) -> Floats:
-    """In the pairs' order, 0..1. Pairs whose cosine is NaN are compared by words alone."""
+def probabilities(
+    pairs: Mapping[tuple[int, int], float], texts: Mapping[int, str], model: SameQuestionModel,
+    common: Commonness = UNKNOWN,
+) -> Floats:  # fmt: skip
+    """In the pairs' order, 0..1. Pairs whose cosine is NaN are compared by words alone. common: of all questions."""
     found = [
         model.of_readings(
-            read_question(texts[first]), read_question(texts[second]), cosine=None if np.isnan(cosine) else cosine
-        )
+            read_question(texts[first]), read_question(texts[second]), common=common,
+            cosine=None if np.isnan(cosine) else cosine,
+        )  # fmt: skip
         for (first, second), cosine in pairs.items()
     ]
     return np.asarray(found, dtype=np.float32)
@@ -145,6 +149,7 @@ def decide_among(
             cosine = float(vectors[row_of[first]] @ vectors[row_of[second]])
             pairs[first, second] = above_background(cosine, background)
         pairs |= nearest_by_vectors(ids, vectors, [(ids, vectors)], background=background)
-    same = probabilities(pairs, dict(zip(ids.tolist(), texts, strict=True)), model)
+    common = Commonness.of(TermIndex(terms).holders(), len(terms))
+    same = probabilities(pairs, dict(zip(ids.tolist(), texts, strict=True)), model, common)
     question = np.asarray(list(pairs), dtype=np.int64).reshape(-1, 2)
     return DecidedPairs(question[same >= least], same[same >= least])

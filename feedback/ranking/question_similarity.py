@@ -108,6 +108,10 @@ class TermIndex:
         """ln(1 + (N + 1) / (n + 1)), where n of the N questions hold the term."""
         return float(np.log1p((self._count + 1) / (len(self._rows.get(term, ())) + 1)))
 
+    def holders(self) -> dict[str, int]:
+        """Of each term, how many of the questions hold it."""
+        return {term: len(rows) for term, rows in self._rows.items()}
+
     def compare(self, terms: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
         """With every rated question: weighted Jaccard, 0..1, and whether both hold the same numbers and codes.
 

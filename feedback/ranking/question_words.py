@@ -6,7 +6,7 @@ The lists are general; words of one site's subjects are not in them. Small lette
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 # One meaning a line; a comma separates its wordings. The first stands for all.
 _SYNONYMS = """
@@ -218,6 +218,42 @@ exactly kind sort thing things type what's whats im ive
 清单 麻烦 方法 办法 情况 到 啊 呢 吧 呀 吗 么 的话 正在 应该 这种 这款 这个 该 此
 有没有 有 是 会 给 每位 每个 个 号 位 种
 """
+# What is to be done, one action a line. A wording may stand in several lines: two questions are about other actions
+# where no line holds a wording of both. Wordings that are mostly no verbs ("search", "order", "change of address") and
+# verbs that go with everything ("use", "get") are left out.
+_ACTIONS = """
+create, add, make, build, set up, generate, creation, 新建, 创建, 建立, 新增, 添加, 生成, 搭建
+insert, add, put, load, import, write, upload, insertion, 插入, 写入, 导入, 添加, 加载, 上传
+delete, drop, remove, erase, clear, get rid, deletion, removal, 删除, 移除, 清除, 删掉, 清空, 清理
+list, show, view, display, check, inspect, describe, 查看, 列出, 显示, 查询, 检查
+check, verify, test, validate, verification, 检查, 验证, 校验
+kill, stop, terminate, abort, cancel, shut down, quit, 停止, 终止, 关闭, 取消, 杀掉, 停掉, 停用
+start, launch, run, boot, begin, 启动, 运行, 开启, 开始, 打开
+restart, reboot, 重启, 重新启动
+install, deploy, set up, run, provision, installation, deployment, 安装, 部署, 搭建
+uninstall, remove, delete, 卸载, 移除, 删除
+upgrade, update, bump, 升级, 更新
+change, modify, update, edit, alter, set, configure, adjust, replace, swap, exchange, switch, customize, reset,
+customise, 修改, 更改, 变更, 更新, 配置, 设置, 设定, 调整, 编辑, 更换, 替换, 重置, 自定义
+configure, set up, set, enable, connect, 配置, 设置, 设定, 启用, 开启
+rename, change name, 重命名, 改名
+export, download, 导出, 下载
+back up, backup, copy, save, 备份, 复制, 保存
+restore, recover, bring back, 恢复, 还原, 找回, 救回
+migrate, move, convert, transfer, migration, switch, import, export, relocate, 迁移, 转换, 转移, 导入, 导出
+load, 加载
+release, unload, 释放, 卸载
+grant, give, assign, 授予, 授权, 分配
+revoke, withdraw, take away, 撤销, 收回
+connect, join, attach, 连接, 加入
+disconnect, leave, detach, 断开, 退出
+scale, expand, shrink, grow, increase, reduce, add, remove, 扩容, 缩容, 扩缩容, 增加, 减少
+renew, extend, prolong, 续借, 续期, 续签, 延长
+return, give back, bring back, hand back, send back, 归还, 退还, 退货
+borrow, check out, take out, 借阅
+cancel, withdraw, 取消, 撤销
+repair, fix, mend, 修理, 维修
+"""
 MODAL = ("mandatory", "allow", "必须", "需要", "可以")  # first wordings that most questions can do without
 _HAN = re.compile(r"[\u3400-\u9fff]")
 FILLER: frozenset[str] = frozenset(_FILLER.split())
@@ -254,3 +290,25 @@ for _kind, _line in enumerate(_lines(_ALTERNATIVES.replace("|\n", "| "))):
         for _wording in _wordings.split(", "):
             ALTERNATIVE_OF[_wording] = ALTERNATIVE_OF.get(_wording, frozenset()) | {(_kind, _member)}
 ALTERNATIVES = re.compile(_one_of(ALTERNATIVE_OF))
+
+
+def _forms(verb: str) -> Iterator[str]:
+    """"stop" → stop, stops, stopped, stopping. The first word of a phrase is inflected."""
+    first, _, rest = verb.partition(" ")
+    stem = first[:-1] if first.endswith("e") else first
+    doubled = first + first[-1] if re.search(r"[^aeiou][aeiou][bdgmnprt]$", first) else stem
+    third = first[:-1] + "ies" if re.search(r"[^aeiou]y$", first) else first + "s"
+    past = first[:-1] + "ied" if re.search(r"[^aeiou]y$", first) else stem + "ed"
+    for form in (first, third, past, stem + "ing", doubled + "ed", doubled + "ing", first + "es"):
+        yield f"{form} {rest}".strip()
+
+
+# form of a wording → numbers of the actions
+ACTIONS_OF: dict[str, frozenset[int]] = {}
+for _action, _line in enumerate(_lines(_ACTIONS.replace(",\n", ", "))):
+    for _wording in _line.split(", "):
+        for _form in (_wording,) if _HAN.search(_wording) else _forms(_wording):
+            ACTIONS_OF[_form] = ACTIONS_OF.get(_form, frozenset()) | {_action}
+for _form, _verb in {"began": "begin", "ran": "run", "wrote": "write", "made": "make", "built": "build"}.items():
+    ACTIONS_OF[_form] = ACTIONS_OF[_verb]
+HAN_ACTIONS = re.compile("|".join(sorted(filter(_HAN.search, ACTIONS_OF), key=lambda wording: (-len(wording), wording))))

@@ -14,7 +14,11 @@ How it is fitted, in linear time:
    the site's and their own votes. Nobody's own vote is among those that they are compared with. Voters' parameters and
    the items' are computed ITERATIONS times in turn.
 
-Agreement raises nobody above 1, so errors that all share raise nobody. Pure.
+Agreement raises nobody above 1, so errors that all share raise nobody.
+
+Where nearly all votes are up, also those of honest voters agree hardly more than by chance, and hundreds of votes don't
+tell them from votes that say nothing. So a site's votes weigh FLOOR until the agreement is known well enough to exclude
+that its rarer kind of vote weighs PROVEN. Pure.
 """
 
 from __future__ import annotations
@@ -32,14 +36,19 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 ASSUMED_ERROR = 0.2  # share of wrong verdicts at which a vote has weight 1
+UNIT = math.log((1.0 - ASSUMED_ERROR) / ASSUMED_ERROR)  # log-odds
 ASSUMED_AGREEMENT = (1.0 - 2.0 * ASSUMED_ERROR) ** 2  # beyond chance, of two such voters
 PRIOR_COMPARISONS = 40.0  # with that agreement, added to what is known of the site
 PRIOR_VOTES = 8.0  # of the site's voters, added to each voter's own
 NOT_COMPARED = 0.1  # what a vote on an item that nobody else has voted on tells of its voter
 PRIOR_SHARE_VOTES = 40.0  # half of them up, added to the site's for its share of up-votes
-USELESS, USEFUL = 0.15, 0.35  # a + b − 1 up to which votes have weight 0, and from which they have their full weight
-NOISE, SIGNAL = 0.1, 0.25  # the same for all votes of a site: below, single voters agree by chance
-LEAST_WEIGHT, LEAST_COMPARISONS = 0.3, 100.0  # of a vote while nothing is compared; after so many half of it
+NOISE, SIGNAL = 0.15, 0.37  # of the stronger of a site's two weights: up to the first both are 0, from the second full
+USEFUL = 0.35  # a + b − 1 from which a voter's votes have their full weight; or the site's, where that is less
+USEFUL_WIDTH = 0.2  # who is so far below USEFUL weighs 0; in proportion to the site's where that is less, …
+LEAST_WIDTH = 0.1  # … and at least this, for nobody's own votes are enough to tell smaller differences
+FLOOR = 0.3  # least weight of a site's votes until it is proven that they say too little
+PROVEN = 0.7  # too little: neither kind of vote weighs this
+FLOOR_FROM, FLOOR_TO = 1.0, 2.0  # standard errors below the agreement for that, between which the floor falls to 0
 ITERATIONS = 3
 MOST_LOG_ODDS = 3.0  # of an item: people share errors, so many votes make nothing certain
 MOST_SCORE_SLOPE = 4.0  # log-odds of an item from the worst hit of a search to the best
@@ -97,15 +106,21 @@ def verdicts_of(votes: Votes, item: Ints, voter: Ints, cohort: Ints) -> Verdicts
 class Site:
     """All voters together. up_if_good, up_if_bad: chances of an up-vote. good: share of good items. score_slope:
     log-odds that an item is good, from the worst hit of a search to the best; mean_score: where it adds nothing.
-    compared: how many comparisons of two voters' votes it is known from.
-    """
+    floor: least weight of the votes of those who are as reliable as the others, 0..FLOOR."""
 
     up_if_good: float
     up_if_bad: float
     good: float
     score_slope: float = 0.0
     mean_score: float = 0.0
-    compared: float = 0.0
+    floor: float = 0.0
+
+    @property
+    def signal(self) -> float:
+        """How far the site's votes are to be believed at all, 0..1: the stronger of their two weights decides, for
+        where nearly all votes are up a down-vote may say much and an up-vote never does."""
+        strongest = max(map(float, vote_weights(np.asarray(self.up_if_good), np.asarray(self.up_if_bad))))
+        return min(1.0, max(0.0, (strongest - NOISE) / (SIGNAL - NOISE)))
 
 
 def fit_site(verdicts: Verdicts) -> Site:
@@ -122,17 +137,27 @@ def fit_site(verdicts: Verdicts) -> Site:
     per_pair = 2.0 / np.maximum(counts, 1.0)
     compared = per_pair * (counts**2 - items.sum(count**2)) / 2.0
     beyond_chance = per_pair * (items.sum(residual) ** 2 - items.sum(residual**2)) / 2.0 / chance
-    total = float(compared.sum()) + PRIOR_COMPARISONS
-    agreement = (float(beyond_chance.sum()) + PRIOR_COMPARISONS * ASSUMED_AGREEMENT) / total
+    comparisons, found = float(compared.sum()), float(beyond_chance.sum())
+    by_chance = math.sqrt(float((per_pair * compared).sum()))  # standard error of `found`
     # Less its standard error: by chance votes that say nothing agree more than that in one case of six only.
-    agreement -= math.sqrt(float((per_pair * compared).sum())) / total
+    agreement = (found + PRIOR_COMPARISONS * ASSUMED_AGREEMENT - by_chance) / (comparisons + PRIOR_COMPARISONS)
     ups = items.sum(together.sum(verdicts.share * verdicts.up))
     good, up_if_good, up_if_bad = _likeliest(up_share, max(0.0, agreement), ups, counts - ups)
     slope, mean_score = _score_slope(verdicts, (up_if_good - up_if_bad) * good * (1.0 - good))
+    missing = comparisons * _useful_agreement(up_share, good) - found
+    likely = (FLOOR_TO - missing / max(by_chance, 1e-12)) / (FLOOR_TO - FLOOR_FROM)
+    floor = FLOOR * min(1.0, max(0.0, likely))
     return Site(
-        up_if_good=up_if_good, up_if_bad=up_if_bad, good=good, score_slope=slope, mean_score=mean_score,
-        compared=float(compared.sum()),
-    )  # fmt: skip
+        up_if_good=up_if_good, up_if_bad=up_if_bad, good=good, score_slope=slope, mean_score=mean_score, floor=floor
+    )
+
+
+def _useful_agreement(up_share: float, good: float) -> float:
+    """How far two voters agree beyond chance whose rarer kind of vote weighs PROVEN. good: share of good items."""
+    rare, of_rare = (1.0 - up_share, 1.0 - good) if up_share >= 0.5 else (up_share, good)
+    times = math.exp(PROVEN * UNIT)
+    apart = (times - 1.0) * rare / (1.0 - of_rare + times * of_rare)
+    return apart**2 * good * (1.0 - good) / (up_share * (1.0 - up_share))
 
 
 def _likeliest(up_share: float, agreement: float, ups: Floats, downs: Floats) -> tuple[float, float, float]:
@@ -184,26 +209,19 @@ class Chances:
         return np.where(up > 0.0, np.log(good / bad), np.log((1.0 - good) / (1.0 - bad)))
 
     def weights(self, site: Site) -> tuple[Floats, Floats]:
-        """Of up-votes and of down-votes, 0..1.
-
-        While few votes have been compared, chance can't be told from a little information: then those whose votes are
-        as telling as the site's count LEAST_WEIGHT at least.
-        """
-        telling = site.up_if_good - site.up_if_bad
-        signal = min(1.0, max(0.0, (telling - NOISE) / (SIGNAL - NOISE)))
+        """Of up-votes and of down-votes, 0..1."""
+        usual = min(USEFUL, site.up_if_good - site.up_if_bad)
+        width = max(LEAST_WIDTH, USEFUL_WIDTH * usual / USEFUL)
+        useful = np.clip((self.up_if_good - self.up_if_bad - usual + width) / width, 0.0, 1.0)
         up, down = vote_weights(self.up_if_good, self.up_if_bad)
-        unknown = LEAST_WEIGHT / (1.0 + site.compared / LEAST_COMPARISONS)
-        least = unknown * np.clip((self.up_if_good - self.up_if_bad) / max(telling, 1e-3), 0.0, 1.0)
-        return np.maximum(up * signal, least), np.maximum(down * signal, least)
+        return np.maximum(up * site.signal, site.floor) * useful, np.maximum(down * site.signal, site.floor) * useful
 
 
 def vote_weights(up_if_good: Floats, up_if_bad: Floats) -> tuple[Floats, Floats]:
     """Of an up-vote and a down-vote, 0..1, by the chances of an up-vote on a good and on a bad item."""
-    useful = np.clip((up_if_good - up_if_bad - USELESS) / (USEFUL - USELESS), 0.0, 1.0)
-    unit = math.log((1.0 - ASSUMED_ERROR) / ASSUMED_ERROR)
-    up = np.clip(np.log(up_if_good / up_if_bad) / unit, 0.0, 1.0)
-    down = np.clip(np.log((1.0 - up_if_bad) / (1.0 - up_if_good)) / unit, 0.0, 1.0)
-    return up * useful, down * useful
+    up = np.clip(np.log(up_if_good / up_if_bad) / UNIT, 0.0, 1.0)
+    down = np.clip(np.log((1.0 - up_if_bad) / (1.0 - up_if_good)) / UNIT, 0.0, 1.0)
+    return up, down
 
 
 def fit_voters(

@@ -17,8 +17,8 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedback.ranking.question_words import (
+    ACTIONS_OF,
     ALTERNATIVE_OF,
     ALTERNATIVES,
     FILLER,
+    HAN_ACTIONS,
     MODAL,
     PHRASE_OF,
     PHRASES,
@@ -51,14 +53,22 @@ MAX_CHARS = 600  # of a question that are compared
 CACHED = 4096  # questions
 BACKGROUND = 0.8  # cosine of unrelated questions (E5's), where it can't be measured: rather too high than too low
 CLOSE = 0.45  # share of common weight from which a negation in one of both sets them apart
+RARE, COMMON = 0.05, 0.4  # share of a site's questions up to which a term says all, and from which it says LEAST
+LEAST = 0.05
+UNSEEN = 20  # questions without the term that are supposed beside those of a site, for sites with few
+INFORMATIVE = 0.5  # weight from which a term tells questions apart
+ALIKE = 0.25  # share of common weight from which another action makes them two questions
 WORD_SIGNALS = (
     "jaccard", "containment", "characters", "same_order", "shared", "least_left", "most_left", "one_for_one",
-    "same_frame", "names_left", "negation", "kinds_differ", "kinds_agree", "length_ratio", "han",
+    "same_frame", "inserted", "action_missing", "names_left", "negation", "kinds_differ", "kinds_agree", "length_ratio", "han",
 )  # fmt: skip
 VECTOR_SIGNALS = ("cosine", "cosine_squared", "cosine_of_one_for_one", *WORD_SIGNALS)
 _KINDS = {
-    "person": r"\b(?:who|whom|whose|by whom)\b|谁|哪位|何人",
-    "place": r"\bwhere\b|\bin which (?:directory|city|country|shop|place|town)\b|哪里|哪儿|何处|在哪",
+    # At the beginning of a clause: "staff who resign" and "when I resign" ask nothing.
+    "person": r"(?:^|[,.;:?!]\s?|\b(?:and|or|by|to|with|from|know)\s)who(?:m|se)?\b|谁|哪位|何人",
+    "place": r"(?:^|[,.;:?!]\s?|\b(?:and|or|from|know)\s)where\b"
+    r"|\bin which (?:directory|city|country|shop|place|town)\b"
+    r"|哪里|哪儿|何处|在哪",
     "reason": r"\bwhy\b|\bwhat (?:causes|is the (?:reason|cause))\b|为什么|为何|原因|怎么回事|咋回事",
     "date": r"(?:^|[,.;:?!]\s?)when\b|\bwhen (?:do|does|did|is|are|was|were|will|can|may)\b"
     r"|\b(?:what|which) (?:date|day|year)\b|\byear of\b"
@@ -76,9 +86,17 @@ _NEAR_KINDS = frozenset(
     map(frozenset, (("place", "manner"), ("reason", "manner"), ("date", "duration"), ("duration", "amount"),
                     ("duration", "frequency"), ("amount", "frequency")))
 )  # fmt: skip
-# "What is X?", which shares all of its words with each question about X.
-_DEFINITION = re.compile(r"^(?:what(?:'s| is| are)|define|explain)\b|什么是|是什么|是啥")
 _YES_OR_NO = re.compile(r"(是|能|可|会|行|要|有|该|需)(?:不|没)\1(?:以|要|该)?|可不可以|能否|是否|可否")
+_DEFINITION = re.compile(r"^(?:so )?what(?:'s| is| are)\b|^什么是|是什么[？?]?$")
+# What stands on the two sides of a word that has a direction.
+_DIRECTED = (
+    re.compile(r"\b(from) ([^,.;:?!]{1,40}?) (?:in)?to ([^,.;:?!]{1,40})"),
+    re.compile(r"(从|由)([^，。；？?]{1,20}?)(?:迁移|转换|同步|导入|升级|搬|转|换)?(?:到|至|成|为)([^，。；？?]{1,20})"),
+    re.compile(r"(?<![\w.-])([\w.-]{1,30}) (to|into|before|after|over|than) (?:the |an? |my )?([\w.-]{1,30})"),
+    re.compile(r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?([^\s，。；？?]{1,12})"),
+)
+_TURNED = re.compile(r"\b(?:in)?to ([^,.;:?!]{1,40}?) (from) ([^,.;:?!]{1,40})")
+_ARTICLES = frozenset(("the", "a", "an", "my", "our", "your", "this", "that"))
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
 _QUOTED = re.compile(r"[《「『“\"‘]([^》」』”\"’]{1,60})[》」』”\"’]")
 _SPACES = re.compile(r"\W+")
@@ -88,7 +106,9 @@ _SPACES = re.compile(r"\W+")
 class QuestionReading:
     """What of a question is compared. terms: what it is about, distinct, without filler, synonyms made one; weights: of
     each. names: of its terms, those written as names. alternatives: (kind, member), see `question_words`. grams: pairs
-    of characters. folded: small letters, Simplified. defines: whether it asks what its only term is."""
+    of characters. folded: small letters, Simplified. actions: of each word, the numbers
+    of those in `question_words` that it names. directed: by word of
+    direction, the terms before it and after it. defines: it asks what something is."""
 
     text: str
     terms: tuple[str, ...]
@@ -103,7 +123,41 @@ class QuestionReading:
     has_digits: bool
     opposites: tuple[Opposition, ...]
     prefixed: frozenset[str]
+    actions: frozenset[frozenset[int]]
+    directed: tuple[tuple[str, frozenset[str], frozenset[str]], ...]
     defines: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Commonness:
+    """How much each term says among the questions of one site. holders: how many of them hold it; count: questions.
+
+    On a site about one product its name stands in most questions, and to share it says nothing.
+    """
+
+    holders: Mapping[str, int] = field(default_factory=dict)
+    count: int = 0
+
+    @classmethod
+    def of(cls, holders: Mapping[str, int], count: int) -> Commonness:
+        """holders: of analysed terms (`TermIndex.holders`), whose synonyms are made one here."""
+        of_meaning: dict[str, int] = {}
+        for term, questions in holders.items():
+            for meaning in query_terms(PHRASE_OF[term])[:1] if term in PHRASE_OF else [term]:
+                meaning = _one_synonym(meaning)
+                of_meaning[meaning] = min(of_meaning.get(meaning, 0) + questions, count)
+        return cls(of_meaning, count)
+
+    def weight(self, term: str) -> float:
+        """LEAST..1: falls with the logarithm of the share of the questions that hold the term, between RARE and COMMON.
+        1 for a term that none holds."""
+        share = self.holders.get(term, 0) / (self.count + UNSEEN)
+        if share <= RARE:
+            return 1.0
+        return max(LEAST, math.log(COMMON / share) / math.log(COMMON / RARE))
+
+
+UNKNOWN = Commonness()
 
 
 @lru_cache(maxsize=CACHED)
@@ -131,7 +185,9 @@ def read_question(text: str) -> QuestionReading:
         has_digits=any(map(str.isdigit, text)),
         opposites=opposites_of(folded),
         prefixed=prefixed(folded),
-        defines=len(terms) == 1 and bool(_DEFINITION.search(folded)),
+        actions=_actions(folded),
+        directed=tuple(_directed(folded)),
+        defines=bool(_DEFINITION.search(folded)),
     )
 
 
@@ -173,6 +229,29 @@ def _alternatives(folded: str) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
+def _actions(folded: str) -> frozenset[frozenset[int]]:
+    words = [word for word in _WORD.findall(folded) if word not in _ARTICLES]
+    pairs = [f"{first} {second}" for first, second in zip(words, words[1:], strict=False)]
+    found = {pair: ACTIONS_OF[pair] for pair in pairs if pair in ACTIONS_OF}
+    inside = {word for pair in found for word in pair.split()}
+    own = [ACTIONS_OF[word] for word in words if word in ACTIONS_OF and word not in inside]
+    han = [ACTIONS_OF[match.group()] for match in HAN_ACTIONS.finditer(folded)]
+    return frozenset((*found.values(), *own, *han))
+
+
+def _directed(folded: str) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
+    for pattern in _DIRECTED:
+        for match in pattern.finditer(folded):
+            one, other, third = match.groups()
+            if one in ("from", "从", "由"):
+                yield "to", frozenset(query_terms(other)), frozenset(query_terms(third))
+            else:
+                way = "to" if other == "into" else other
+                yield way, frozenset(query_terms(one)), frozenset(query_terms(third))
+    for match in _TURNED.finditer(folded):
+        yield "to", frozenset(query_terms(match.group(3))), frozenset(query_terms(match.group(1)))
+
+
 def _names(text: str) -> frozenset[str]:
     """Terms of capitalised words but the first, of acronyms, of what is quoted, of Latin words in Chinese.
 
@@ -192,29 +271,46 @@ def _names(text: str) -> frozenset[str]:
 # ------------------------------------------------------------------------------------------------ differences
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two readings side by side. left: the terms of each that the other has not. shared, left_weights: their weight."""
+    """Two readings side by side. left: the terms of each that the other has not. shared, left_weights: their weight.
+    only_common: what they share, most questions of the site share, and one of them says more."""
 
     first: QuestionReading
     second: QuestionReading
     left: tuple[frozenset[str], frozenset[str]]
     shared: float
     left_weights: tuple[float, float]
+    only_common: bool
 
     @property
     def jaccard(self) -> float:
         return self.shared / (self.shared + sum(self.left_weights)) if self.shared else 0.0
 
 
-def compared(first: QuestionReading, second: QuestionReading) -> Comparison:
+def compared(first: QuestionReading, second: QuestionReading, common: Commonness = UNKNOWN) -> Comparison:
     left_first, left_second = left_over(first, second)
-    shared = _weight(first, set(first.terms) - left_first) + _weight(second, set(second.terms) - left_second)
-    left_weights = _weight(first, left_first), _weight(second, left_second)
-    return Comparison(first, second, (left_first, left_second), shared / 2.0, left_weights)
+    shared_first, shared_second = set(first.terms) - left_first, set(second.terms) - left_second
+    shared = _weight(first, shared_first, common) + _weight(second, shared_second, common)
+    left_weights = _weight(first, left_first, common), _weight(second, left_second, common)
+    telling = any(common.weight(term) >= INFORMATIVE for term in shared_first | shared_second)
+    return Comparison(
+        first, second, (left_first, left_second), shared / 2.0, left_weights,
+        only_common=bool(shared_first) and not telling and max(left_weights) >= INFORMATIVE,
+    )  # fmt: skip
 
 
 def difference(first: QuestionReading, second: QuestionReading) -> str:
     """What makes them two questions, in a few words; empty where nothing does for sure. Symmetric."""
     return _difference(compared(first, second))
+
+
+def set_apart(first: QuestionReading, second: QuestionReading, common: Commonness = UNKNOWN) -> bool:
+    """Whether they are two questions whatever the model says: by a `difference`, or because they share no more than
+    most questions of the site do."""
+    return _set_apart(compared(first, second, common))
+
+
+def _set_apart(pair: Comparison) -> bool:
+    return pair.only_common or bool(_difference(pair))
 
 
 def _difference(pair: Comparison) -> str:
@@ -232,13 +328,42 @@ def _difference(pair: Comparison) -> str:
         return "other names"
     if _opposed(first, second) or _opposed(second, first):
         return "opposites"
+    if first.actions and second.actions and pair.jaccard >= ALIKE and not _any_action(first) & _any_action(second):
+        return "other actions"
+    if _only_defines(first, second, pair.left[0]) or _only_defines(second, first, pair.left[1]):
+        return "one asks what it is, the other what to do"
+    if _places_changed(first, second):
+        return "changed places"
     if first.kinds and second.kinds and not _may_ask_alike(first.kinds, second.kinds):
         return "other kinds of answer"
     if first.negated != second.negated and pair.jaccard >= CLOSE:
         return "one of them is negated"
-    if first.defines != second.defines and max(pair.left_weights) >= 1.0:
-        return "one of them asks what something is"
     return ""
+
+
+def _any_action(reading: QuestionReading) -> frozenset[int]:
+    return frozenset[int]().union(*reading.actions)
+
+
+def _lacks_action(first: QuestionReading, second: QuestionReading) -> bool:
+    """Whether something is done in the first that is not done in the second."""
+    done = _any_action(second)
+    return any(not action & done for action in first.actions)
+
+
+def _only_defines(first: QuestionReading, second: QuestionReading, left: Set[str]) -> bool:
+    """Whether the first asks what a thing is, of which the second asks how something is done with it."""
+    return first.defines and not first.actions and not left and bool(second.actions) and not second.defines
+
+
+def _places_changed(first: QuestionReading, second: QuestionReading) -> bool:
+    """Whether what one has before a word of direction stands after it in the other, and the other way round."""
+    return any(
+        way == other_way and before & other_after and after & other_before
+        and not (before & other_before or after & other_after)
+        for way, before, after in first.directed
+        for other_way, other_before, other_after in second.directed
+    )  # fmt: skip
 
 
 def _may_ask_alike(kinds: frozenset[str], others: frozenset[str]) -> bool:
@@ -290,16 +415,18 @@ def _edits(term: str, other: str) -> int:
 
 
 # ------------------------------------------------------------------------------------------------ signals
-def _weight(reading: QuestionReading, terms: Set[str]) -> float:
-    return sum(reading.weights.get(term, 0.0) for term in reading.terms if term in terms)
+def _weight(reading: QuestionReading, terms: Set[str], common: Commonness) -> float:
+    return sum(reading.weights[term] * common.weight(term) for term in reading.terms if term in terms)
 
 
-def pair_signals(first: QuestionReading, second: QuestionReading, cosine: float | None = None) -> Floats:
+def pair_signals(
+    first: QuestionReading, second: QuestionReading, cosine: float | None = None, common: Commonness = UNKNOWN
+) -> Floats:
     """VECTOR_SIGNALS, or WORD_SIGNALS where cosine is None. Symmetric.
 
     cosine: above the background of the embedding model, see `above_background`, 0..1.
     """
-    return _signals(compared(first, second), cosine)
+    return _signals(compared(first, second, common), cosine)
 
 
 def _signals(pair: Comparison, cosine: float | None) -> Floats:
@@ -323,6 +450,9 @@ def _signals(pair: Comparison, cosine: float | None) -> Floats:
         math.log1p(lefts[1]),
         one_for_one,
         one_for_one * alike,
+        # One word more in an otherwise equal sentence: "default", "dynamic". Who rewords changes more than that.
+        alike * min(1.0, lefts[1]) if lefts[0] < WEAK / 2 and common == order else 0.0,
+        float(_lacks_action(first, second) or _lacks_action(second, first)),
         math.log1p(len(first.names & pair.left[0]) + len(second.names & pair.left[1])),
         float(first.negated != second.negated),
         float(asked and not exact),
@@ -348,22 +478,27 @@ class SameQuestionModel:
     vectors: Logistic
     words: Logistic
 
-    def probability(self, first: str, second: str, *, cosine: float | None = None) -> float:
+    def probability(
+        self, first: str, second: str, *, cosine: float | None = None, common: Commonness = UNKNOWN
+    ) -> float:
         """0..1. 1 for the same words; at most FORBIDDEN where there is a `difference`. Symmetric.
 
-        cosine: see `pair_signals`.
+        cosine: see `pair_signals`. common: of the site's questions; without them every term says as much.
         """
-        return self.of_readings(read_question(first), read_question(second), cosine=cosine)
+        return self.of_readings(read_question(first), read_question(second), cosine=cosine, common=common)
 
-    def of_readings(self, first: QuestionReading, second: QuestionReading, *, cosine: float | None = None) -> float:
+    def of_readings(
+        self, first: QuestionReading, second: QuestionReading, *, cosine: float | None = None,
+        common: Commonness = UNKNOWN,
+    ) -> float:  # fmt: skip
         if first.text == second.text or (first.grams == second.grams and first.terms == second.terms):
             return 1.0
         if first.text > second.text:  # sums of floating-point numbers depend on their order
             first, second = second, first
         model = self.words if cosine is None else self.vectors
-        pair = compared(first, second)
+        pair = compared(first, second, common)
         likely = float(model.probabilities(_signals(pair, cosine)[np.newaxis])[0])
-        return min(likely, FORBIDDEN) if _difference(pair) else likely
+        return min(likely, FORBIDDEN) if _set_apart(pair) else likely
 
 
 @lru_cache(maxsize=1)

@@ -23,7 +23,14 @@ from feedback.ranking.groups import Groups
 from feedback.ranking.query_moves import Bounds, PassageVectors
 from feedback.ranking.question_groups import LEAST_COSINE, LEAST_OVERLAP, SAME_FROM, DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from feedback.ranking.same_question import FORBIDDEN, background_of, difference, read_question, shipped_model
+from feedback.ranking.same_question import (
+    FORBIDDEN,
+    Commonness,
+    background_of,
+    difference,
+    read_question,
+    shipped_model,
+)
 from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
 
 VERSION = 1
@@ -250,6 +257,7 @@ class Snapshot:
         self._documents = {str(document): prior for document, prior in content.documents.items()}
         self._manual = dict(manual or {})
         self._terms = TermIndex(questions.terms)
+        self._common = Commonness.of(self._terms.holders(), len(self._terms))
         self._vectors = questions.vectors
         self._texts = questions.texts
         if self._matched_from is None:  # a revision of an earlier version
@@ -296,6 +304,26 @@ class Snapshot:
     def spaces(self) -> tuple[EmbeddingSpace, ...]:
         """The spaces in which a question has to be embedded to be compared."""
         return tuple(self._vectors)
+
+    @property
+    def full_votes(self) -> float:
+        return self._full_votes
+
+    def votes_for(
+        self, asked: AskedQuestion, candidates: Sequence[Candidate], *, similarities: Similarities | None = None
+    ) -> dict[str, Votes]:
+        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
+        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
+        if not rated:
+            return {}
+        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
+        questions = np.unique(self._question[np.concatenate(rows)])
+        similarity = (similarities or self.similarities(asked)).of(questions)
+        votes: dict[str, Votes] = {}
+        for chunk_id, own in zip(rated, rows, strict=True):
+            weight = similarity[np.searchsorted(questions, self._question[own])]
+            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
+        return votes
 
     @property
     def move_spaces(self) -> tuple[EmbeddingSpace, ...]:
@@ -368,24 +396,6 @@ class Snapshot:
             passages=int((net_votes > 0.0).sum()),
             people=int(people.max(initial=0)),
         )
-
-    @property
-    def full_votes(self) -> float:
-        return self._full_votes
-
-    def votes_for(self, asked: AskedQuestion, candidates: Sequence[Candidate]) -> dict[str, Votes]:
-        """By chunk, the votes for and against it of all rated questions, each by its similarity; without the rest."""
-        rated = list(dict.fromkeys(one.chunk_id for one in candidates if one.chunk_id in self._by_chunk))
-        if not rated:
-            return {}
-        rows = [self._by_chunk[chunk_id] for chunk_id in rated]
-        questions = np.unique(self._question[np.concatenate(rows)])
-        similarity = self._similarities(asked, questions)
-        votes: dict[str, Votes] = {}
-        for chunk_id, own in zip(rated, rows, strict=True):
-            weight = similarity[np.searchsorted(questions, self._question[own])]
-            votes[chunk_id] = Votes(float(weight @ self._rows.up[own]), float(weight @ self._rows.down[own]))
-        return votes
 
     def touches(self, candidates: Sequence[Candidate]) -> bool:
         """Whether any candidate has a query boost, so that the question's vector is needed."""
@@ -500,7 +510,9 @@ class Snapshot:
             if score[place] > 0.0:
                 row, near = int(rows[place]), float(cosine[place])
                 other = read_question(self._texts[row])
-                likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near)
+                likely = model.of_readings(
+                    own, other, cosine=None if np.isnan(near) else near, common=self._common
+                )
                 similarity[row] = likely if likely >= matched_from else 0.0
                 differs[row] = likely <= FORBIDDEN and bool(difference(own, other))
         carried = similarity[self._pair_from] * self._pair_same

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from chat.models import Message, Source
 from feedback.models import Rating, SourceUse
 from ragsite.core.errors import NotFoundError
+from ragsite.core.wording import worded
 
 
 def message_get(*, user: User, message_id: UUID) -> Message:
@@ -26,7 +27,7 @@ def source_get(*, message: Message, marker: int | None) -> Source | None:
         return None
     source = message.sources.filter(marker=marker).first()
     if source is None:
-        raise NotFoundError("This answer has no source with that number.")
+        raise NotFoundError(worded("This answer has no source with that number."))
     return source
 
 
@@ -36,7 +37,7 @@ def rating_get(*, user: User, message_id: UUID, marker: int | None = None) -> Ra
     source = source_get(message=message, marker=marker)
     rating = Rating.objects.filter(user=user, message=message, source=source).first()
     if rating is None:
-        raise NotFoundError("You have not rated this yet.")
+        raise NotFoundError(worded("You have not rated this yet."))
     return rating
 
 

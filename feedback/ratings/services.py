@@ -18,6 +18,7 @@ from feedback.models import Rating, SourceUse
 from feedback.models.ratings import Thumb, score_of, thumb_of
 from feedback.ratings import selectors
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.wording import joined, worded
 from retrieval.memory.services import answer_memories_forget
 
 MAX_COMMENT_CHARS = 2000
@@ -102,12 +103,18 @@ def _score(*, score: int | None, thumb: Thumb | None) -> int:
         text = "Give a score from 1 to 5 or a thumb, up or down."
         raise InvalidInputError(fields={"score": [text], "thumb": [text]})
     if score is not None and not 1 <= score <= 5:
-        raise InvalidInputError(fields={"score": ["Give a whole number from 1 to 5."]})
+        raise InvalidInputError(fields={"score": [worded("Give a whole number from 1 to 5.")]})
     if thumb is not None and thumb not in ("up", "down"):
-        raise InvalidInputError(fields={"thumb": ['Give "up" or "down".']})
+        raise InvalidInputError(fields={"thumb": [worded('Give "up" or "down".')]})
     if score is not None:
         if thumb is not None and thumb_of(score) != thumb:
-            raise InvalidInputError(fields={"thumb": [f"Thumb {thumb} contradicts score {score}; send one of them."]})
+            raise InvalidInputError(
+                fields={
+                    "thumb": [
+                        worded("Thumb {thumb} contradicts score {score}; send one of them.", thumb=thumb, score=score)
+                    ]
+                }
+            )
         return score
     assert thumb is not None
     return score_of(thumb)
@@ -117,7 +124,15 @@ def _tags(tags: Sequence[str]) -> list[str]:
     """In the order given, each once."""
     if unknown := [tag for tag in tags if tag not in Rating.Tag.values]:
         raise InvalidInputError(
-            fields={"tags": [f"Unknown: {', '.join(map(str, unknown))[:200]}. Known: {', '.join(Rating.Tag.values)}."]}
+            fields={
+                "tags": [
+                    worded(
+                        "Unknown: {unknown}. Known: {values}.",
+                        unknown=", ".join(map(str, unknown))[:200],
+                        values=joined(", ", Rating.Tag.values),
+                    )
+                ]
+            }
         )
     return list(dict.fromkeys(str(tag) for tag in tags))
 
@@ -125,5 +140,9 @@ def _tags(tags: Sequence[str]) -> list[str]:
 def _comment(comment: str) -> str:
     comment = comment.strip()
     if len(comment) > MAX_COMMENT_CHARS:
-        raise InvalidInputError(fields={"comment": [f"Use at most {MAX_COMMENT_CHARS} characters."]})
+        raise InvalidInputError(
+            fields={
+                "comment": [worded("Use at most {max_comment_chars} characters.", max_comment_chars=MAX_COMMENT_CHARS)]
+            }
+        )
     return comment

@@ -26,6 +26,7 @@ from feedback.ranking.snapshot import Similarities, Snapshot
 from feedback.rounds.live import live_version, snapshot_load
 from ragsite.core.errors import UnavailableError
 from ragsite.core.rag_settings import FeedbackSettings
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Models
 from retrieval.search.boosting import rank_with_boosts
@@ -68,7 +69,7 @@ class LiveBoosts:
         elif self._refreshing and (left := self._begun + PATIENCE_S - now) > 0:
             await asyncio.wait({self._refreshing}, timeout=left)
         if self._snapshot is None:
-            raise UnavailableError("The ratings can't be read at the moment.")
+            raise UnavailableError(worded("The ratings can't be read at the moment."))
         return self._snapshot
 
     async def _refresh(self) -> None:
@@ -144,7 +145,8 @@ class SnapshotBoosts:
                 return boosts
             seen = [hit for hit in candidates if not ((boost := boosts.by_chunk.get(hit.chunk_id)) and boost.hide)]
             return explored(
-                boosts, rank_with_boosts(seen, boosts, pool=candidates), snapshot.votes_for(asked, seen),
+                boosts, rank_with_boosts(seen, boosts, pool=candidates),
+                snapshot.votes_for(asked, seen, similarities=similarities),
                 question=query, full_votes=snapshot.full_votes, share=exploration,
             )  # fmt: skip
 

@@ -21,6 +21,7 @@ from feedback.rounds.bulk_rows import one_of
 from feedback.rounds.deletions import deletions_wait, written
 from feedback.rounds.proposals import Ballot
 from ragsite.core.errors import ConflictError
+from ragsite.core.wording import worded
 
 EPOCH = date(1970, 1, 1)
 Action = RevisionEvent.Action
@@ -74,7 +75,7 @@ def burst_decide(*, burst: Burst, accept: bool, by: User, why: str = "") -> Burs
     deletions_wait()
     burst = Burst.objects.select_for_update().get(pk=burst.pk)
     if burst.status != Burst.Status.OPEN:
-        raise ConflictError(f"This burst has been {burst.status} already.")
+        raise ConflictError(worded("This burst has been {status} already.", status=burst.status))
     burst.status = Burst.Status.ACCEPTED if accept else Burst.Status.REJECTED
     burst.decided_by, burst.decided_at, burst.why = by, timezone.now(), why[:500]
     burst.save()
@@ -91,10 +92,12 @@ def burst_reopen(*, burst: Burst, by: User, why: str = "") -> Burst:
             decided = Burst.objects.filter(pk=burst.pk).exclude(status=Burst.Status.OPEN)
             undecided = {"status": Burst.Status.OPEN, "decided_by": None, "decided_at": None, "why": ""}
             if not decided.update(**undecided):
-                raise ConflictError("This burst waits for a decision already.")
+                raise ConflictError(worded("This burst waits for a decision already."))
             _log(Action.BURST_REOPENED, burst, why, by)
     except IntegrityError as error:  # one_open_burst_per_document_and_day
-        raise ConflictError("Another burst on this document and day waits; decide on that one first.") from error
+        raise ConflictError(
+            worded("Another burst on this document and day waits; decide on that one first.")
+        ) from error
     burst.refresh_from_db()
     return burst
 

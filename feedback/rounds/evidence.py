@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from django.utils import timezone
 
 from chat.models import DecisionStep, Message, Source
@@ -39,6 +39,7 @@ from feedback.rounds.questions import QuestionReader
 
 BATCH = 1000  # rated answers in a transaction
 AT_ONCE = 500
+DRAWN = ExpressionWrapper(Q(attributed_at=F("updated_at")), output_field=BooleanField())
 MAX_QUESTION_CHARS = 4000
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.get_fixed_timezone(0))
 
@@ -130,7 +131,8 @@ ROW = tuple(column.name for column in fields(_Row))
 
 
 class _Given(NamedTuple):
-    """A rating. source: None for the whole answer."""
+    """A rating. source: None for the whole answer. is_drawn: its evidence is up to date; None or
+    False: it is to be drawn."""
 
     key: Key
     user: int
@@ -139,11 +141,12 @@ class _Given(NamedTuple):
     score: int
     tags: list[str]
     updated_at: datetime
-    attributed_at: datetime | None
+    is_drawn: bool | None
 
 
 class _Use(NamedTuple):
-    """A source that was opened or copied from. place: on the page, from 1; examined: how likely that is looked at."""
+    """A source that was opened or copied from. is_drawn: as of a rating. place: on the page, from 1; examined: how
+    likely that is looked at."""
 
     key: int
     user: int
@@ -151,7 +154,7 @@ class _Use(NamedTuple):
     source: int
     copied: bool
     updated_at: datetime
-    attributed_at: datetime | None
+    is_drawn: bool | None
     is_established: bool
     place: int = 1
     examined: float = 1.0
@@ -187,16 +190,19 @@ def _attribute(messages: Sequence[Key], read: _Readers) -> int:
         for credit in attribute(answer.rated, answer.ratings[user], answer.uses[user])
         if credit.marker in answer.sources
     ]
-    given: dict[tuple[str, Key], datetime] = {
-        **{("rating", rating.key): rating.updated_at for rating in ratings},
-        **{("use", use.key): use.updated_at for use in uses},
+    given = {
+        **{("rating", rating.key): day_of(rating.updated_at) for rating in ratings},
+        **{("use", use.key): day_of(use.updated_at) for use in uses},
     }
     rows = _evidence_rows(credits, given, read)
     by_key = {rating.key: rating for rating in ratings}
     rating_keys, use_keys = list(by_key), [use.key for use in uses]
-    _keep_marks([row for row in rows if row.rating is not None], by_key)
+    former = Evidence.objects.filter(one_of("rating_id", rating_keys))
+    there_is = former.exists()  # of ratings that are drawn for the first time there is none
+    _keep_marks([row for row in rows if row.rating is not None], by_key, _marks(by_key) if there_is else {})
     _keep_discarded([row for row in rows if row.use is not None], use_keys)
-    Evidence.objects.filter(one_of("rating_id", rating_keys)).delete()
+    if there_is:
+        former.delete()
     Evidence.objects.filter(one_of("use_id", use_keys)).delete()
     rows_add(Evidence, ROW, map(attrgetter(*ROW), rows))
     Rating.objects.filter(one_of("pk", rating_keys)).update(attributed_at=F("updated_at"))
@@ -212,7 +218,7 @@ def _changed(messages: Sequence[Key]) -> tuple[list[_Given], list[_Use]]:
     ratings = list(_rows_of(rows.order_by("updated_at", "pk")))
     uses = _uses(messages)
     everything: list[_Given | _Use] = [*ratings, *uses]
-    changed = {(one.user, one.message) for one in everything if one.attributed_at != one.updated_at}
+    changed = {(one.user, one.message) for one in everything if not one.is_drawn}
     return (
         [rating for rating in ratings if (rating.user, rating.message) in changed],
         [use for use in uses if (use.user, use.message) in changed],
@@ -220,18 +226,20 @@ def _changed(messages: Sequence[Key]) -> tuple[list[_Given], list[_Use]]:
 
 
 def _uses(messages: Sequence[Key]) -> list[_Use]:
+    if not SourceUse.objects.exists():  # else it would be looked for by each source of these answers
+        return []
     rows = SourceUse.objects.select_for_update(of=("self",)).filter(one_of("source__message_id", messages))
-    columns = ("pk", "user_id", raw("source__message_id"), "source_id", "copied_at", "updated_at", "attributed_at")
+    columns = ("pk", "user_id", raw("source__message_id"), "source_id", "copied_at", "updated_at", DRAWN)
     return [
-        _Use(key, user, message, source, copied is not None, updated, attributed, updated - joined >= ESTABLISHED)
-        for key, user, message, source, copied, updated, attributed, joined in rows.order_by(
+        _Use(key, user, message, source, copied is not None, updated, is_drawn, updated - joined >= ESTABLISHED)
+        for key, user, message, source, copied, updated, is_drawn, joined in rows.order_by(
             "updated_at", "pk"
         ).values_list(*columns, "user__date_joined")
     ]
 
 
 def _rows_of(ratings: QuerySet[Rating]) -> Iterator[_Given]:
-    columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", "attributed_at")
+    columns = (raw("pk"), "user_id", raw("message_id"), "source_id", "score", "tags", "updated_at", DRAWN)
     return map(_Given._make, ratings.values_list(*columns))
 
 
@@ -312,24 +320,27 @@ def _first_queries(steps: QuerySet[DecisionStep], message: Any) -> dict[Any, str
 
 
 def _evidence_rows(
-    credits: Sequence[tuple[_Answer, int, Credit]], given: Mapping[tuple[str, Key], datetime], read: _Readers
+    credits: Sequence[tuple[_Answer, int, Credit]], given: Mapping[tuple[str, Key], int], read: _Readers
 ) -> list[_Row]:
-    """given: when each rating and each use was given."""
+    """given: the day of each rating and each use."""
     sources = {answer.sources[credit.marker] for answer, _, credit in credits}
     rows_of = Source.objects.filter(one_of("pk", sources)).order_by("pk")
-    source_rows = rows_of.values_list("pk", raw("document_id"), "chunk_id", "text")
-    passages = read.passages.passages(map(Shown._make, source_rows))
-    known = rows_of.filter(scores__standing__isnull=False).values_list("pk", "scores__standing")
-    scores = {key: min(1.0, max(0.0, float(score))) for key, score in known}  # older sources have none
+    scores: dict[int, float] = {}
+    shown: list[Shown] = []
+    for *source, score in rows_of.values_list("pk", raw("document_id"), "chunk_id", "text", "scores__standing"):
+        shown.append(Shown._make(source))
+        if score is not None:  # older sources have none
+            scores[shown[-1].key] = min(1.0, max(0.0, float(score)))
+    passages = read.passages.passages(shown)
     credited = [(answer, user, credit) for answer, user, credit in credits if answer.sources[credit.marker] in passages]
-    questions = read.questions.questions({answer.question for answer, _, _ in credited if answer.question})
+    questions = read.questions.questions(answer.question for answer, _, _ in credited)
     rows: dict[tuple[tuple[str, Key], int], _Row] = {}
     for answer, user, credit in credited:
         if answer.question not in questions:
             continue
         passage = passages[answer.sources[credit.marker]]
         origin = ("use", credit.use_id) if credit.rating_id is None else ("rating", credit.rating_id)
-        given_at, key = given[origin], (origin, passage)
+        key = (origin, passage)
         if key in rows:  # two markers of one text
             rows[key].weight = max(-1.0, min(1.0, rows[key].weight + credit.weight))
             rows[key].document_weight = max(-1.0, min(1.0, rows[key].document_weight + credit.document_weight))
@@ -342,7 +353,7 @@ def _evidence_rows(
             voter=user,
             weight=credit.weight,
             document_weight=credit.document_weight,
-            day=day_of(given_at),
+            day=given[origin],
             normalized_score=scores.get(answer.sources[credit.marker]),
         )
     return list(rows.values())
@@ -359,10 +370,10 @@ class _Mark(NamedTuple):
 _Verdict = tuple[Key, Key, bool]  # rating, document, and whether it is for what the document says
 
 
-def _keep_marks(rows: Sequence[_Row], given: Mapping[Key, _Given]) -> None:
+def _keep_marks(rows: Sequence[_Row], given: Mapping[Key, _Given], marks: dict[_Verdict, _Mark]) -> None:
     """Who sends a rating again, or takes it back in between, does not undo what has set it aside: a vote that says the
-    same of the document stays in its burst, and stays discarded. The other verdict is a new vote."""
-    marks = _marks(given)
+    same of the document stays in its burst, and stays discarded. The other verdict is a new vote. marks: of the
+    evidence as it stands."""
     known = _marks_stored(given) | marks
     if not known:
         return
@@ -388,6 +399,8 @@ def _marks(given: Mapping[Key, _Given]) -> dict[_Verdict, _Mark]:
 
 def _marks_stored(given: Mapping[Key, _Given]) -> dict[_Verdict, _Mark]:
     """Of evidence that is gone."""
+    if not SetAsideVote.objects.exists():
+        return {}
     rating_of = {(rating.user, rating.message, rating.source): rating.key for rating in given.values()}
     rows = SetAsideVote.objects.filter(one_of("message_id", {rating.message for rating in given.values()}))
     columns = ("message_id", "document_id", "burst_id", "discarded_by_id")

@@ -18,13 +18,13 @@ import numpy as np
 
 from feedback.models import Boost, Burst, PassageSketch, RatedPassage
 from feedback.ranking.text_overlap import Sketches, sketch
-from feedback.rounds.bulk_rows import Key, one_of, raw, rows_add
+from feedback.rounds.bulk_rows import Key, key_of, one_of, raw, rows_add
 from feedback.rounds.deletions import written
 from feedback.rounds.live import version_bump
 from retrieval.models import Chunk, Document
 
 COVERED = 0.8  # the share of a passage's text from which a chunk says the same
-MOST_KEPT = 20_000  # passages in memory
+MOST_KEPT = 60_000  # passages in memory: about 10 MiB
 AT_ONCE = 500
 DOCUMENTS_AT_ONCE = 50
 SLACK = timedelta(minutes=10)  # clocks of two machines
@@ -51,19 +51,11 @@ class Shown(NamedTuple):
     text: str
 
 
-class _KnownPassage(NamedTuple):
-    """text: digest of all of the chunk's text."""
-
-    document: Key
-    text: bytes
-    passage: int
-
-
 class PassageReader:
     """Keeps what it has read, since the same chunks come again and again in a round."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _KnownPassage] = {}
+        self._known: dict[bytes, int] = {}  # by the digest of all that was shown
 
     def forget(self) -> None:
         self._known.clear()
@@ -73,41 +65,49 @@ class PassageReader:
         if len(self._known) > MOST_KEPT:
             self._known.clear()
         passages: dict[int, int] = {}
-        unread: list[Shown] = []
+        unread: dict[bytes, Shown] = {}
+        again: list[tuple[int, bytes]] = []
         for source in sources:
-            known = self._known.get(source.chunk)
-            if known and known.document == source.document and known.text == text_digest(source.text):
-                passages[source.key] = known.passage
+            shown = text_digest(f"{source.chunk} {source.document} {source.text}")
+            known = self._known.get(shown)
+            if known is not None:
+                passages[source.key] = known
+            elif shown in unread:
+                again.append((source.key, shown))
             else:
-                unread.append(source)
-        return passages | self._read(unread) if unread else passages
+                unread[shown] = source
+        read = _read(list(unread.values())) if unread else {}
+        found = {shown: read[source.key] for shown, source in unread.items() if source.key in read}
+        self._known.update(found)
+        return passages | read | {key: found[shown] for key, shown in again if shown in found}
 
-    def _read(self, sources: Sequence[Shown]) -> dict[int, int]:
-        ids = {key for source in sources if (key := _as_uuid(source.chunk))}
-        columns = Chunk.objects.filter(pk__in=ids).values_list("pk", raw("document_id"), "text")
-        chunks = {str(key): (key, document, text) for key, document, text in columns}
-        hashes = {key: content_hash(text) for key, (_, _, text) in chunks.items()}
-        placed: list[Shown] = []
-        split_anew: dict[Key, list[Shown]] = defaultdict(list)  # by document
-        for source in sources:
-            chunk = chunks.get(source.chunk)
-            if chunk and chunk[1] == source.document and _holds(source.text, chunk[2]):
-                placed.append(source)
-            else:
-                split_anew[source.document].append(source)
-        ids_of = _passage_ids({(source.document, hashes[source.chunk], chunks[source.chunk][0]) for source in placed})
-        passages: dict[int, int] = {}
-        for source in placed:
-            passages[source.key] = ids_of[source.document, hashes[source.chunk]]
-            digest = text_digest(chunks[source.chunk][2])
-            self._known[source.chunk] = _KnownPassage(source.document, digest, passages[source.key])
-        for document, document_sources in split_anew.items():  # read anew before its ratings were drawn
-            covering = covering_chunks(document, {source: sketch(source.text) for source in document_sources})
-            ids_of = _passage_ids({(document, content_hash(text), chunk) for chunk, text in covering.values()})
-            for source, (_, text) in covering.items():
-                passages[source.key] = ids_of[document, content_hash(text)]
-                self._known[source.chunk] = _KnownPassage(document, text_digest(source.text), passages[source.key])
-        return passages
+
+def _read(sources: Sequence[Shown]) -> dict[int, int]:
+    """Source → passage."""
+    ids = {source.chunk: key_of(key) for source in sources if (key := _as_uuid(source.chunk))}
+    columns = Chunk.objects.filter(one_of("pk", set(ids.values()))).order_by()
+    rows = columns.values_list(raw("pk"), raw("document_id"), "text")
+    by_key = {key: (key, document, text) for key, document, text in rows}
+    chunks = {chunk: by_key[key] for chunk, key in ids.items() if key in by_key}
+    hashes = {key: content_hash(text) for key, (_, _, text) in chunks.items()}
+    placed: list[Shown] = []
+    split_anew: dict[Key, list[Shown]] = defaultdict(list)  # by document
+    for source in sources:
+        chunk = chunks.get(source.chunk)
+        if chunk and chunk[1] == source.document and _holds(source.text, chunk[2]):
+            placed.append(source)
+        else:
+            split_anew[source.document].append(source)
+    ids_of = _passage_ids({(source.document, hashes[source.chunk], chunks[source.chunk][0]) for source in placed})
+    passages: dict[int, int] = {}
+    for source in placed:
+        passages[source.key] = ids_of[source.document, hashes[source.chunk]]
+    for document, document_sources in split_anew.items():  # read anew before its ratings were drawn
+        covering = covering_chunks(document, {source: sketch(source.text) for source in document_sources})
+        ids_of = _passage_ids({(document, content_hash(text), chunk) for chunk, text in covering.values()})
+        for source, (_, text) in covering.items():
+            passages[source.key] = ids_of[document, content_hash(text)]
+    return passages
 
 
 def _holds(source_text: str, text: str) -> bool:
@@ -115,7 +115,7 @@ def _holds(source_text: str, text: str) -> bool:
     return text in source_text or "".join(text.split()) in "".join(source_text.split())
 
 
-def _passage_ids(wanted: set[tuple[Key, str, UUID]]) -> dict[tuple[Key, str], int]:
+def _passage_ids(wanted: set[tuple[Key, str, Key]]) -> dict[tuple[Key, str], int]:
     """wanted: document, content hash, chunk. Returns the ids by the first two; rows that are missing are made."""
 
     def known(documents: set[Key]) -> dict[tuple[Key, str], int]:

@@ -129,15 +129,14 @@ class Ballot:
 def ballot_load() -> Ballot:
     passages = _passages_load()
     rows = Evidence.objects.filter(discarded_by=None).order_by("pk").values_list(*COLUMNS)
-    parts = parts_of(rows.iterator(chunk_size=ROWS_IN_PART), ROWS_IN_PART)
-    tables = (np.asarray(part, dtype=np.float64) for part in parts)
-    table = np.concatenate([np.zeros((0, len(COLUMNS))), *tables])
-    known = np.isin(table[:, COLUMNS.index("passage_id")], passages.passage)  # a document may go while this is read
-    column = {
-        name: table[known, place].astype(np.int64 if name in WHOLE else np.float64)
-        for place, name in enumerate(COLUMNS)
-    }
-    del table
+    pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in COLUMNS}
+    for part in parts_of(rows.iterator(chunk_size=ROWS_IN_PART), ROWS_IN_PART):
+        for name, values in zip(COLUMNS, zip(*part, strict=True), strict=True):
+            pieces[name].append(np.asarray(values, dtype=np.int64 if name in WHOLE else np.float64))
+    column = {name: _joined(pieces.pop(name), np.int64 if name in WHOLE else np.float64) for name in COLUMNS}
+    known = np.isin(column["passage_id"], passages.passage)
+    if not known.all():  # a document may go while this is read
+        column = {name: values[known] for name, values in column.items()}
     places = passages.places(column["passage_id"])
     votes = Votes(
         key=column["pk"],
@@ -159,14 +158,15 @@ def ballot_load() -> Ballot:
     accepted, rejected, undecided = (
         np.isin(votes.key, status[name]) for name in (Burst.Status.ACCEPTED, Burst.Status.REJECTED, Burst.Status.OPEN)
     )
+    voters = voters_load(votes, passages.ids)
     return Ballot(
-        passages=passages,
-        votes=votes,
-        voters=voters_load(votes, passages.ids),
-        judged=accepted | rejected,
-        left_out=rejected | undecided,
+        passages=passages, votes=votes, voters=voters, judged=accepted | rejected, left_out=rejected | undecided,
         uses=uses,
-    )
+    )  # fmt: skip
+
+
+def _joined(pieces: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=kind), *pieces])
 
 
 def _passages_load() -> Passages:

@@ -14,10 +14,12 @@ import hashlib
 import logging
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from asgiref.sync import sync_to_async
@@ -34,7 +36,7 @@ from feedback.ranking.question_groups import (
     nearest_by_vectors,
     probabilities,
 )
-from feedback.ranking.same_question import SameQuestionModel, above_background, background_of, shipped_model
+from feedback.ranking.same_question import Commonness, SameQuestionModel, above_background, background_of, shipped_model
 from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.deletions import written
 from feedback.rounds.live import vector_decode
@@ -100,11 +102,11 @@ def question_pairs_decide(*, wait_for_vectors: bool = False, report: Callable[[]
     new = np.asarray(list(waiting.order_by("pk").values_list("pk", flat=True)[:MOST_NEW]), dtype=np.int64)
     if not len(new):
         return Decided()
-    pairs = _candidates(new, report)
+    pairs, common = _candidates(new, report)
     texts = _texts({question for pair in pairs for question in pair})
     pairs = {pair: cosine for pair, cosine in pairs.items() if pair[0] in texts and pair[1] in texts}
     model = shipped_model()
-    same = _probabilities(pairs, texts, model, report)
+    same = _probabilities(pairs, texts, model, common, report)
     by = ["words" if math.isnan(cosine) else "vectors" for cosine in pairs.values()]
     asked = _ask(list(pairs), same, by, texts, report)
     now = timezone.now()
@@ -148,11 +150,13 @@ def decided_pairs(questions: Iterable[int]) -> DecidedPairs:
 
 
 # ------------------------------------------------------------------------------------------------ candidates
-def _candidates(new: Ints, report: Callable[[], None]) -> Pairs:
+def _candidates(new: Ints, report: Callable[[], None]) -> tuple[Pairs, Commonness]:
     rows = list(RatedQuestion.objects.order_by("pk").values_list("pk", "terms"))
     ids = np.asarray([key for key, _ in rows], dtype=np.int64)
-    pairs = nearest_by_terms(new[np.isin(new, ids)], ids, [terms.split() for _, terms in rows])
-    del rows
+    terms_of = [terms.split() for _, terms in rows]
+    pairs = nearest_by_terms(new[np.isin(new, ids)], ids, terms_of)
+    common = Commonness.of(Counter(chain.from_iterable(map(set, terms_of))), len(terms_of))
+    del rows, terms_of
     report()
     for pair in _sharing_a_passage(new):
         pairs.setdefault(pair, float("nan"))
@@ -160,7 +164,7 @@ def _candidates(new: Ints, report: Callable[[], None]) -> Pairs:
     for model, dim in spaces:
         _add_by_vectors(pairs, new, EmbeddingSpace(model, dim))
         report()
-    return pairs
+    return pairs, common
 
 
 def _sharing_a_passage(new: Ints) -> Iterator[tuple[int, int]]:
@@ -238,12 +242,12 @@ def _texts(questions: Iterable[int]) -> dict[int, str]:
 
 
 def _probabilities(
-    pairs: Pairs, texts: Mapping[int, str], model: SameQuestionModel, report: Callable[[], None]
+    pairs: Pairs, texts: Mapping[int, str], model: SameQuestionModel, common: Commonness, report: Callable[[], None]
 ) -> NDArray[np.float64]:
     keys = list(pairs)
     parts: list[NDArray[np.float32]] = [np.zeros(0, dtype=np.float32)]
     for start in range(0, len(keys), IN_BATCH):
-        parts.append(probabilities({key: pairs[key] for key in keys[start : start + IN_BATCH]}, texts, model))
+        parts.append(probabilities({key: pairs[key] for key in keys[start : start + IN_BATCH]}, texts, model, common))
         report()
     return np.concatenate(parts).astype(np.float64)
 

@@ -13,13 +13,14 @@ from feedback.models import FeedbackState
 from feedback.rounds.live import feedback_state
 from feedback.rounds.round import RoundOutcome, feedback_round
 from ragsite.core.errors import UnavailableError
+from ragsite.core.wording import worded
 
 TASK = "feedback.tasks.reindex_feedback"
 
 
 class QueueAwayError(UnavailableError):
     code = "queue_unavailable"
-    message = "The task queue is away; try again shortly."
+    message = worded("The task queue is away; try again shortly.")
 
 
 def round_queue(*, by: User) -> RoundOutcome:

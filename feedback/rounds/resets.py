@@ -14,6 +14,7 @@ from feedback.rounds.evidence import evidence_gather
 from feedback.rounds.queueing import round_queue_or_run
 from feedback.rounds.round import RoundOutcome
 from ragsite.core.errors import ConflictError
+from ragsite.core.wording import worded
 from retrieval.models import Document
 
 Action = RevisionEvent.Action
@@ -54,7 +55,7 @@ def reset_undo(*, reset: RevisionEvent, by: User, why: str) -> RoundOutcome:
         count += SetAsideVote.objects.filter(discarded_by=reset).update(discarded_by=None)
         SetAsideVote.objects.filter(discarded_by=None, burst=None).delete()
         if not count:
-            raise ConflictError("Nothing of this reset is discarded any more.")
+            raise ConflictError(worded("Nothing of this reset is discarded any more."))
         about = {"document_id": reset.document_id, "rater": reset.rater}
         RevisionEvent.log(Action.RESET_UNDONE, by=by, why=why, detail={"evidence": count}, **about)
     return round_queue_or_run(by=by)

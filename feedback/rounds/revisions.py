@@ -17,6 +17,7 @@ from feedback.rounds.bulk_rows import rows_add
 from feedback.rounds.live import feedback_state
 from feedback.rounds.proposals import Proposal
 from ragsite.core.errors import ConflictError
+from ragsite.core.wording import worded
 
 KEEP_REVISIONS = 60  # older ones that are not live are deleted
 Action = RevisionEvent.Action
@@ -68,11 +69,19 @@ def revision_go_live(
     revision = Revision.objects.select_for_update().get(pk=revision.pk)
     if revision.status not in (Status.PROPOSED, Status.HELD):
         raise ConflictError(
-            f"Revision {revision.number} is {revision.get_status_display().lower()}; only one that waits can go live."
+            worded(
+                "Revision {number} is {status}; only one that waits can go live.",
+                number=revision.number,
+                status=revision.get_status_display().lower(),
+            )
         )
     if state.live and state.live.number > revision.number:
         raise ConflictError(
-            f"Revision {revision.number} was made before revision {state.live.number}, which is live; run a new round."
+            worded(
+                "Revision {number} was made before revision {live}, which is live; run a new round.",
+                number=revision.number,
+                live=state.live.number,
+            )
         )
     _supersede_waiting(revision)
     if state.live:
@@ -94,7 +103,11 @@ def revision_hold(*, revision: Revision, by: User | None = None, why: str) -> Re
     revision = Revision.objects.select_for_update().get(pk=revision.pk)
     if revision.status != Status.PROPOSED:
         raise ConflictError(
-            f"Revision {revision.number} is {revision.get_status_display().lower()}; only a proposed one can be held."
+            worded(
+                "Revision {number} is {status}; only a proposed one can be held.",
+                number=revision.number,
+                status=revision.get_status_display().lower(),
+            )
         )
     _supersede_waiting(revision)
     revision.status, revision.reason = Status.HELD, why[:500]
@@ -115,12 +128,16 @@ def revision_roll_back(
     state = _locked()
     live = state.live
     if revision is not None and revision != live:
-        raise ConflictError(f"Revision {revision.number} is not live any more; look at the one that is.")
+        raise ConflictError(
+            worded("Revision {number} is not live any more; look at the one that is.", number=revision.number)
+        )
     if live is None:
-        raise ConflictError("No revision is live, so there is nothing to roll back.")
+        raise ConflictError(worded("No revision is live, so there is nothing to roll back."))
     target = to or _before(live)
     if target is not None and (target.pk == live.pk or target.live_at is None):
-        raise ConflictError(f"Revision {target.number} can't be rolled back to: it is live, or never was.")
+        raise ConflictError(
+            worded("Revision {number} can't be rolled back to: it is live, or never was.", number=target.number)
+        )
     _end(live, Status.ROLLED_BACK, why)
     RevisionEvent.log(
         Action.ROLLED_BACK, revision=live, by=by, why=why, detail={"to": target.number if target else None}

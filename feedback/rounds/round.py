@@ -44,6 +44,7 @@ from feedback.rounds.revisions import revision_create, revision_go_live, revisio
 from feedback.rounds.voters import voter_weights_write
 from ragsite.core.errors import ConflictError
 from ragsite.core.leases import Lease, LeaseLostError
+from ragsite.core.wording import worded
 from retrieval.services.write_lease import lease_is_held, lease_release, lease_take, space_lease
 
 LEASE = "feedback round"
@@ -92,7 +93,7 @@ class RoundLostError(ConflictError):
     """The round was stopped for so long that another one has taken over."""
 
     code = "feedback_round_lost"
-    message = "Another round has taken over; look at its outcome."
+    message = worded("Another round has taken over; look at its outcome.")
 
 
 def feedback_round(*, by: User | None = None, dry_run: bool = False) -> RoundOutcome:
@@ -182,7 +183,7 @@ def _round(renew: Callable[[], None], by: User | None) -> RoundOutcome:
     known_moves = bool(np.isin(content.moving, live.moving).all())
     if not proposal.changes and known_moves and content.parameters == live.parameters:
         return RoundOutcome(status="unchanged", reason="No boost changes.", **done)
-    revision = _held_already(proposal)
+    revision = _waits_already(proposal, state)
     if revision is None or _to_measure_again(revision):
         report = guard_measure(proposal, live=live, report=renew)
         laps.end("guard")
@@ -229,7 +230,7 @@ def _decide(
     proposal = replace(proposal, changes=changes_left(proposal.changes))
     by = by and User.objects.filter(pk=by.pk).first()
     if feedback_state().live_id != state.live_id:
-        raise RoundLostError("Another revision went live while this round was measured; start it again.")
+        raise RoundLostError(worded("Another revision went live while this round was measured; start it again."))
     summary = {"ratings": gathered.ratings, "evidence": gathered.evidence}
     revision = revision_create(proposal, guard=report.as_dict(), summary=summary, by=by)
     taken_back = Revision.objects.filter(status=Revision.Status.ROLLED_BACK, digest=revision.digest).first()
@@ -245,23 +246,31 @@ def _decide(
     return revision
 
 
-# ------------------------------------------------------------------------------------------------ held already
-def _held_already(proposal: Proposal) -> Revision | None:
-    """The newest revision, where it was held for the very same boosts: that needs a person, not another row."""
+# ------------------------------------------------------------------------------------------------ waits already
+def _waits_already(proposal: Proposal, state: FeedbackState) -> Revision | None:
+    """The newest revision, where it waits with the very same boosts: that needs a person, not another row.
+
+    One that the guard let pass waits only where revisions don't go live by themselves, and tells its differences from
+    the one that was live then.
+    """
     newest = Revision.objects.order_by("-number").first()
-    held = newest and newest.status == Revision.Status.HELD and newest.digest == proposal.content.digest()
-    return newest if held else None
+    if newest is None or newest.digest != proposal.content.digest():
+        return None
+    proposed = newest.status == Revision.Status.PROPOSED and newest.parent_id == state.live_id
+    waits = newest.status == Revision.Status.HELD or (proposed and not settings.RAG.feedback.auto_live)
+    return newest if waits else None
 
 
-def _to_measure_again(held: Revision) -> bool:
-    """Where it could not be measured then, or was found worse on golden questions that staff have changed since.
+def _to_measure_again(waiting: Revision) -> bool:
+    """Where it could not be measured then, or staff have changed golden questions since.
 
     What a person held, or had rolled back, waits for a person.
     """
-    if not held.reason or held.reason != str(held.guard.get("reason", ""))[:MAX_REASON]:
+    by_a_person = waiting.status == Revision.Status.HELD and not waiting.reason
+    if by_a_person or waiting.reason != str(waiting.guard.get("reason", ""))[:MAX_REASON]:
         return False
-    changed = RevisionEvent.objects.filter(action__in=GOLDEN_CHANGES, at__gt=held.created_at)
-    return _not_measured(held) or changed.exists()
+    changed = RevisionEvent.objects.filter(action__in=GOLDEN_CHANGES, at__gt=waiting.created_at)
+    return _not_measured(waiting) or changed.exists()
 
 
 def _not_measured(held: Revision) -> bool:

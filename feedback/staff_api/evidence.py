@@ -41,6 +41,7 @@ from ragsite.core.api.pagination import page_of
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import ConflictError
+from ragsite.core.wording import worded
 from retrieval.models import Document
 
 MANUAL = ManualBoost.objects.select_related("document", "created_by", "ended_by")
@@ -194,7 +195,7 @@ class ManualBoostApi(StaffView):
         """Ends this one and puts a new one, with an id of its own, in its place; what is left out stays as it was."""
         boost, changes = row_get(MANUAL, pk=boost_id), checked(ManualBoostChangesSerializer, request.data)
         if boost.ended_at is not None:
-            raise ConflictError("This boost has ended already; make a new one.")
+            raise ConflictError(worded("This boost has ended already; make a new one."))
         kept = {name: getattr(boost, name) for name in ("document", "chunk_id", "multiplier", "hide", "expires_at")}
         new = manual_boost_set(by=asking_user(request), **{**kept, **changes})
         return Response(ManualBoostSerializer(new).data)

@@ -41,6 +41,7 @@ from ragsite.core.api.fields import (
 )
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 
 GOLDEN = GoldenQuestion.objects.select_related("collection", "created_by").prefetch_related("relevant__document")
@@ -245,7 +246,7 @@ def _content(request: Request) -> bytes:
         raise InvalidInputError(fields=unknown)
     file = request.FILES.get("file")
     if file is None:
-        raise InvalidInputError(fields={"file": ["Send a file."]})
+        raise InvalidInputError(fields={"file": [worded("Send a file.")]})
     return bytes(file.read(golden_files.GOLDEN_IMPORT_BYTES + 1))
 
 

@@ -19,6 +19,7 @@ from ragsite.core.api.fields import StrictSerializer, TextField, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.wording import worded
 from ragsite.models import ApiToken
 
 
@@ -26,7 +27,7 @@ class BadCredentialsError(InvalidInputError):
     """The name, the password, or both are wrong; which one is not said."""
 
     code = "bad_credentials"
-    message = "Username and password do not match; check both and try again."
+    message = worded("Username and password do not match; check both and try again.")
 
 
 class TokenInput(StrictSerializer):

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import DatabaseError
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from rest_framework.authentication import TokenAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -63,5 +64,5 @@ class TokenOrBearerAuthentication(TokenAuthentication):
     def authenticate_credentials(self, key: str) -> tuple[Any, Any]:
         token = _token_of_key(key)
         if token is None:
-            raise AuthenticationFailed("This token is not valid; ask for a new one.")
+            raise AuthenticationFailed(_("This token is not valid; ask for a new one."))
         return token.user, token

@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from ragsite.core.database import own_database_thread
 from ragsite.core.errors import AppError
+from ragsite.core.wording import worded
 from ragsite.models import AccountSession, ApiToken
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class SignedOutError(AppError):
 
     code = "not_authenticated"
     status = 401
-    message = "You have been signed out; sign in again."
+    message = worded("You have been signed out; sign in again.")
 
 
 @dataclass(frozen=True, slots=True)

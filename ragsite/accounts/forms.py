@@ -13,9 +13,11 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from ragsite.accounts.sign_in_limits import attempt_begin, sign_up_count, sign_up_remember
 from ragsite.core.errors import RateLimitedError
+from ragsite.core.localized import localized
 
 
 @contextmanager
@@ -23,7 +25,7 @@ def _refusal_as_form_error() -> Iterator[None]:
     try:
         yield
     except RateLimitedError as error:
-        raise ValidationError(error.message, code=error.code) from error
+        raise ValidationError(localized(error.message), code=error.code) from error
 
 
 class SignInForm(AuthenticationForm):
@@ -60,7 +62,7 @@ class SignUpForm(UserCreationForm):
                     sign_up_remember(self._request, user)
                 return user
         except IntegrityError as error:
-            raise ValidationError({"username": "A user with that username already exists."}) from error
+            raise ValidationError({"username": _("A user with that username already exists.")}) from error
 
 
 class ChangePasswordForm(PasswordChangeForm):

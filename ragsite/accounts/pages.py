@@ -16,6 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_POST
@@ -110,7 +111,7 @@ def revoke_token(request: HttpRequest, token_id: UUID) -> HttpResponse:
         token_revoke(user=asking_user(request), token_id=token_id)
     except TokenNotFoundError as error:
         raise Http404 from error
-    messages.success(request, "The token is revoked.")
+    messages.success(request, _("The token is revoked."))
     return redirect("account")
 
 

@@ -31,6 +31,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from ragsite.core.errors import RateLimitedError
+from ragsite.core.wording import worded
 from ragsite.models import AttemptCounter, KnownOrigin, SignUp
 
 LOGIN_FAILURES_PER_ADDRESS = 30  # wrong passwords per address, over all usernames, within the window
@@ -47,13 +48,13 @@ WAIT_S, NEW_DEVICE = "ragsite.retry_after_s", "ragsite.new_device"  # in request
 class TooManyAttemptsError(RateLimitedError):
     """A limit on guessing passwords is reached."""
 
-    message = "Too many wrong passwords; wait a few minutes and try again."
+    message = worded("Too many wrong passwords; wait a few minutes and try again.")
 
 
 class TooManySignUpsError(RateLimitedError):
     """The limit on new accounts from one address is reached."""
 
-    message = "Too many accounts were made from your address; try again later."
+    message = worded("Too many accounts were made from your address; try again later.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from ragsite.accounts.auth import token_hash
 from ragsite.core.errors import NotFoundError
+from ragsite.core.wording import worded
 from ragsite.models import ApiToken
 
 TOKENS_PER_USER = 50  # API tokens; above, the one that was used least recently gives way
@@ -24,7 +25,7 @@ class TokenNotFoundError(NotFoundError):
     """Not there, or another user's."""
 
     code = "token_not_found"
-    message = "There is no such token, or it is not yours."
+    message = worded("There is no such token, or it is not yours.")
 
 
 @transaction.atomic

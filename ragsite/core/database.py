@@ -15,6 +15,7 @@ from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import InterfaceError, OperationalError, connections
 
 from ragsite.core.errors import UnavailableError
+from ragsite.core.wording import worded
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -31,7 +32,7 @@ class DatabaseAwayError(UnavailableError):
     """503: the database refuses connections, or has dropped them."""
 
     code = "database_unavailable"
-    message = "The database is not reachable at the moment; try again shortly."
+    message = worded("The database is not reachable at the moment; try again shortly.")
 
 
 def is_database_away(error: BaseException | None) -> bool:

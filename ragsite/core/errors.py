@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragsite.core.text import encodable
+from ragsite.core.wording import Sentence, worded
 
 
 class AppError(Exception):
@@ -21,7 +22,7 @@ class AppError(Exception):
 
     code = "error"
     status = 400
-    message = "The request could not be carried out."
+    message: str = worded("The request could not be carried out.")
 
     def __init__(
         self,
@@ -47,6 +48,8 @@ def _encodable(value: Any) -> Any:
             return {_encodable(name): _encodable(item) for name, item in value.items()}
         case list() | tuple():
             return [_encodable(item) for item in value]
+        case Sentence():
+            return value
         case str():
             return encodable(value)
         case _:
@@ -58,7 +61,7 @@ class InvalidInputError(AppError):
 
     code = "invalid"
     status = 400
-    message = "Some of the input is not valid; see the fields."
+    message: str = worded("Some of the input is not valid; see the fields.")
 
 
 class PermissionDeniedError(AppError):
@@ -66,7 +69,7 @@ class PermissionDeniedError(AppError):
 
     code = "permission_denied"
     status = 403
-    message = "You are not allowed to do this."
+    message: str = worded("You are not allowed to do this.")
 
 
 class NotFoundError(AppError):
@@ -74,7 +77,7 @@ class NotFoundError(AppError):
 
     code = "not_found"
     status = 404
-    message = "There is nothing here, or it is not yours to see."
+    message: str = worded("There is nothing here, or it is not yours to see.")
 
 
 class ConflictError(AppError):
@@ -82,7 +85,7 @@ class ConflictError(AppError):
 
     code = "conflict"
     status = 409
-    message = "This cannot be done right now; try again in a moment."
+    message: str = worded("This cannot be done right now; try again in a moment.")
 
 
 class TooLargeError(AppError):
@@ -90,7 +93,7 @@ class TooLargeError(AppError):
 
     code = "too_large"
     status = 413
-    message = "This is too large; send something smaller."
+    message: str = worded("This is too large; send something smaller.")
 
 
 class UnsupportedFileError(AppError):
@@ -98,7 +101,9 @@ class UnsupportedFileError(AppError):
 
     code = "unsupported_file_type"
     status = 415
-    message = "This kind of file cannot be read; convert it to PDF, an Office format, HTML, Markdown or plain text."
+    message: str = worded(
+        "This kind of file cannot be read; convert it to PDF, an Office format, HTML, Markdown or plain text."
+    )
 
 
 class RateLimitedError(AppError):
@@ -106,14 +111,14 @@ class RateLimitedError(AppError):
 
     code = "rate_limited"
     status = 429
-    message = "Too many requests; wait a little and try again."
+    message: str = worded("Too many requests; wait a little and try again.")
 
 
 class TooManyIngestsError(RateLimitedError):
     """429: the limit on documents that wait to be read."""
 
     code = "too_many_ingests"
-    message = "Too many of your documents wait to be read; upload more when some of them are ready."
+    message: str = worded("Too many of your documents wait to be read; upload more when some of them are ready.")
 
 
 class StorageFullError(AppError):
@@ -121,7 +126,9 @@ class StorageFullError(AppError):
 
     code = "storage_full"
     status = 507
-    message = "The disk of the site is full, so nothing was stored; tell an administrator, and try again later."
+    message: str = worded(
+        "The disk of the site is full, so nothing was stored; tell an administrator, and try again later."
+    )
 
 
 class QuotaExceededError(AppError):
@@ -129,7 +136,7 @@ class QuotaExceededError(AppError):
 
     code = "quota_exceeded"
     status = 507
-    message = "Your documents take up all the room that is allowed; delete some first."
+    message: str = worded("Your documents take up all the room that is allowed; delete some first.")
 
 
 class UnavailableError(AppError):
@@ -137,7 +144,7 @@ class UnavailableError(AppError):
 
     code = "unavailable"
     status = 503
-    message = "A part of the site is not reachable at the moment; try again shortly."
+    message: str = worded("A part of the site is not reachable at the moment; try again shortly.")
 
     def __init__(
         self, message: str | None = None, *, fields: Mapping[str, Any] | None = None, retry_after_s: int | None = 5

@@ -39,6 +39,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from ragsite.core.errors import ConflictError
+from ragsite.core.wording import worded
 
 RENEWALS = 3  # tries of `hold` within the time of a lease
 RETRY_S = 0.5  # after a database error while renewing
@@ -52,7 +53,7 @@ class LeaseLostError(ConflictError):
     """Somebody else holds the lease by now, or it ran out and could not be renewed. The work on the row ends."""
 
     code = "lease_lost"
-    message = "Another process has taken this work over."
+    message = worded("Another process has taken this work over.")
 
 
 def this_process() -> str:

@@ -122,6 +122,16 @@ def _pairs(lines: str, form: Callable[[str], str]) -> tuple[Opposition, ...]:
     return tuple(pairs)
 
 
+def _by_word(lines: str) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Words, and stems without their star → the numbers of the pairs whose own side they are in."""
+    words: dict[str, list[int]] = {}
+    stems: dict[str, list[int]] = {}
+    for number, side in enumerate(side for line in lines.strip().splitlines() for side in line.split(" | ")):
+        for word in side.split():
+            (stems if word.endswith("*") else words).setdefault(word.strip("*"), []).append(number)
+    return words, stems
+
+
 def _replacements() -> dict[str, str]:
     """Small letters: a word, or a stem with a star, → its opposite. Of each side the word in the same place."""
     replacements: dict[str, str] = {}
@@ -137,7 +147,10 @@ def _replacements() -> dict[str, str]:
 
 
 _ENGLISH_OPPOSITES = _pairs(_ENGLISH, _english_pattern)
-_OPPOSITES = _ENGLISH_OPPOSITES + _pairs(_CHINESE, _chinese_pattern)
+_CHINESE_OPPOSITES = _pairs(_CHINESE, _chinese_pattern)
+_OPPOSITES = _ENGLISH_OPPOSITES + _CHINESE_OPPOSITES
+_ENGLISH_WORDS, _ENGLISH_STEMS = _by_word(_ENGLISH)
+_SHORTEST, _LONGEST = (of(map(len, _ENGLISH_STEMS)) for of in (min, max))
 _REPLACEMENTS = _replacements()
 _STEMS = sorted((own.strip("*") for own in _REPLACEMENTS if own.endswith("*")), key=len, reverse=True)
 _HAN_WORDS = sorted((own for own in _REPLACEMENTS if not own.isascii()), key=len, reverse=True)
@@ -145,8 +158,20 @@ _HAN_WORDS = sorted((own for own in _REPLACEMENTS if not own.isascii()), key=len
 
 def opposites_of(question: str) -> tuple[Opposition, ...]:
     """(a word of the question, its opposite) as patterns. `question`: small letters, Simplified."""
-    opposites = _ENGLISH_OPPOSITES if question.isascii() else _OPPOSITES
-    return tuple((own, other) for own, other in opposites if own.search(question) and not other.search(question))
+    opposites = [_ENGLISH_OPPOSITES[number] for number in sorted(_english_numbers(question))]
+    if not question.isascii():
+        opposites += [pair for pair in _CHINESE_OPPOSITES if pair[0].search(question)]
+    return tuple((own, other) for own, other in opposites if not other.search(question))
+
+
+def _english_numbers(question: str) -> set[int]:
+    """The pairs whose own side the question says. Looked up by its words: hundreds of patterns take long."""
+    found: set[int] = set()
+    for word in re.findall(r"\w+", question):
+        found.update(_ENGLISH_WORDS.get(word, ()))
+        for end in range(_SHORTEST, min(len(word), _LONGEST) + 1):
+            found.update(_ENGLISH_STEMS.get(word[:end], ()))
+    return found
 
 
 def turned_round(question: str) -> str:

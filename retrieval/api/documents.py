@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from adrf.views import APIView as AsyncAPIView
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.http import FileResponse, QueryDict
+from django.http import FileResponse, HttpResponse, QueryDict
+from django.utils.cache import patch_cache_control
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -22,12 +25,17 @@ from ragsite.core.api.fields import StrictSerializer, checked, unknown_fields
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError, TooLargeError
+from ragsite.core.localized import localized
 from ragsite.core.text import clean_file_name
+from ragsite.core.wording import worded
 from retrieval.api.serializers import (
     ChunkSerializer,
     DocumentChangesSerializer,
     DocumentFileQuerySerializer,
     DocumentListQuerySerializer,
+    DocumentPageQuerySerializer,
+    DocumentPageSerializer,
+    DocumentPictureQuerySerializer,
     DocumentSerializer,
     DocumentsUsageSerializer,
     UploadResultSerializer,
@@ -42,11 +50,13 @@ from retrieval.services.collections import (
     collection_for_upload,
     collection_writable,
 )
+from retrieval.services.document_pages import page_draw, page_read
 from retrieval.services.documents import document_create, document_delete, document_update
 from retrieval.services.metadata import DocumentMetadata, metadata_from
 from retrieval.services.quotas import usage_of
 
 PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
+PICTURE_KEPT_S = 86_400  # by the reader's browser; the file of a document never changes
 INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
 
 
@@ -167,7 +177,7 @@ class DocumentFileApi(APIView):
         try:
             file = document.file.open("rb")
         except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
-            raise NotFoundError("The file of this document is gone.") from error
+            raise NotFoundError(worded("The file of this document is gone.")) from error
         inline = query["inline"] and document.media_type in INLINE_TYPES
         response = FileResponse(
             file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
@@ -175,6 +185,38 @@ class DocumentFileApi(APIView):
         response["X-Content-Type-Options"] = "nosniff"
         if not inline:
             response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        return response
+
+
+class DocumentPageApi(AsyncAPIView):
+    """A page of a PDF, and where on it a text stands."""
+
+    @extend_schema(
+        operation_id="documents_page",
+        parameters=[DocumentPageQuerySerializer],
+        responses={200: DocumentPageSerializer, **errors(422)},
+    )
+    async def get(self, request: Request, document_id: UUID, page: int) -> Response:
+        query = checked(DocumentPageQuerySerializer, request.query_params)
+        document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
+        quotes = [line for line in query.get("quote", "").split("\n") if line.strip()]
+        return Response(DocumentPageSerializer(await page_read(document, page, quotes=quotes)).data)
+
+
+class DocumentPictureApi(AsyncAPIView):
+    """A page of a PDF as a picture."""
+
+    @extend_schema(
+        operation_id="documents_page_picture",
+        parameters=[DocumentPictureQuerySerializer],
+        responses={(200, "image/png"): OpenApiTypes.BINARY, **errors(422)},
+    )
+    async def get(self, request: Request, document_id: UUID, page: int) -> HttpResponse:
+        query = checked(DocumentPictureQuerySerializer, request.query_params)
+        document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
+        picture = await page_draw(document, page, width=query["width"])
+        response = HttpResponse(picture, content_type="image/png")
+        patch_cache_control(response, private=True, max_age=PICTURE_KEPT_S)
         return response
 
 
@@ -212,9 +254,14 @@ def _uploaded_files(request: Request) -> list[UploadedFile]:
     """The form's `file`s. Raises InvalidInputError, TooLargeError."""
     files: list[UploadedFile] = request.FILES.getlist("file")
     if not files:
-        raise InvalidInputError("Send at least one file.", fields={"file": ["Send at least one file."]})
+        raise InvalidInputError(worded("Send at least one file."), fields={"file": [worded("Send at least one file.")]})
     if len(files) > settings.RAG.ingest.max_files_per_upload:
-        raise TooLargeError(f"At most {settings.RAG.ingest.max_files_per_upload} files at once.")
+        raise TooLargeError(
+            worded(
+                "At most {max_files_per_upload} files at once.",
+                max_files_per_upload=settings.RAG.ingest.max_files_per_upload,
+            )
+        )
     return files
 
 
@@ -235,11 +282,11 @@ def _stored(
             refusals.append(error)
             failed = Document.Status.FAILED.value
             entry |= {"id": None, "title": name, "file_name": name, "status": failed}
-            entry |= {"outcome": "refused", "code": error.code, "error": error.message}
+            entry |= {"outcome": "refused", "code": error.code, "error": localized(error.message)}
         else:
             document = created.document
             entry |= {"id": document.pk, "title": document.title, "file_name": document.file_name}
-            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.error}
+            entry |= {"status": document.status, "outcome": created.outcome, "code": "", "error": document.told_error}
         entries.append(entry)
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}

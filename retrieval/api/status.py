@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from ragsite.core.localized import localized
 from retrieval.engine import get_engine
 
 
@@ -38,7 +39,7 @@ class StatusApi(APIView):
                 "chat_model": status.chat_model,
                 "fast_model": status.fast_model,
                 "embed_model": status.embed_model,
-                "reason": status.reason,
-                "warnings": list(status.warnings),
+                "reason": localized(status.reason),
+                "warnings": localized(list(status.warnings)),
             }
         )

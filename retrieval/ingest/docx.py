@@ -16,6 +16,7 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph
 from lxml import etree
 
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.headings import heading_level
@@ -33,7 +34,7 @@ def parse_docx(path: Path, limits: ParseLimits) -> ParsedDocument:
         title = document.core_properties.title or ""
     except (OpcError, KeyError, ValueError, etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise DocumentUnreadableError(
-            "This DOCX file is damaged; open it in a word processor and save it anew."
+            worded("This DOCX file is damaged; open it in a word processor and save it anew.")
         ) from error
     check_length(sum(len(block.text) for block in blocks), limits)
     return ParsedDocument(blocks=blocks, title=title.strip() or first_title(blocks))

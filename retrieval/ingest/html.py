@@ -7,6 +7,7 @@ import re
 from lxml import etree
 from lxml import html as lxml_html
 
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, BlockKind, ParsedDocument, first_title
 from retrieval.ingest.text import readable_text
@@ -33,9 +34,9 @@ def parse_html(data: bytes) -> ParsedDocument:
     try:
         root = lxml_html.document_fromstring(text, parser=parser)
     except (etree.ParserError, ValueError) as error:
-        raise DocumentUnreadableError("This HTML file holds no text.") from error
+        raise DocumentUnreadableError(worded("This HTML file holds no text.")) from error
     if any("depth" in entry.message for entry in parser.error_log):
-        raise DocumentUnreadableError("This HTML file nests its elements too deeply to be read.")
+        raise DocumentUnreadableError(worded("This HTML file nests its elements too deeply to be read."))
     title = _SPACES.sub(" ", root.findtext(".//title") or "").strip()
     reader = _Reader()
     reader.read(root)

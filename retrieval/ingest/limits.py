@@ -6,6 +6,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 
 MIB = 1024 * 1024
@@ -27,17 +28,25 @@ def check_archive(path: Path, limits: ParseLimits) -> None:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, OSError, NotImplementedError) as error:
-        raise DocumentUnreadableError("The file is damaged or was cut short; upload it again.") from error
+        raise DocumentUnreadableError(worded("The file is damaged or was cut short; upload it again.")) from error
     if any(entry.flag_bits & 0x1 for entry in entries):
-        raise DocumentUnreadableError("The file is protected by a password; save it without one.")
+        raise DocumentUnreadableError(worded("The file is protected by a password; save it without one."))
     # Declared sizes can lie, but zipfile reads no more of an entry than it declares.
     if sum(entry.file_size for entry in entries) > limits.max_unpacked_mib * MIB or len(entries) > 20_000:
-        raise DocumentUnreadableError(f"The file unpacks to more than {limits.max_unpacked_mib} MiB; split it.")
+        raise DocumentUnreadableError(
+            worded(
+                "The file unpacks to more than {max_unpacked_mib} MiB; split it.",
+                max_unpacked_mib=limits.max_unpacked_mib,
+            )
+        )
 
 
 def check_length(chars: int, limits: ParseLimits) -> None:
     """Raises DocumentUnreadableError for more characters than the limit."""
     if chars > limits.max_text_chars:
         raise DocumentUnreadableError(
-            f"The file holds more than {limits.max_text_chars:,} characters of text; split it."
+            worded(
+                "The file holds more than {max_text_chars:,} characters of text; split it.",
+                max_text_chars=limits.max_text_chars,
+            )
         )

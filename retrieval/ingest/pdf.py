@@ -1,29 +1,46 @@
-"""PDF through pdfium, with page numbers. pdfium is not thread-safe: one process reads one file (`reader_process`)."""
+"""PDF through pdfium, with page numbers. pdfium is not thread-safe: one process reads one file (`reader_process`).
+
+Headings are known by the file's bookmarks; where it has none, by their type (larger than the running text, or a bold
+line that begins with a section's number), and where all of it is set alike, by how they read.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pypdfium2
+import pypdfium2.raw as pdfium_c
 
-from ragsite.core.text import clean_text, unix_lines
+from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.limits import ParseLimits, check_length
 
-SCANNED = "The PDF has no text, only images (a scan); run it through OCR first."
-PROTECTED = "The PDF is protected by a password; save it without one."
-BROKEN = "The PDF is damaged and cannot be opened; save or download it again."
+SCANNED = worded("The PDF has no text, only images (a scan); run it through OCR first.")
+PROTECTED = worded("The PDF is protected by a password; save it without one.")
+BROKEN = worded("The PDF is damaged and cannot be opened; save or download it again.")
 PDFIUM_PASSWORD = 4  # FPDF_ERR_PASSWORD
 MAX_OUTLINE_DEPTH = 15
+MAX_FONT_NAME = 200  # bytes
+SAME_SIZE = 0.93  # of a heading's height: what is less is a level of its own
+LARGER = 1.12  # of the running text's height: a heading
+MAX_HEADING_CHARS = 120
+MAX_HEADING_SHARE = 0.25  # of a file's lines; where more look like headings, type tells nothing
 
-_HYPHEN_BREAK = re.compile("[\ufffe\x02\u00ad]\n?")  # pdfium's mark for a hyphen at a line's end
+_HYPHEN_BREAK = re.compile("[\ufffe\x02\u00ad]")  # pdfium's mark for a hyphen at a line's end
+_ENDS_HYPHENED = re.compile("[\ufffe\x02\u00ad]$")
+_RAW_LINE = re.compile(r"[^\r\n]+")
 _DIGITS = re.compile(r"\d+")
+_BOLD = re.compile(r"bold|black|heavy", re.I)
+_NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+\S")
 _SENTENCE_END = tuple("。！？；：.!?;:”」』）)")
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
 _WIDE_END = re.compile(f"[{_WIDE}]$")
@@ -43,38 +60,80 @@ def parse_pdf(path: Path, limits: ParseLimits) -> ParsedDocument:
     with document:
         count = len(document)
         if count > limits.max_pages:
-            raise DocumentUnreadableError(f"The PDF has {count} pages, {limits.max_pages} are the limit; split it.")
+            raise DocumentUnreadableError(
+                worded(
+                    "The PDF has {count} pages, {max_pages} are the limit; split it.",
+                    count=count,
+                    max_pages=limits.max_pages,
+                )
+            )
         pages = _page_lines(document, limits)
         title = _title(document)
         outline = _outline(document)
     if not any(pages):
         raise DocumentUnreadableError(SCANNED)
     pages = _without_running_lines(pages)
-    blocks = [block for page, lines in enumerate(pages, 1) for block in _page_blocks(lines, page, outline)]
+    headings = _headings_by_type(pages) if not outline else {}
+    blocks = [block for page, lines in enumerate(pages, 1) for block in _page_blocks(lines, page, outline, headings)]
     return ParsedDocument(blocks=tuple(blocks), title=title, page_count=count)
 
 
-def _page_lines(document: pypdfium2.PdfDocument, limits: ParseLimits) -> list[list[str]]:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of text with its type. height: of its characters with ascender and descender, in points; 0: not known."""
+
+    text: str
+    height: float = 0.0
+    bold: bool = False
+
+
+def _page_lines(document: pypdfium2.PdfDocument, limits: ParseLimits) -> list[list[_Line]]:
     """Each page's lines. A broken page is empty; if all are, the document is reported as such."""
-    pages: list[list[str]] = []
+    pages: list[list[_Line]] = []
     chars = failures = 0
     for number in range(len(document)):
         try:
             page = document[number]
             textpage = page.get_textpage()
-            text = textpage.get_text_range()
+            lines = list(_lines_of(textpage))
             textpage.close()
             page.close()
         except pypdfium2.PdfiumError:
             failures += 1
-            text = ""
-        chars += len(text)
+            lines = []
+        chars += sum(len(line.text) for line in lines)
         check_length(chars, limits)
-        text = _HYPHEN_BREAK.sub("", clean_text(unix_lines(text)))
-        pages.append([line.strip() for line in text.split("\n") if line.strip()])
+        pages.append(lines)
     if failures == len(pages):
         raise DocumentUnreadableError(BROKEN)
     return pages
+
+
+def _lines_of(textpage: pypdfium2.PdfTextPage) -> Iterator[_Line]:
+    """The page's lines that are not blank; a word that a hyphen parted is whole again, in the first of its lines."""
+    words, first = "", None
+    for match in _RAW_LINE.finditer(textpage.get_text_range()):
+        words += _HYPHEN_BREAK.sub("", clean_text(match[0]))
+        first = match if first is None or not words.strip() else first
+        if not _ENDS_HYPHENED.search(match[0]):
+            if words.strip():
+                height, bold = _type_of(textpage, first.start() + len(first[0]) - len(first[0].lstrip()))
+                yield _Line(words.strip(), height, bold)
+            words, first = "", None
+    if words.strip():
+        yield _Line(words.strip())
+
+
+def _type_of(textpage: pypdfium2.PdfTextPage, place: int) -> tuple[float, bool]:
+    """Height in points (0: not known) and boldness of the character at this place of the page's text."""
+    at = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage, place)
+    box = pdfium_c.FS_RECTF()
+    if at < 0 or not pdfium_c.FPDFText_GetLooseCharBox(textpage, at, box):
+        return 0.0, False
+    name = ctypes.create_string_buffer(MAX_FONT_NAME)
+    length = pdfium_c.FPDFText_GetFontInfo(textpage, at, name, MAX_FONT_NAME, ctypes.c_int())
+    bold = bool(_BOLD.search(name.raw[: min(length, MAX_FONT_NAME)].decode("utf-8", "replace")))
+    return max(0.0, box.top - box.bottom), bold
 
 
 def _title(document: pypdfium2.PdfDocument) -> str:
@@ -103,37 +162,74 @@ def _plain(text: str) -> str:
     return re.sub(r"^[\d.]+|\W+", "", re.sub(r"^\s*[\dIVX]+(\.\d+)*\.?\s+", "", text)).casefold()
 
 
-def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
+def _without_running_lines(pages: list[list[_Line]]) -> list[list[_Line]]:
     """Without headers and footers that repeat from page to page, page numbers included."""
     filled = [lines for lines in pages if lines]
     if len(filled) < MIN_PAGES_FOR_HEADERS:
         return pages
     seen: Counter[str] = Counter()
     for lines in filled:
-        seen.update({_DIGITS.sub("#", line) for line in (lines[0], lines[-1])})
+        seen.update({_DIGITS.sub("#", line.text) for line in (lines[0], lines[-1])})
     running = {line for line, times in seen.items() if times >= REPEATED_SHARE * len(filled) and len(line) < 150}
-    cleaned: list[list[str]] = []
+    cleaned: list[list[_Line]] = []
     for lines in pages:
-        start = 1 if lines and _DIGITS.sub("#", lines[0]) in running else 0
-        end = len(lines) - (1 if len(lines) > start and _DIGITS.sub("#", lines[-1]) in running else 0)
+        start = 1 if lines and _DIGITS.sub("#", lines[0].text) in running else 0
+        end = len(lines) - (1 if len(lines) > start and _DIGITS.sub("#", lines[-1].text) in running else 0)
         cleaned.append(lines[start:end])
     return cleaned
 
 
-def _page_blocks(lines: Sequence[str], page: int, outline: dict[int, dict[str, int]]) -> Iterator[Block]:
-    """Headings by the bookmarks of this page, or by how they read; what lies between is one block of joined lines."""
+# ------------------------------------------------------------------------------------------------ headings
+def _headings_by_type(pages: Sequence[Sequence[_Line]]) -> dict[_Line, int]:
+    """Line → level 1–6; empty where the whole file is set alike, or type marks too much to mean headings.
+
+    A numbered one has the level of its number ("2.1" is below "2"), whatever its size; the others follow their heights.
+    """
+    heights: Counter[float] = Counter()
+    for line in itertools.chain.from_iterable(pages):
+        heights[round(line.height, 1)] += len(line.text)
+    body = max(heights, key=heights.__getitem__, default=0.0)
+    lines = [line for line in itertools.chain.from_iterable(pages) if _is_set_as_heading(line, body)]
+    if not body or len(lines) > MAX_HEADING_SHARE * sum(map(len, pages)):
+        return {}
+    sizes: list[float] = []
+    for size in sorted({line.height for line in lines if not _NUMBERED.match(line.text)}, reverse=True):
+        if not sizes or size < sizes[-1] * SAME_SIZE:
+            sizes.append(size)
+    above = int(any(size > body * LARGER for size in sizes))  # a title, whose sections begin one level below it
+    return {line: _level(line, sizes, above) for line in lines}
+
+
+def _is_set_as_heading(line: _Line, body: float) -> bool:
+    if len(line.text) > MAX_HEADING_CHARS or line.text.endswith(_SENTENCE_END) or not any(map(str.isalpha, line.text)):
+        return False
+    return line.height > body * LARGER or (line.bold and bool(_NUMBERED.match(line.text)))
+
+
+def _level(line: _Line, sizes: Sequence[float], above: int) -> int:
+    if match := _NUMBERED.match(line.text):
+        return min(6, match[1].count(".") + 1 + above)
+    return min(6, sum(line.height < size * SAME_SIZE for size in sizes) + 1)
+
+
+def _page_blocks(
+    lines: Sequence[_Line], page: int, outline: dict[int, dict[str, int]], by_type: dict[_Line, int]
+) -> Iterator[Block]:
+    """The page's headings; what lies between is one block of joined lines."""
     titles = outline.get(page, {})
-    width = max((_width(line) for line in lines), default=0)
+    width = max((_width(line.text) for line in lines), default=0)
     text: list[str] = []
     for line in lines:
-        # With bookmarks at hand, they decide; guessing would only add noise to them.
-        level = titles.get(_plain(line), 0) if outline else heading_level(line)
+        if outline:  # bookmarks decide; guessing would only add noise to them
+            level = titles.get(_plain(line.text), 0)
+        else:
+            level = by_type.get(line, 0) if by_type else heading_level(line.text)
         if level:
             yield from _text_block(text, page, width)
             text = []
-            yield Block(text=line, kind="heading", level=level, label=line, page=page)
+            yield Block(text=line.text, kind="heading", level=level, label=line.text, page=page)
         else:
-            text.append(line)
+            text.append(line.text)
     yield from _text_block(text, page, width)
 
 

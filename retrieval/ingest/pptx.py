@@ -14,6 +14,7 @@ from lxml.etree import XMLSyntaxError
 from pptx.enum.shapes import PP_PLACEHOLDER
 from pptx.exc import PythonPptxError
 
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.limits import ParseLimits, check_length
@@ -29,7 +30,13 @@ def parse_pptx(path: Path, limits: ParseLimits) -> ParsedDocument:
         presentation = pptx.Presentation(str(path))
         count = len(presentation.slides)
         if count > limits.max_pages:
-            raise DocumentUnreadableError(f"The file has {count} slides, {limits.max_pages} are the limit; split it.")
+            raise DocumentUnreadableError(
+                worded(
+                    "The file has {count} slides, {max_pages} are the limit; split it.",
+                    count=count,
+                    max_pages=limits.max_pages,
+                )
+            )
         blocks = tuple(_blocks(presentation.slides, limits))
         title = (presentation.core_properties.title or "").strip()
         title = "" if _MADE_UP_TITLE.match(title) else title
@@ -38,7 +45,7 @@ def parse_pptx(path: Path, limits: ParseLimits) -> ParsedDocument:
         KeyError, IndexError, ValueError, TypeError, AttributeError,
     ) as error:  # fmt: skip
         raise DocumentUnreadableError(
-            "This PPTX file is damaged; open it in a presentation program and save it anew."
+            worded("This PPTX file is damaged; open it in a presentation program and save it anew.")
         ) from error
     return ParsedDocument(blocks=blocks, title=title or first_title(blocks), page_count=count)
 

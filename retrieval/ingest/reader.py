@@ -25,6 +25,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ragsite.core.wording import Sentence, worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
@@ -49,7 +50,7 @@ END_TIMEOUT_S = 10.0
 PIECE_BYTES = 256 * 1024
 # The process reads files from strangers, so it gets none of the site's secrets.
 ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "HOME")
-DAMAGED = "Reading the file failed: it is damaged, or needs more memory than is allowed."
+DAMAGED = worded("Reading the file failed: it is damaged, or needs more memory than is allowed.")
 
 
 class ReaderGoneError(Exception):
@@ -75,6 +76,7 @@ async def read_file(path: Path, *, file_name: str, size: ChunkSize) -> ReadDocum
     if not await asyncio.to_thread(path.exists):
         raise FileNotFoundError(path)
     request = {
+        "task": "document",
         "path": str(path),
         "kind": kind,
         "limits": asdict(parse_limits()),
@@ -83,20 +85,22 @@ async def read_file(path: Path, *, file_name: str, size: ChunkSize) -> ReadDocum
         "summary_tokens": SUMMARY_TOKENS,
         "bounds": {"memory_mib": PARSE_MEMORY_MIB, "cpu_s": math.ceil(PARSE_TIMEOUT_S) + 1},
     }
-    try:
-        answer = await _read(request)
-    except ReaderGoneError:  # it may have died while it had nothing to do
-        answer = await _read(request)
+    answer = await ask_reader(request, timeout_s=PARSE_TIMEOUT_S, max_bytes=PARSE_OUTPUT_MIB * MIB)
     return await asyncio.to_thread(_document, answer)
 
 
-async def _read(request: Mapping[str, Any]) -> bytes:
-    """Raises DocumentUnreadableError, ReaderGoneError."""
+async def ask_reader(request: Mapping[str, Any], *, timeout_s: float, max_bytes: int) -> bytes:
+    """What a child of a reader process answers. Raises DocumentUnreadableError, ReaderGoneError."""
+    try:
+        return await _ask(request, timeout_s, max_bytes)
+    except ReaderGoneError:  # it may have died while it had nothing to do
+        return await _ask(request, timeout_s, max_bytes)
+
+
+async def _ask(request: Mapping[str, Any], timeout_s: float, max_bytes: int) -> bytes:
     reader = await _idle_reader()
     try:
-        answer = await asyncio.to_thread(
-            reader.read, request, timeout_s=PARSE_TIMEOUT_S, max_bytes=PARSE_OUTPUT_MIB * MIB
-        )
+        answer = await asyncio.to_thread(reader.read, request, timeout_s=timeout_s, max_bytes=max_bytes)
     except DocumentUnreadableError:
         _idle.append(reader)
         raise
@@ -150,13 +154,13 @@ class _Reader:
             finally:
                 os.close(theirs)
             answer, refusal = _drained(pipe.fileno(), deadline, max_bytes)
-        head = json.loads(answer.partition(b"\n")[0] or b"{}") if not refusal else {}
+        head = _head(answer) if not refusal else {}
         status = self._end(load_chinese=bool(head.get("chinese_loaded")))
         if refusal or status == -signal.SIGXCPU:
             raise DocumentUnreadableError(refusal or _too_slow(timeout_s))
         if "unreadable" in head:
-            raise DocumentUnreadableError(head["unreadable"])
-        if not head or answer.count(b"\n") != head["chunk_count"] + 1:
+            raise DocumentUnreadableError(Sentence(head["unreadable"], head["wording"]))
+        if not head:
             raise DocumentUnreadableError(DAMAGED)
         return answer
 
@@ -167,6 +171,13 @@ class _Reader:
         self._process.kill()
         self._process.wait()
         self._socket.close()
+
+    def give_up(self) -> None:
+        """Let go of one that is not usable; one that belongs to the process that we were forked from lives on."""
+        if self._owner == os.getpid():
+            self.close()
+        else:
+            self._socket.close()
 
     def _end(self, *, load_chinese: bool) -> int:
         """The child's exit status."""
@@ -195,6 +206,7 @@ async def _idle_reader() -> _Reader:
         reader = _idle.pop()
         if reader.is_usable:
             return reader
+        reader.give_up()
     reader = _Reader()  # in this thread, whose end is its end
     try:
         await asyncio.to_thread(reader.wait_ready)
@@ -228,15 +240,27 @@ def _drained(descriptor: int, deadline: float, max_bytes: int) -> tuple[bytes, s
             return bytes(answer), ""
         answer += piece
         if len(answer) > max_bytes:
-            return b"", f"The text taken from the file is larger than {max_bytes // MIB} MiB; split it."
+            return b"", worded(
+                "The text taken from the file is larger than {limit} MiB; split it.", limit=max_bytes // MIB
+            )
+
+
+def _head(answer: bytes) -> dict[str, Any]:
+    """The first line; nothing where the child died before it was written to its end."""
+    line, end, _ = answer.partition(b"\n")
+    return dict(json.loads(line)) if end else {}
 
 
 def _too_slow(timeout_s: float) -> str:
-    return f"Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply."
+    return worded(
+        "Reading the file took longer than {timeout_s:.0f} s; split it or save it more simply.", timeout_s=timeout_s
+    )
 
 
 def _document(answer: bytes) -> ReadDocument:
     head, *lines = answer.splitlines()
     fields = json.loads(head)
+    if answer.count(b"\n") != fields["chunk_count"] + 1:  # the child died before its end
+        raise DocumentUnreadableError(DAMAGED)
     del fields["chunk_count"], fields["chinese_loaded"]
     return ReadDocument(**fields, chunks=tuple(TextChunk(**json.loads(line)) for line in lines))

@@ -3,12 +3,13 @@
 The parsers are loaded once, so that a small file costs a fork and not the start of an interpreter. The process serves
 one worker, over a socket that it inherits, and dies with it; a child dies with this process.
 
-    worker ─► {"path", "kind", …}, and the write end of a pipe    fork ─► child: limits, read, answer into the pipe
+    worker ─► {"task", "path", …}, and the write end of a pipe    fork ─► child: limits, read, answer into the pipe
     worker ─► `end`, having the whole answer, or enough of it     the child's process group is killed
     worker ◄─ the child's exit status
 
-The answer is one JSON object a line: the document without its chunks, or `{"unreadable": reason}`; then each chunk.
-Plain Python without Django.
+The answer begins with a line of JSON, `{"unreadable": reason}` where there is no other. Task "document": the document
+without its chunks and how many these are; then each chunk on a line. "page": where texts stand on a page. "picture":
+how many bytes follow, and those. Plain Python without Django.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import IO, Any
 
+from ragsite.core.wording import wording_of
 from ragsite.runtime.die_with_parent import die_with_parent
 from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest import pdf_page
 from retrieval.ingest.chunking import ChunkSize
 from retrieval.ingest.limits import MIB, ParseLimits
-from retrieval.ingest.reading import ReadDocument, read_document
+from retrieval.ingest.reading import read_document
 from retrieval.text.analysis import analyze, warm_up
 from retrieval.text.language import chinese_variant
 
@@ -84,13 +87,11 @@ def _read(request: Mapping[str, Any], answer: int, parent: int) -> int:
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # no warnings of parsers in the log
         _limit(**request["bounds"])
-        with os.fdopen(answer, "w", encoding="utf-8", errors="replace") as output:
+        with os.fdopen(answer, "wb") as output:
             try:
-                document = _document(request)
+                TASKS[request["task"]](request, output)
             except DocumentUnreadableError as error:
-                print(json.dumps({"unreadable": error.message}), file=output)
-            else:
-                _write(document, output)
+                _line(output, {"unreadable": error.message, "wording": wording_of(error.message)})
     except BaseException:  # noqa: BLE001 - a forked child must never return into its parent's code
         return 1
     return 0
@@ -103,8 +104,8 @@ def _limit(*, memory_mib: int, cpu_s: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _document(request: Mapping[str, Any]) -> ReadDocument:
-    return read_document(
+def _document(request: Mapping[str, Any], output: IO[bytes]) -> None:
+    document = read_document(
         Path(request["path"]),
         kind=request["kind"],
         limits=ParseLimits(**request["limits"]),
@@ -112,14 +113,36 @@ def _document(request: Mapping[str, Any]) -> ReadDocument:
         max_chunks=request["max_chunks"],
         summary_tokens=request["summary_tokens"],
     )
-
-
-def _write(document: ReadDocument, output: IO[str]) -> None:
     head = {field.name: getattr(document, field.name) for field in fields(document) if field.name != "chunks"}
-    counts = {"chunk_count": len(document.chunks), "chinese_loaded": is_chinese_loaded()}
-    print(json.dumps({**head, **counts}), file=output)
+    _line(output, {**head, "chunk_count": len(document.chunks), "chinese_loaded": is_chinese_loaded()})
     for chunk in document.chunks:
-        print(json.dumps(asdict(chunk), ensure_ascii=False), file=output)
+        _line(output, asdict(chunk))
+
+
+def _page(request: Mapping[str, Any], output: IO[bytes]) -> None:
+    try:
+        view = pdf_page.page_view(Path(request["path"]), request["page"], request["quotes"])
+    except LookupError:
+        _line(output, {"missing": True})
+    else:
+        _line(output, view.as_dict())
+
+
+def _picture(request: Mapping[str, Any], output: IO[bytes]) -> None:
+    try:
+        picture = pdf_page.page_picture(Path(request["path"]), request["page"], request["width"])
+    except LookupError:
+        _line(output, {"missing": True})
+    else:
+        _line(output, {"bytes": len(picture)})
+        output.write(picture)
+
+
+def _line(output: IO[bytes], data: Mapping[str, Any]) -> None:
+    output.write(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+
+TASKS = {"document": _document, "page": _page, "picture": _picture}
 
 
 def load_chinese() -> None:

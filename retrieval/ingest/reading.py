@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.chunking import Chunker, ChunkSize, TextChunk
@@ -60,7 +61,9 @@ def read_document(
     chunker = Chunker(chunk_tokens=size.tokens, overlap_tokens=size.overlap, count_tokens=size.count_tokens)
     chunks = chunker.split(parsed)
     if len(chunks) > max_chunks:
-        raise DocumentUnreadableError(f"The document makes more than {max_chunks:,} chunks; split it.")
+        raise DocumentUnreadableError(
+            worded("The document makes more than {max_chunks:,} chunks; split it.", max_chunks=max_chunks)
+        )
     summary = ""
     if len(chunks) > 1:  # a single one stands for its document
         headings = (block.label for block in parsed.blocks if block.kind == "heading")
@@ -80,7 +83,7 @@ def parse_file(path: Path, *, kind: FileKind, limits: ParseLimits) -> ParsedDocu
     check_content(path, kind, is_text=kind in TEXT_PARSERS)
     document = _parse(path, kind, limits)
     if not any(block.text.strip() for block in document.blocks):
-        raise DocumentUnreadableError("The file holds no text.")
+        raise DocumentUnreadableError(worded("The file holds no text."))
     return document
 
 

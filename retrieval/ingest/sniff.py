@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from ragsite.core.errors import UnsupportedFileError
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 
 FileKind = Literal["text", "markdown", "html", "csv", "pdf", "docx", "pptx", "xlsx"]
@@ -33,10 +34,11 @@ LEGACY = {".doc": ".docx", ".ppt": ".pptx", ".xls": ".xlsx", ".rtf": ".docx", ".
 PDF_HEADER_WITHIN = 1024  # bytes: readers accept junk before the header up to here
 SNIFF_BYTES = 4096
 # Nothing that is text begins like this: programs, images, sound, archives
+_PROGRAM, _IMAGE, _ARCHIVE = worded("a program"), worded("an image"), worded("an archive")
 FOREIGN = {
-    b"\x7fELF": "a program", b"MZ\x90": "a program", b"\x89PNG": "an image", b"\xff\xd8\xff": "an image",
-    b"GIF8": "an image", b"RIFF": "sound or video", b"ID3": "sound", b"\x1f\x8b": "an archive",
-    b"7z\xbc\xaf": "an archive", b"Rar!": "an archive", b"SQLite format 3\0": "a database",
+    b"\x7fELF": _PROGRAM, b"MZ\x90": _PROGRAM, b"\x89PNG": _IMAGE, b"\xff\xd8\xff": _IMAGE, b"GIF8": _IMAGE,
+    b"RIFF": worded("sound or video"), b"ID3": worded("sound"), b"\x1f\x8b": _ARCHIVE, b"7z\xbc\xaf": _ARCHIVE,
+    b"Rar!": _ARCHIVE, b"SQLite format 3\0": worded("a database"),
 }  # fmt: skip
 
 
@@ -46,7 +48,13 @@ def kind_by_name(file_name: str) -> FileKind:
     if suffix in EXTENSIONS:
         return EXTENSIONS[suffix]
     if suffix in LEGACY:
-        raise UnsupportedFileError(f"Files of type {suffix} cannot be read; save it as {LEGACY[suffix]} or PDF.")
+        raise UnsupportedFileError(
+            worded(
+                "Files of type {suffix} cannot be read; save it as {legacy} or PDF.",
+                suffix=suffix,
+                legacy=LEGACY[suffix],
+            )
+        )
     raise UnsupportedFileError()
 
 
@@ -54,7 +62,7 @@ def refuse_foreign(head: bytes) -> None:
     """Refuse at the door what is certainly no document. Raises UnsupportedFileError."""
     for magic, noun in FOREIGN.items():
         if head.startswith(magic):
-            raise UnsupportedFileError(f"This file holds {noun}, not a document.")
+            raise UnsupportedFileError(worded("This file holds {noun}, not a document.", noun=noun))
 
 
 def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
@@ -63,22 +71,26 @@ def check_content(path: Path, kind: FileKind, *, is_text: bool) -> None:
     with path.open("rb") as file:
         head = file.read(SNIFF_BYTES)
     if not head:
-        raise DocumentUnreadableError("The file is empty.")
+        raise DocumentUnreadableError(worded("The file is empty."))
     content = _kind_of(path, head)
     if content == kind:
         return
     if content == "encrypted office":
-        raise DocumentUnreadableError("The file is protected by a password or in an old Office format; save it anew.")
+        raise DocumentUnreadableError(
+            worded("The file is protected by a password or in an old Office format; save it anew.")
+        )
     if is_text:
         if content in ("", "html"):
             return  # text of any kind reads as text
         raise DocumentUnreadableError(
-            f"The file's name ends in that of a text file, but it holds {content.upper()} data."
+            worded("The file's name ends in that of a text file, but it holds {kind} data.", kind=content.upper())
         )
     if content == "damaged zip":
-        raise DocumentUnreadableError(f"This {kind.upper()} file is damaged or was cut short; upload it again.")
-    really = f"; its content is {content.upper()}: rename it" if content else ""
-    raise DocumentUnreadableError(f"This is not really a {kind.upper()} file{really}.")
+        raise DocumentUnreadableError(
+            worded("This {kind} file is damaged or was cut short; upload it again.", kind=kind.upper())
+        )
+    really = worded("; its content is {content}: rename it", content=content.upper()) if content else ""
+    raise DocumentUnreadableError(worded("This is not really a {kind} file{really}.", kind=kind.upper(), really=really))
 
 
 def _kind_of(path: Path, head: bytes) -> str:

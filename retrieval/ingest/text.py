@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 
 from ragsite.core.text import clean_text, unix_lines
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.encodings import declared_encoding, decode_text, looks_binary
@@ -24,7 +25,7 @@ def readable_text(data: bytes, *, markup: bool = False) -> str:
     """
     text = decode_text(data, declared=declared_encoding(data) if markup else "").text
     if looks_binary(text):
-        raise DocumentUnreadableError("This is not a text file: it holds binary data.")
+        raise DocumentUnreadableError(worded("This is not a text file: it holds binary data."))
     return clean_text(unix_lines(text)).replace("\f", "\n\n")
 
 
@@ -45,7 +46,7 @@ def parse_csv(data: bytes) -> ParsedDocument:
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
     except csv.Error as error:
-        raise DocumentUnreadableError("This CSV file is damaged: its rows cannot be told apart.") from error
+        raise DocumentUnreadableError(worded("This CSV file is damaged: its rows cannot be told apart.")) from error
     return ParsedDocument(blocks=tuple(row_blocks([row for row in rows if any(row)])))
 
 

@@ -19,6 +19,7 @@ from lxml.etree import XMLSyntaxError
 from openpyxl.cell.cell import ERROR_CODES
 from openpyxl.utils.exceptions import InvalidFileException
 
+from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.limits import ParseLimits, check_length
@@ -26,7 +27,7 @@ from retrieval.ingest.text import MAX_COLUMN_NAME_CHARS, table_blocks
 
 MAX_ROWS = 1_048_576  # the format's limit of a sheet; only a file made to do harm names a later row
 YEARS = range(1900, 2101)  # whole numbers that name a column rather than being a value
-DAMAGED = "This XLSX file is damaged; open it in a spreadsheet program and save it anew."
+DAMAGED = worded("This XLSX file is damaged; open it in a spreadsheet program and save it anew.")
 
 
 def parse_xlsx(path: Path, limits: ParseLimits) -> ParsedDocument:
@@ -68,7 +69,9 @@ class _Budget:
     def add_row(self, cells: int) -> None:
         self._cells += cells or 1
         if self._cells > self._limits.max_cells:
-            raise DocumentUnreadableError(f"The workbook has more than {self._limits.max_cells:,} cells; split it.")
+            raise DocumentUnreadableError(
+                worded("The workbook has more than {max_cells:,} cells; split it.", max_cells=self._limits.max_cells)
+            )
 
     def add_text(self, chars: int) -> None:
         self._chars += chars

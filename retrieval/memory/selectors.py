@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from ragsite.core.errors import NotFoundError
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
 from retrieval.models import Memory, MemoryPreference
 from retrieval.values import EmbeddingSpace
 
@@ -26,7 +27,7 @@ def memory_get(*, user: User, memory_id: uuid.UUID) -> Memory:
     """Raises NotFoundError."""
     memory = Memory.objects.filter(user=user, pk=memory_id).first()
     if memory is None:
-        raise NotFoundError("There is no such memory, or it is not yours.")
+        raise NotFoundError(worded("There is no such memory, or it is not yours."))
     return memory
 
 

@@ -16,6 +16,7 @@ from django.db import Error as DatabaseError
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import UnavailableError
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_used, memory_remember
@@ -68,7 +69,7 @@ class DatabaseMemoryStore:
             if best:
                 await database_call(memories_used, user_id=owner, memory_ids=best)
         except DatabaseError as error:
-            raise UnavailableError("The memory can't be read; try again shortly.") from error
+            raise UnavailableError(worded("The memory can't be read; try again shortly.")) from error
         known = {row.id: row for row in rows}
         facts = tuple(
             RememberedFact(id=row.id, question=row.question, text=row.text, score=scores[row.id])
@@ -80,7 +81,7 @@ class DatabaseMemoryStore:
         try:
             return await database_call(memory_remember, user_id=int(user_id), exchange=exchange)
         except DatabaseError as error:
-            raise UnavailableError("The memory can't be written; try again shortly.") from error
+            raise UnavailableError(worded("The memory can't be written; try again shortly.")) from error
 
     async def _by_meaning(self, owner: int, query: str, rows: Sequence[_Row], limit: int) -> tuple[list[str], str]:
         """Ids, nearest first, and why there may be too few."""
@@ -96,9 +97,9 @@ class DatabaseMemoryStore:
                     )  # fmt: skip
                     scores |= {hit.chunk_id: hit.score for hit in hits if hit.score >= MIN_SIMILARITY}
         except (EmbeddingUnavailableError, IndexUnavailableError) as error:
-            return [], f"looked for words alone: {error.message}"
+            return [], worded("looked for words alone: {reason}", reason=error.message)
         except TimeoutError:
-            return [], f"looked for words alone: no vectors within {memory_step.TIMEOUT_S:g} s"
+            return [], worded("looked for words alone: no vectors within {limit_s:g} s", limit_s=memory_step.TIMEOUT_S)
         return [fact_id for fact_id in sorted(scores, key=lambda fact_id: -scores[fact_id]) if fact_id in own], ""
 
 

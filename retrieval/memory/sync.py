@@ -17,6 +17,7 @@ from asgiref.sync import sync_to_async
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from ragsite.core.wording import worded
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError, IndexUnavailableError, ModelError
 from retrieval.memory.selectors import memory_enabled, spaces_of
@@ -236,7 +237,7 @@ async def _index_all(engine: Engine, embedder: Embedder, memory_ids: Sequence[uu
 
 def _index(engine: Engine) -> ChunkIndex:
     if engine.memory_index is None:
-        raise IndexUnavailableError("There is no index for what is remembered.")
+        raise IndexUnavailableError(worded("There is no index for what is remembered."))
     return engine.memory_index
 
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from ragsite.core.wording import worded
 from retrieval.errors import (
     ModelCutError,
     ModelError,
@@ -53,7 +54,13 @@ class CircuitBreaker:
     def check(self) -> None:
         """Raises ModelUnavailableError while a call would not be let through."""
         if self.state == "open" or (self.state == "half-open" and self._probing):
-            raise ModelUnavailableError(f"{self._reason} (failed {self._failed} times in a row; trying again shortly)")
+            raise ModelUnavailableError(
+                worded(
+                    "{reason} (failed {failed} times in a row; trying again shortly)",
+                    reason=self._reason,
+                    failed=self._failed,
+                )
+            )
 
     def admit(self) -> None:
         """Let a call through, as the probe if the circuit is half open. Raises ModelUnavailableError."""
@@ -113,7 +120,9 @@ class Gate:
                 raise
             except BaseException:  # cancelled, or the iterator was closed
                 if not ticket.answered and self._clock() - began >= patience_s:
-                    self.breaker.failed(f"the model server gave no answer within {patience_s:g} s")
+                    self.breaker.failed(
+                        worded("the model server gave no answer within {patience_s:g} s", patience_s=patience_s)
+                    )
                 else:
                     self.breaker.undecided()
                 raise
@@ -137,4 +146,6 @@ class Gate:
             async with asyncio.timeout(wait_s):
                 await self._slots.acquire()
         except TimeoutError as error:
-            raise ModelTimeoutError(f"all places for model calls were taken for {wait_s:g} s") from error
+            raise ModelTimeoutError(
+                worded("all places for model calls were taken for {wait_s:g} s", wait_s=wait_s)
+            ) from error

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from ragsite.core.wording import worded
 from retrieval.providers import server
 from retrieval.providers.server import OllamaServer
 
@@ -152,12 +153,17 @@ class Discovery:
     def _believed(self) -> Snapshot:
         """The latest list; where it is older than it should be, `reason` says so."""
         if self._latest is None:
-            reason = f"Ollama at {self._server.address} has not answered yet"
+            reason = worded("Ollama at {address} has not answered yet", address=self._server.address)
             return Snapshot(reachable=False, silent=True, reason=reason)
         if not (self._latest.silent and self._latest.reachable):
             return self._latest
         age_s = self._clock() - self._latest.listed_at
-        return replace(self._latest, reason=f"{self._latest.reason}; its list of {age_s:.0f} s ago is believed")
+        return replace(
+            self._latest,
+            reason=worded(
+                "{reason}; its list of {age_s:.0f} s ago is believed", reason=self._latest.reason, age_s=age_s
+            ),
+        )
 
     async def _describe(self, key: tuple[str, str]) -> ModelDetails:
         try:
@@ -175,16 +181,21 @@ class Discovery:
             models = await self._with_capabilities([_listed(entry) for entry in listed])
             return Snapshot(reachable=True, models=models, listed_at=self._clock())
         except (TimeoutError, httpx.TimeoutException):
-            silent, reason = True, f"Ollama at {server.address} did not answer within {self._limit_s:g} s"
+            silent = True
+            reason = worded(
+                "Ollama at {address} did not answer within {limit_s:g} s", address=server.address, limit_s=self._limit_s
+            )
         except httpx.HTTPStatusError as error:
             status = error.response.status_code
-            silent, reason = status == 429 or status >= 500, f"Ollama at {server.address} answered HTTP {status}"
+            silent = status == 429 or status >= 500
+            reason = worded("Ollama at {address} answered HTTP {status}", address=server.address, status=status)
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            silent, reason = True, f"Ollama is not reachable at {server.address}: it closed the connection"
+            silent = True
+            reason = worded("Ollama is not reachable at {address}: it closed the connection", address=server.address)
         except (httpx.HTTPError, httpx.InvalidURL):
-            reason = f"Ollama is not reachable at {server.address}"
+            reason = worded("Ollama is not reachable at {address}", address=server.address)
         except MALFORMED:
-            reason = f"the server at {server.address} does not speak Ollama's protocol"
+            reason = worded("the server at {address} does not speak Ollama's protocol", address=server.address)
         return Snapshot(reachable=False, silent=silent, reason=reason)
 
     @property

@@ -13,6 +13,7 @@ import httpx
 from ollama import ResponseError
 
 from ragsite.core.text import shortened
+from ragsite.core.wording import worded
 from retrieval.errors import (
     ModelError,
     ModelInterruptedError,
@@ -35,8 +36,10 @@ def explain(error: Exception, *, model: str, server: str, limit_s: float, begun:
     if not begun:
         return failure
     if isinstance(failure, ModelTimeoutError):
-        return ModelInterruptedError(f"the answer broke off: nothing more came from Ollama for {limit_s:g} s")
-    return ModelInterruptedError(f"the answer broke off: {failure.reason}")
+        return ModelInterruptedError(
+            worded("the answer broke off: nothing more came from Ollama for {limit_s:g} s", limit_s=limit_s)
+        )
+    return ModelInterruptedError(worded("the answer broke off: {reason}", reason=failure.reason))
 
 
 def _explain(error: Exception, *, model: str, server: str, limit_s: float) -> ModelError:
@@ -44,17 +47,17 @@ def _explain(error: Exception, *, model: str, server: str, limit_s: float) -> Mo
         case ResponseError():
             return _response_error(error, model)
         case httpx.ConnectError() | httpx.ConnectTimeout() | ConnectionRefusedError():
-            return ModelUnavailableError(f"Ollama is not reachable at {server}")
+            return ModelUnavailableError(worded("Ollama is not reachable at {server}", server=server))
         case httpx.TimeoutException() | TimeoutError():
-            return ModelTimeoutError(f"Ollama timed out after {limit_s:g} s")
+            return ModelTimeoutError(worded("Ollama timed out after {limit_s:g} s", limit_s=limit_s))
         case httpx.HTTPError():
-            return ModelUnavailableError("Ollama closed the connection")
+            return ModelUnavailableError(worded("Ollama closed the connection"))
         case OSError():  # also the embeddings client's own ConnectionError
-            return ModelUnavailableError(f"Ollama is not reachable at {server}")
+            return ModelUnavailableError(worded("Ollama is not reachable at {server}", server=server))
         case json.JSONDecodeError() | AttributeError() | TypeError():
-            return ModelOutputError("Ollama sent something that could not be read")
+            return ModelOutputError(worded("Ollama sent something that could not be read"))
         case _:
-            return ModelOutputError(f"model '{model}' gave no answer")
+            return ModelOutputError(worded("model '{model}' gave no answer", model=model))
 
 
 def _response_error(error: ResponseError, model: str) -> ModelError:
@@ -63,17 +66,19 @@ def _response_error(error: ResponseError, model: str) -> ModelError:
         case 404:
             return ModelMissingError(not_installed(model))
         case 400 if "does not support" in error.error:
-            return ModelMissingError(f"model '{model}' can't do this: {detail}")
+            return ModelMissingError(worded("model '{model}' can't do this: {detail}", model=model, detail=detail))
         case 400:
-            return ModelOutputError(f"Ollama refused the request: {detail}")
+            return ModelOutputError(worded("Ollama refused the request: {detail}", detail=detail))
         case 401 | 403 as status:
-            return ModelMissingError(f"Ollama refuses access (HTTP {status})")
+            return ModelMissingError(worded("Ollama refuses access (HTTP {status})", status=status))
         case 503:
-            return ModelUnavailableError("Ollama is too busy: its queue is full")
+            return ModelUnavailableError(worded("Ollama is too busy: its queue is full"))
         case -1:
-            return ModelUnavailableError(f"Ollama failed: {detail}")
+            return ModelUnavailableError(worded("Ollama failed: {detail}", detail=detail))
         case status:
-            return ModelUnavailableError(f"Ollama failed (HTTP {status}): {detail}")
+            return ModelUnavailableError(
+                worded("Ollama failed (HTTP {status}): {detail}", status=status, detail=detail)
+            )
 
 
 def is_busy(error: Exception) -> bool:
@@ -88,7 +93,7 @@ def refuses_think(error: Exception) -> bool:
 
 def not_installed(model: str) -> str:
     """The reason, with the command that mends it."""
-    return f"model '{model}' is not installed: ollama pull {model}"
+    return worded("model '{model}' is not installed: ollama pull {model}", model=model)
 
 
 def _detail(text: str) -> str:

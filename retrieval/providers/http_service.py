@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import httpx
 
+from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError, ModelTimeoutError, ModelUnavailableError
 from retrieval.providers.breaker import Gate
 
@@ -43,9 +44,13 @@ async def one_call(gate: Gate, *, limit_s: float, label: str, server: str) -> As
             async with asyncio.timeout(limit_s):
                 yield
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise ModelTimeoutError(f"{label} timed out after {limit_s:g} s") from error
+            raise ModelTimeoutError(
+                worded("{label} timed out after {limit_s:g} s", label=label, limit_s=limit_s)
+            ) from error
         except httpx.HTTPError as error:
-            raise ModelUnavailableError(f"{label} is not reachable at {server}") from error
+            raise ModelUnavailableError(
+                worded("{label} is not reachable at {server}", label=label, server=server)
+            ) from error
 
 
 async def bounded(pieces: AsyncIterator[bytes], *, max_bytes: int, label: str) -> bytes:
@@ -54,5 +59,5 @@ async def bounded(pieces: AsyncIterator[bytes], *, max_bytes: int, label: str) -
     async for piece in pieces:
         received += piece
         if len(received) > max_bytes:
-            raise ModelOutputError(f"the answer of {label} is too large")
+            raise ModelOutputError(worded("the answer of {label} is too large", label=label))
     return bytes(received)

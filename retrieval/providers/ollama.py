@@ -22,6 +22,7 @@ from langchain_ollama import ChatOllama, OllamaEmbeddings
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from ragsite.core.wording import worded
 from retrieval.errors import (
     EmbeddingUnavailableError,
     ModelCutError,
@@ -174,7 +175,7 @@ class OllamaChatModel:
                 async with asyncio.timeout(limit_s):
                     return await self._validated(prompt, schema)
         except TimeoutError as error:
-            raise ModelTimeoutError(f"Ollama timed out after {limit_s:g} s") from error
+            raise ModelTimeoutError(worded("Ollama timed out after {limit_s:g} s", limit_s=limit_s)) from error
 
     async def _validated(self, prompt: Prompt, schema: type[Schema]) -> Schema:
         reply = reply_schema(schema)
@@ -197,12 +198,18 @@ class OllamaChatModel:
         added = estimate_tokens(text) + estimate_tokens(str(repair.content))
         request = replace(request, messages=[*request.messages, AIMessage(text), repair], read=added)
         if sum(estimate_tokens(str(message.content)) for message in request.messages) > self._budget:
-            raise ModelOutputError(f"model '{self._name}' answered in the wrong form: {problem}")
+            raise ModelOutputError(
+                worded("model '{name}' answered in the wrong form: {problem}", name=self._name, problem=problem)
+            )
         text, _ = await self._complete(prompt, request)
         try:
             return schema.model_validate_json(unfenced(text))
         except ValidationError as error:
-            reason = f"model '{self._name}' answered in the wrong form, twice: {describe(error)}"
+            reason = worded(
+                "model '{name}' answered in the wrong form, twice: {describe}",
+                name=self._name,
+                describe=describe(error),
+            )
             raise ModelOutputError(reason) from error
 
     async def _complete(self, prompt: Prompt, request: _Request) -> tuple[str, bool]:
@@ -225,7 +232,7 @@ class OllamaChatModel:
         patience_s = PATIENCE * limit_s if request.schema is None else math.inf
         call = ModelCall(kind="chat", model=self._name, prompt_name=prompt.name, prompt_hash=prompt.hash)
         begin_model_call(call)
-        reason = "stopped by the caller"
+        reason: str = worded("stopped by the caller")
         try:
             async with (
                 self._server.chat_gate.enter(wait_s=limit_s, patience_s=patience_s) as ticket,
@@ -309,14 +316,18 @@ class OllamaChatModel:
         limit = request.written_most
         if not progress.done_reason:
             if progress.text:
-                raise ModelInterruptedError("the answer broke off: Ollama ended it without its end mark")
-            raise ModelUnavailableError("Ollama closed the connection")
+                raise ModelInterruptedError(worded("the answer broke off: Ollama ended it without its end mark"))
+            raise ModelUnavailableError(worded("Ollama closed the connection"))
         if not progress.text:
-            cut = f" (all {limit} tokens went into thinking)" if progress.done_reason == "length" else ""
-            thought = ": it only thought" if progress.thought and not cut else ""
-            raise ModelOutputError(f"model '{self._name}' gave an empty answer{thought}{cut}")
+            cut: str = ""
+            if progress.done_reason == "length":
+                cut = worded(" (all {limit} tokens went into thinking)", limit=limit)
+            thought = worded(": it only thought") if progress.thought and not cut else ""
+            raise ModelOutputError(
+                worded("model '{name}' gave an empty answer{thought}{cut}", name=self._name, thought=thought, cut=cut)
+            )
         if progress.done_reason == "length":
-            raise ModelCutError(f"the answer was cut at its limit of {limit} tokens")
+            raise ModelCutError(worded("the answer was cut at its limit of {limit} tokens", limit=limit))
 
     async def _chunks(self, request: _Request, progress: _Progress) -> AsyncGenerator[AIMessageChunk, None]:
         """What the server sends, within the time limits; one more try when it was busy. Raises ModelErrors."""
@@ -389,7 +400,12 @@ class OllamaChatModel:
         needed_s = speed.seconds_for(request.read, speed.usual_tokens(prompt.name, request.written_most))
         if needed_s is not None and needed_s > left_s:
             raise ModelTooSlowError(
-                f"model '{self._name}' would take about {needed_s:.0f} s for this, and {left_s:.0f} s are left"
+                worded(
+                    "model '{name}' would take about {needed_s:.0f} s for this, and {left_s:.0f} s are left",
+                    name=self._name,
+                    needed_s=needed_s,
+                    left_s=left_s,
+                )
             )
 
     def _require_fit(self, prompt: Prompt) -> None:
@@ -400,8 +416,14 @@ class OllamaChatModel:
         tokens = estimate_tokens(prompt.system) + estimate_tokens(prompt.user)
         if tokens > self._budget:
             raise ModelOutputError(
-                f"prompt {prompt.name} has about {tokens} tokens, and only {self._budget} fit beside the answer"
-                f" (context length {self._window})"
+                worded(
+                    "prompt {name} has about {tokens} tokens, and only {budget} fit beside the answer "
+                    "(context length {window})",
+                    name=prompt.name,
+                    tokens=tokens,
+                    budget=self._budget,
+                    window=self._window,
+                )
             )
 
 
@@ -462,7 +484,7 @@ class OllamaEmbedder:
         """Numbers per embedding, as the model really gives them: its description may tell another."""
         rows = await self._rows(["dimension"])
         if not rows or not rows[0]:
-            raise EmbeddingUnavailableError(f"model '{self._space.model}' gave an empty embedding")
+            raise EmbeddingUnavailableError(worded("model '{model}' gave an empty embedding", model=self._space.model))
         return len(rows[0])
 
     async def _embed(self, texts: list[str]) -> Vectors:
@@ -472,7 +494,7 @@ class OllamaEmbedder:
         """One POST, through the gate and into the trace. Raises EmbeddingUnavailableError."""
         limit_s = self._settings.embed_timeout_s
         call = begin_model_call(ModelCall(kind="embed", model=self._space.model))
-        reason = "stopped by the caller"
+        reason: str = worded("stopped by the caller")
         try:
             async with self._server.embed_gate.enter(wait_s=limit_s, patience_s=PATIENCE * limit_s):
                 rows = await self._post(texts, limit_s)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.wording import Sentence, joined, worded
 from retrieval.errors import EmbeddingUnavailableError, ModelUnavailableError
 from retrieval.ports import ChatModel, Embedder, ModelStatus
 from retrieval.providers import server
@@ -36,11 +37,16 @@ from retrieval.providers.vectors import QUERY_VECTORS_KEPT, VectorCache
 from retrieval.trace import note_models
 from retrieval.values import EmbeddingSpace
 
-FORCED_OFFLINE = "offline mode is switched on (RAG_OFFLINE=1)"
-NO_CHAT_MODEL = "Ollama has no chat model: ollama pull one, e.g. qwen3:4b"
-NO_EMBED_MODEL = "Ollama has no embedding model: ollama pull one, e.g. bge-m3"
+FORCED_OFFLINE = worded("offline mode is switched on (RAG_OFFLINE=1)")
+NO_CHAT_MODEL = worded("Ollama has no chat model: ollama pull one, e.g. qwen3:4b")
+NO_EMBED_MODEL = worded("Ollama has no embedding model: ollama pull one, e.g. bge-m3")
 
-THINKS_ANYWAY = "model '{model}' can't be told not to think: answers take longer; choose another with RAG_CHAT_MODEL"
+
+def thinks_anyway(model: str) -> Sentence:
+    return worded(
+        "model '{model}' can't be told not to think: answers take longer; choose another with RAG_CHAT_MODEL",
+        model=model,
+    )
 
 
 class ModelSilentError(ModelUnavailableError):
@@ -73,7 +79,7 @@ class ModelRegistry:
                 model = self._choose(snapshot, role)
                 names[role] = model.name
                 if role != "embed" and await self._thinks_anyway(model):
-                    warnings.append(THINKS_ANYWAY.format(model=model.name))
+                    warnings.append(thinks_anyway(model.name))
             except ModelUnavailableError as error:
                 problems.append(error.reason)
         return ModelStatus(
@@ -82,7 +88,7 @@ class ModelRegistry:
             fast_model=names.get("fast", ""),
             embed_model=names.get("embed", ""),
             models=tuple(model.name for model in snapshot.models),
-            reason="; ".join(dict.fromkeys(problems)),
+            reason=joined("; ", dict.fromkeys(problems)),
             warnings=tuple(dict.fromkeys(warnings)),
         )
 
@@ -191,7 +197,13 @@ class ModelRegistry:
         if model is None:
             raise ModelMissingError(not_installed(wanted))
         if model not in fitting:
-            raise ModelMissingError(f"model '{wanted}' can't {'embed' if role == 'embed' else 'chat'}")
+            raise ModelMissingError(
+                worded(
+                    "model '{wanted}' can't {how}",
+                    wanted=wanted,
+                    how=(worded("embed") if role == "embed" else worded("chat")),
+                )
+            )
         return model
 
     def _embedder(self, space: EmbeddingSpace) -> OllamaEmbedder:

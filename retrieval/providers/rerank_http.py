@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 
 from ragsite.core.rag_settings import RerankSettings
+from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelOutputError, ModelUnavailableError
 from retrieval.providers.breaker import CircuitBreaker, Gate
 from retrieval.providers.http_service import address_of, bounded, one_call, tls_context
@@ -53,16 +54,18 @@ class HttpReranker:
             return await self._scores(query, [text[:MAX_TEXT_CHARS] for text in texts])
 
     async def _scores(self, query: str, texts: list[str]) -> list[float]:
-        problem: ModelError = ModelOutputError("the reranker knows neither form of the call")
+        problem: ModelError = ModelOutputError(worded("the reranker knows neither form of the call"))
         limit_s, tls = TIMEOUT_S, await tls_context()
         async with httpx.AsyncClient(timeout=limit_s, trust_env=False, verify=tls) as client:
             for shape in list(self._shapes):
                 status, body = await self._post(client, self._body(shape, query, texts))
                 if status in WRONG_SHAPE:
-                    problem = ModelOutputError(f"the reranker refused the request (HTTP {status})")
+                    problem = ModelOutputError(
+                        worded("the reranker refused the request (HTTP {status})", status=status)
+                    )
                     continue
                 if status >= 300:
-                    raise ModelUnavailableError(f"the reranker failed (HTTP {status})")
+                    raise ModelUnavailableError(worded("the reranker failed (HTTP {status})", status=status))
                 self._shapes.sort(key=lambda known: known != shape)
                 return read_scores(body, len(texts))
         raise problem
@@ -92,10 +95,10 @@ def read_scores(body: bytes, count: int) -> list[float]:
             for entry in entries
         }
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelOutputError("the reranker sent something that could not be read") from error
+        raise ModelOutputError(worded("the reranker sent something that could not be read")) from error
     given = {index: score for index, score in given.items() if 0 <= index < count and math.isfinite(score)}
     if not given:
-        raise ModelOutputError("the reranker scored none of the passages")
+        raise ModelOutputError(worded("the reranker scored none of the passages"))
     if not all(0.0 <= score <= 1.0 for score in given.values()):
         given = {index: _sigmoid(score) for index, score in given.items()}
     return [given.get(index, 0.0) for index in range(count)]

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from ragsite.core.rag_settings import OllamaSettings
+from ragsite.core.wording import worded
 from retrieval.providers.breaker import CircuitBreaker, Gate
 from retrieval.providers.http_service import address_of
 from retrieval.providers.kept_connections import KeptConnections
@@ -75,7 +76,7 @@ class OllamaServer:
             async with asyncio.timeout(LIFE_TIMEOUT_S):
                 await self.http.get("/api/version")
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
-            self.chat_gate.breaker.failed(f"Ollama at {self.address} gave no sign of life")
+            self.chat_gate.breaker.failed(worded("Ollama at {address} gave no sign of life", address=self.address))
 
     async def close(self) -> None:
         if self._looking is not None and not self._looking.done():

@@ -8,6 +8,7 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.ports import Vectors
 from retrieval.values import EmbeddingSpace
@@ -47,14 +48,28 @@ def unit_vectors(rows: Sequence[Sequence[float]], *, count: int, space: Embeddin
     """float32, shape (count, space.dim), unit length. Raises EmbeddingUnavailableError for anything else."""
     sizes = {len(row) for row in rows}
     if len(rows) != count or len(sizes) > 1:
-        raise EmbeddingUnavailableError(f"model '{space.model}' gave {len(rows)} embeddings for {count} texts")
+        raise EmbeddingUnavailableError(
+            worded(
+                "model '{model}' gave {rows} embeddings for {count} texts",
+                model=space.model,
+                rows=len(rows),
+                count=count,
+            )
+        )
     if sizes and sizes != {space.dim}:
         raise EmbeddingUnavailableError(
-            f"model '{space.model}' now gives {sizes.pop()} numbers per embedding, and the collection has {space.dim};"
-            " re-embed the collection"
+            worded(
+                "model '{model}' now gives {numbers} numbers per embedding, and the collection has {dim}; "
+                "re-embed the collection",
+                model=space.model,
+                numbers=sizes.pop(),
+                dim=space.dim,
+            )
         )
     vectors = np.asarray(rows, dtype=np.float32).reshape(count, space.dim)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(vectors).all() or not lengths.all():
-        raise EmbeddingUnavailableError(f"model '{space.model}' gave an embedding that is not a direction")
+        raise EmbeddingUnavailableError(
+            worded("model '{model}' gave an embedding that is not a direction", model=space.model)
+        )
     return np.asarray(vectors / lengths, dtype=np.float32)

@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 
 from ragsite.core.rag_settings import WebSearchSettings
+from ragsite.core.wording import worded
 from retrieval.errors import ModelError, ModelOutputError, ModelUnavailableError, WebSearchError
 from retrieval.ports import WebResult, WebSearcher
 from retrieval.providers.breaker import CircuitBreaker, Gate
@@ -102,15 +103,22 @@ class SearchEngine:
     def _check(self, response: httpx.Response) -> None:
         status = response.status_code
         if response.is_redirect:
-            raise ModelOutputError(f"{self.label} answered with a redirect, which is not followed")
+            raise ModelOutputError(worded("{label} answered with a redirect, which is not followed", label=self.label))
         if status == httpx.codes.TOO_MANY_REQUESTS:
-            raise ModelUnavailableError(f"{self.label} takes no more searches for now (HTTP 429)")
+            raise ModelUnavailableError(worded("{label} takes no more searches for now (HTTP 429)", label=self.label))
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-            raise ModelUnavailableError(f"{self.label} failed (HTTP {status})")
+            raise ModelUnavailableError(worded("{label} failed (HTTP {status})", label=self.label, status=status))
         if status != httpx.codes.OK:
-            raise ModelOutputError(f"{self.label} refused the search (HTTP {status}){self._hint(status)}")
+            raise ModelOutputError(
+                worded(
+                    "{label} refused the search (HTTP {status}){hint}",
+                    label=self.label,
+                    status=status,
+                    hint=self._hint(status),
+                )
+            )
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise ModelOutputError(f"{self.label} sent a compressed answer that was not asked for")
+            raise ModelOutputError(worded("{label} sent a compressed answer that was not asked for", label=self.label))
 
     def _hint(self, status: int) -> str:
         return ""
@@ -132,13 +140,13 @@ class SearxngSearcher(SearchEngine):
     def _results(self, answer: Mapping[str, Any], limit: int) -> tuple[WebResult, ...]:
         entries = answer.get("results")
         if not isinstance(entries, list):
-            raise WebSearchError("SearXNG sent something that could not be read")
+            raise WebSearchError(worded("SearXNG sent something that could not be read"))
         if not entries and (engines := unresponsive(answer.get("unresponsive_engines"))):
-            raise WebSearchError(f"the engines behind SearXNG did not answer: {engines}")
+            raise WebSearchError(worded("the engines behind SearXNG did not answer: {engines}", engines=engines))
         return searxng_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
 
     def _hint(self, status: int) -> str:
-        return ": allow the json format in its settings.yml" if status == httpx.codes.FORBIDDEN else ""
+        return worded(": allow the json format in its settings.yml") if status == httpx.codes.FORBIDDEN else ""
 
 
 class GoogleSearcher(SearchEngine):
@@ -161,11 +169,11 @@ class GoogleSearcher(SearchEngine):
     def _results(self, answer: Mapping[str, Any], limit: int) -> tuple[WebResult, ...]:
         entries = answer.get("items", [])  # left out where nothing was found
         if not isinstance(entries, list) or "error" in answer:
-            raise WebSearchError("Google search sent something that could not be read")
+            raise WebSearchError(worded("Google search sent something that could not be read"))
         return google_results(entries, limit=limit, snippet_chars=SNIPPET_CHARS)
 
     def _hint(self, status: int) -> str:
-        return ": check GOOGLE_API_KEY and GOOGLE_CSE_ID" if status in (400, 401, 403) else ""
+        return worded(": check GOOGLE_API_KEY and GOOGLE_CSE_ID") if status in (400, 401, 403) else ""
 
 
 def read_object(body: bytes, label: str) -> Mapping[str, Any]:
@@ -173,9 +181,9 @@ def read_object(body: bytes, label: str) -> Mapping[str, Any]:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ModelOutputError(f"{label} sent something that could not be read") from error
+        raise ModelOutputError(worded("{label} sent something that could not be read", label=label)) from error
     if not isinstance(answer, dict):
-        raise ModelOutputError(f"{label} sent something that could not be read")
+        raise ModelOutputError(worded("{label} sent something that could not be read", label=label))
     return answer
 
 

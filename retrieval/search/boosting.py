@@ -126,7 +126,7 @@ def rank_with_boosts(hits: Sequence[Hit], boosts: Boosts, *, pool: Sequence[Hit]
             mean = min(mean, normalized)
         elif boost.multiplier > 1.0:
             mean = max(mean, normalized)
-        final = normalize.lowest_score ** (1.0 - mean) * boost.multiplier
+        final = normalize.lowest_score ** (1.0 - mean) * boost.multiplier * boost.draw
         ranked.append(Ranked(hit, normalized, boost.multiplier, final, boost.shown))
     return sorted(ranked, key=lambda place: -place.final)
 

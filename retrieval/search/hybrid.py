@@ -19,6 +19,7 @@ from typing import TypedDict
 import numpy as np
 
 from ragsite.core.rag_settings import SearchSettings
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.own_words import look_at
 from retrieval.ports import ChunkIndex, ChunkStore, LegHit, Models, SearchRequest, SearchResult, Vectors
@@ -46,7 +47,7 @@ BOOST_WINDOW = 100  # the best so many of what was found can be lifted or lowere
 SEARCH_TIMEOUT_S = 10.0  # one search, all legs
 
 _SPACE = re.compile(r"\s+")
-NO_DOCUMENT = "no document's summary fits the question: all chunks were searched"
+NO_DOCUMENT = worded("no document's summary fits the question: all chunks were searched")
 
 
 class _Timings(dict[str, float]):
@@ -249,7 +250,7 @@ class HybridSearcher:
         except EmbeddingUnavailableError as error:
             if "bm25" not in ask.stages:
                 raise
-            result.degraded = f"no vectors, text search alone: {error.reason}"
+            result.degraded = worded("no vectors, text search alone: {reason}", reason=error.reason)
             return ask.nothing
         ask.timings.add("embed", begun)
         begun = time.perf_counter()
@@ -267,7 +268,9 @@ class HybridSearcher:
                 embedder = await self._models.embedder(ask.space)
                 return await embedder.embed_queries([variant.query.text for variant in ask.variants])
         except TimeoutError as error:
-            reason = f"the query was not embedded within {SEARCH_TIMEOUT_S:g} s"
+            reason = worded(
+                "the query was not embedded within {search_timeout_s:g} s", search_timeout_s=SEARCH_TIMEOUT_S
+            )
             raise EmbeddingUnavailableError(reason) from error
 
     async def _bm25(self, ask: _Ask) -> list[list[LegHit]]:

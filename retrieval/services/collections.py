@@ -13,14 +13,17 @@ from django.utils import timezone
 
 from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection
 from retrieval.selectors import collection_find, writable_collections
 
-TAKEN = "You already have a collection of this name."
+TAKEN = worded("You already have a collection of this name.")
 PUBLISH = "retrieval.publish_collection"
-MAY_NOT_PUBLISH = "You may not make a collection public; share it with a group, or ask an administrator to publish it."
+MAY_NOT_PUBLISH = worded(
+    "You may not make a collection public; share it with a group, or ask an administrator to publish it."
+)
 
 
 def may_publish(user: User | AnonymousUser) -> bool:
@@ -141,7 +144,9 @@ def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collec
 def collection_writable(*, collection: Collection, user: User | AnonymousUser) -> Collection:
     """The collection itself. Raises PermissionDeniedError when `user` may read it but not change it."""
     if not writable_collections(user).filter(pk=collection.pk).exists():
-        raise PermissionDeniedError(f"You may read the collection “{collection.name}” but not change it.")
+        raise PermissionDeniedError(
+            worded("You may read the collection “{name}” but not change it.", name=collection.name)
+        )
     return collection
 
 
@@ -151,7 +156,7 @@ def _check(collection: Collection, groups: Iterable[Group]) -> None:
     except ValidationError as error:
         raise InvalidInputError(fields=error.message_dict) from error
     if collection.visibility == Collection.Visibility.SHARED and not list(groups):
-        raise InvalidInputError(fields={"groups": ["Name at least one group to share with."]})
+        raise InvalidInputError(fields={"groups": [worded("Name at least one group to share with.")]})
 
 
 def _publish(collection: Collection, *, was_public: bool, by: User | None) -> None:
@@ -172,5 +177,7 @@ def _groups(names: Sequence[str], by: User | None) -> list[Group]:
         allowed = allowed.filter(user=by)
     groups = list(allowed)
     if missing := sorted(set(names) - {group.name for group in groups}):
-        raise InvalidInputError(fields={"groups": [f"You are in no group named “{name}”." for name in missing]})
+        raise InvalidInputError(
+            fields={"groups": [worded("You are in no group named “{name}”.", name=name) for name in missing]}
+        )
     return groups

@@ -18,6 +18,7 @@ from django.utils import timezone
 from ragsite.core.errors import ConflictError, StorageFullError, TooLargeError
 from ragsite.core.storage import MIB, check_room, is_lack_of_room
 from ragsite.core.text import clean_file_name
+from ragsite.core.wording import worded
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
@@ -64,7 +65,7 @@ def document_create(
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:
-        raise TooLargeError(f"“{name}” is larger than {limit} MiB; split it.")
+        raise TooLargeError(worded("“{name}” is larger than {limit} MiB; split it.", name=name, limit=limit))
     digest = _digest(upload)
     if existing := Document.objects.filter(collection=collection, content_hash=digest).first():
         return _existing(existing, upload, queue)
@@ -193,7 +194,7 @@ def document_reingest(*, document: Document) -> Document:
     """
     document = Document.objects.select_for_update().get(pk=document.pk)
     if document.status not in FINISHED:
-        raise ConflictError("This document is being read at the moment; wait until that is done.")
+        raise ConflictError(worded("This document is being read at the moment; wait until that is done."))
     document.chunks.all().delete()
     document.chunk_count, document.page_count = 0, None
     document.save(update_fields=["chunk_count", "page_count"])

@@ -6,6 +6,7 @@ import contextlib
 
 from django.conf import settings
 
+from ragsite.core.wording import worded
 from retrieval.errors import EmbeddingMismatchError, EmbeddingUnavailableError
 from retrieval.ingest.chunking import ChunkSize, chunk_size
 from retrieval.models import Collection
@@ -61,8 +62,12 @@ async def embedder_of(space: EmbeddingSpace, models: Models) -> Embedder:
     configured = settings.RAG.ollama.embed_model
     if configured and space != LEXICAL_SPACE and canonical(configured) != canonical(space.model):
         raise EmbeddingMismatchError(
-            f"This collection is embedded by {space.model}, but {configured} is configured; re-embed the collection, "
-            "or configure its model."
+            worded(
+                "This collection is embedded by {model}, but {configured} is configured; re-embed the collection, "
+                "or configure its model.",
+                model=space.model,
+                configured=configured,
+            )
         )
     return await models.embedder(space)
 
@@ -71,6 +76,11 @@ def check_vectors(vectors: Vectors, space: EmbeddingSpace, count: int) -> None:
     """Raises EmbeddingMismatchError unless their shape is (count, space.dim)."""
     if vectors.shape != (count, space.dim):
         raise EmbeddingMismatchError(
-            f"The model {space.model} now gives vectors of {vectors.shape[-1]} dimensions, the collection holds "
-            f"{space.dim}; re-embed the collection, or bring back the model that it was made with."
+            worded(
+                "The model {model} now gives vectors of {given} dimensions, the collection holds {dim}; "
+                "re-embed the collection, or bring back the model that it was made with.",
+                model=space.model,
+                given=vectors.shape[-1],
+                dim=space.dim,
+            )
         )

@@ -16,6 +16,7 @@ import numpy as np
 from django.db.models import Q
 from django.utils import timezone
 
+from ragsite.core.wording import worded
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import EmbeddingUnavailableError
 from retrieval.models import Chunk, Collection
@@ -113,7 +114,7 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
             await engine.index.upsert(new, await asyncio.to_thread(rows_of, chunks, vectors))
             report(len(chunks))
         if not await _change_over(collection, old, new, await engine.models.context_length(new)):
-            raise EmbeddingUnavailableError("the collection was changed meanwhile; try again")
+            raise EmbeddingUnavailableError(worded("the collection was changed meanwhile; try again"))
         # What an ingest wrote into the old space during the last moments is missing in the new one.
         await index_sync.space_repair(engine, new)
         await engine.index.delete_collection(old, str(collection.pk))

@@ -29,6 +29,7 @@ from django.db.models import Exists, OuterRef
 from ragsite.core.errors import UnsupportedFileError
 from ragsite.core.leases import LeaseLostError, hold
 from ragsite.core.storage import is_full, is_lack_of_room
+from ragsite.core.wording import worded
 from retrieval.engine import Engine, get_engine
 from retrieval.errors import (
     DocumentUnreadableError,
@@ -72,7 +73,7 @@ IngestOutcome = Literal["ready", "failed", "waiting", "busy"]
 Progress = Callable[[float], None]
 PARSED_SHARE = 0.1  # of the progress, when all chunks are known
 DB_BATCH = 500
-FILE_GONE = "The stored file is gone; upload it again."
+FILE_GONE = worded("The stored file is gone; upload it again.")
 
 
 @dataclass(slots=True)
@@ -132,7 +133,7 @@ async def _ingest(run: _Run) -> IngestOutcome:
             waits = await sync_to_async(job_wait)(claim=run.claim, reason=DISK_FULL)
             return "waiting" if waits else "failed"
         logger.exception("Document %s: ingest broke off", document_id)
-        reason = f"An unexpected error ({type(error).__name__}); the log has the details."
+        reason = worded("An unexpected error ({kind}); the log has the details.", kind=type(error).__name__)
         await sync_to_async(job_give_back)(claim=run.claim, reason=reason)
         return "waiting"
 
@@ -179,7 +180,9 @@ def _begin(take: Callable[[], Claim | None], report: Progress) -> _Run | None:
     parsed = document.chunk_count > 0 and document.chunks.exists()
     document.status = Document.Status.EMBEDDING if parsed else Document.Status.PARSING
     document.progress, document.error = document.progress if parsed else 0.0, ""
-    Document.objects.filter(pk=document.pk).update(status=document.status, progress=document.progress, error="")
+    Document.objects.filter(pk=document.pk).update(
+        status=document.status, progress=document.progress, error="", error_wording=None
+    )
     return _Run(claim, report, document, read_before=document.read_before)
 
 

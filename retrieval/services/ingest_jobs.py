@@ -27,6 +27,7 @@ from django.utils import timezone
 from ragsite.core.leases import Lease, run_out, this_process
 from ragsite.core.storage import is_full, is_lack_of_room
 from ragsite.core.text import shortened
+from ragsite.core.wording import counted, worded, wording_of
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
 
@@ -38,8 +39,8 @@ RETRY_LAST_S = 300.0  # the longest pause before a new attempt
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
-DISK_FULL = "The disk of the site is full; reading goes on by itself when there is room."
-WAITS_FOR_ROOM = f"Waiting: {DISK_FULL}"
+DISK_FULL = worded("The disk of the site is full; reading goes on by itself when there is room.")
+WAITS_FOR_ROOM = worded("Waiting: {reason}", reason=DISK_FULL)
 RECENT = timedelta(hours=1)
 CLAIMS_TRIED = 20
 OPEN_STATES = (IngestJob.State.WAITING, IngestJob.State.RUNNING)
@@ -68,8 +69,14 @@ def job_claim(*, document_id: UUID | str) -> Claim | None:
     if not claim.lease.take(state=running, holder=this_process(), attempts=attempts, started_at=timezone.now()):
         return None
     if given_up:
-        last = f" Last error: {job.error}" if job.error else ""
-        job_fail(claim=claim, reason=f"Given up after {job.attempts} attempts that broke off.{last}")
+        reason = counted(
+            "Given up after {count} attempt that broke off.",
+            "Given up after {count} attempts that broke off.",
+            job.attempts,
+        )
+        if job.error:
+            reason += worded(" Last error: {error}", error=job.error)
+        job_fail(claim=claim, reason=reason)
         return None
     return claim
 
@@ -84,11 +91,17 @@ def job_wait(*, claim: Claim, reason: str) -> bool:
     if job is None:
         return True
     if job.waits >= MAX_WAITS:
-        job_fail(claim=claim, reason=f"{reason} Given up after {job.waits} tries; upload the file again.")
+        told = counted(
+            "{reason} Given up after {count} try; upload the file again.",
+            "{reason} Given up after {count} tries; upload the file again.",
+            job.waits,
+            reason=reason,
+        )
+        job_fail(claim=claim, reason=told)
         return False
     pause_s = min(RETRY_FIRST_S * 2**job.waits, RETRY_LAST_S)
     _give_back(claim, job, reason, pause_s, waits=job.waits + 1, attempts=max(0, job.attempts - 1))
-    Document.objects.filter(pk=claim.document_id).update(error=_cut(f"Waiting: {reason}"))
+    Document.objects.filter(pk=claim.document_id).update(**_told(worded("Waiting: {reason}", reason=reason)))
     return True
 
 
@@ -105,14 +118,15 @@ def job_fail(*, claim: Claim, reason: str) -> None:
     """For good: nothing but a new upload starts this document again."""
     if claim.lease.release(state=IngestJob.State.FAILED, error=_cut(reason), finished_at=timezone.now()):
         Document.objects.filter(pk=claim.document_id).update(
-            status=Document.Status.FAILED, error=_cut(reason), updated_at=timezone.now()
+            status=Document.Status.FAILED, updated_at=timezone.now(), **_told(reason)
         )
 
 
 def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) -> None:
     """The document, locked by the caller's transaction, is ready: all its chunks are indexed."""
     document.status, document.progress, document.error = Document.Status.READY, 1.0, ""
-    document.save(update_fields=["status", "progress", "error", "updated_at"])
+    document.error_wording = None
+    document.save(update_fields=["status", "progress", "error", "error_wording", "updated_at"])
     done = IngestJob.State.DONE
     claim.lease.release(state=done, error="", finished_at=timezone.now(), timings_ms=timings_ms)
     collection_touch(collection_id=document.collection_id)
@@ -130,6 +144,11 @@ def _give_back(claim: Claim, job: IngestJob, reason: str, pause_s: float, **coun
         error=_cut(reason),
         **counts,
     )
+
+
+def _told(reason: str) -> dict[str, Any]:
+    """The fields of a document that tell it."""
+    return {"error": _cut(reason), "error_wording": wording_of(reason)}
 
 
 def _cut(text: str) -> str:
@@ -180,7 +199,7 @@ def storage_is_full() -> bool:
     documents = waiting.exclude(error=WAITS_FOR_ROOM) if full else waiting.filter(error=WAITS_FOR_ROOM)
     try:
         if documents.exists():
-            documents.update(error=WAITS_FOR_ROOM if full else "")
+            documents.update(**_told(WAITS_FOR_ROOM if full else ""))
     except DatabaseError as error:
         if not is_lack_of_room(error):
             raise

@@ -8,6 +8,7 @@ from typing import Any
 
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.text import clean_line
+from ragsite.core.wording import worded
 
 MAX_NAME_CHARS = 100
 MAX_TITLE_CHARS = 300
@@ -55,10 +56,10 @@ def _text(value: Any, *, limit: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError("Give a text.")
+        raise ValueError(worded("Give a text."))
     text = clean_line(value)
     if len(text) > limit:
-        raise ValueError(f"{limit} characters at most.")
+        raise ValueError(worded("{limit} characters at most.", limit=limit))
     return text
 
 
@@ -68,14 +69,14 @@ def _name(value: Any) -> str:
 
 def _title(value: Any) -> str:
     if not (title := _text(value, limit=MAX_TITLE_CHARS)):
-        raise ValueError("A document needs a title.")
+        raise ValueError(worded("A document needs a title."))
     return title
 
 
 def _year(value: Any) -> int | None:
     if value is None or value == "":
         return None
-    message = "Give a year of four digits."
+    message = worded("Give a year of four digits.")
     if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).strip().isdecimal():
         raise ValueError(message)
     if len(str(value).strip()) != 4 or int(value) not in YEARS:
@@ -86,10 +87,10 @@ def _year(value: Any) -> int | None:
 def _tags(value: Any) -> list[str]:
     parts = [] if value is None else value.replace("，", ",").split(",") if isinstance(value, str) else value
     if not isinstance(parts, Sequence):
-        raise ValueError("Give a list of tags.")
+        raise ValueError(worded("Give a list of tags."))
     tags = list(dict.fromkeys(tag for part in parts if (tag := _text(part, limit=MAX_TAG_CHARS))))
     if len(tags) > MAX_TAGS:
-        raise ValueError(f"{MAX_TAGS} tags at most.")
+        raise ValueError(worded("{most} tags at most.", most=MAX_TAGS))
     return tags
 
 

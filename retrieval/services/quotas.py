@@ -10,6 +10,7 @@ from django.db.models import Count, Sum
 
 from ragsite.core.errors import QuotaExceededError, TooManyIngestsError
 from ragsite.core.storage import MIB
+from ragsite.core.wording import worded
 from retrieval.models import Collection, Document
 from retrieval.services.ingest_jobs import open_jobs_of
 
@@ -55,13 +56,22 @@ def quota_check(*, collection: Collection, size_bytes: int, lock: bool = False) 
     usage = usage_of(owner)
     if usage.documents_allowed is not None and usage.documents >= usage.documents_allowed:
         raise QuotaExceededError(
-            f"You have {usage.documents:,} documents, and {usage.documents_allowed:,} are allowed; delete some first."
+            worded(
+                "You have {documents:,} documents, and {documents_allowed:,} are allowed; delete some first.",
+                documents=usage.documents,
+                documents_allowed=usage.documents_allowed,
+            )
         )
     if usage.storage_bytes_allowed is not None and usage.storage_bytes + size_bytes > usage.storage_bytes_allowed:
         used, allowed = usage.storage_bytes / MIB, usage.storage_bytes_allowed // MIB
         raise QuotaExceededError(
-            f"This file has {size_bytes / MIB:,.1f} MiB, and your documents take up {used:,.1f} of {allowed:,} MiB; "
-            "delete some first."
+            worded(
+                "This file has {size:,.1f} MiB, and your documents take up {used:,.1f} of {allowed:,} MiB; "
+                "delete some first.",
+                size=size_bytes / MIB,
+                used=used,
+                allowed=allowed,
+            )
         )
     if OPEN_INGESTS and open_jobs_of(owner).count() >= OPEN_INGESTS:
         raise TooManyIngestsError(retry_after_s=RETRY_AFTER_S)

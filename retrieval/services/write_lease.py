@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.db import Error
 
 from ragsite.core.leases import Lease, LeaseLostError, hold, run_out, this_process
+from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.models import WriteLease
 
@@ -32,7 +33,9 @@ async def write_lease(space_key: str, *, lease_s: float = LEASE_S, wait_s: float
         async with hold(lease):
             yield lease
     except LeaseLostError as error:
-        raise IndexUnavailableError("Another process writes to the search index by now; try again shortly.") from error
+        raise IndexUnavailableError(
+            worded("Another process writes to the search index by now; try again shortly.")
+        ) from error
     finally:
         try:
             await asyncio.shield(sync_to_async(lease_release)(lease))
@@ -45,7 +48,7 @@ async def _acquire(lease: Lease, *, wait_s: float) -> None:
     deadline, pause_s = loop.time() + wait_s, FIRST_PAUSE_S
     while not await sync_to_async(lease_take)(lease):
         if loop.time() + pause_s > deadline:
-            raise IndexUnavailableError("The search index is busy with another write; try again shortly.")
+            raise IndexUnavailableError(worded("The search index is busy with another write; try again shortly."))
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragsite.core.errors import AppError
+from ragsite.core.wording import counted, worded
+from retrieval.errors import explained
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.schemas import ConsolidatedFact
 from retrieval.steps.step import Asked, Step
@@ -51,21 +53,25 @@ class RecallMemory(Step[Asked, tuple[RememberedFact, ...]]):
     async def act(self, given: Asked, entry: StepRecord) -> tuple[RememberedFact, ...]:
         user_id = given.question.user_id
         if self.tools.memory is None or not user_id:
-            entry.skip("nobody is signed in whose earlier answers could be remembered")
+            entry.skip(worded("nobody is signed in whose earlier answers could be remembered"))
             return ()
         try:
             async with asyncio.timeout(self.run.deadline.limit(2 * TIMEOUT_S)):
                 recall = await self.tools.memory.recall(user_id, given.text, limit=RECALLED)
         except (AppError, TimeoutError) as error:
-            entry.degrade(str(error) or "the memory did not answer in time")
+            entry.degrade(explained(error) or worded("the memory did not answer in time"))
             return ()
         if not recall.enabled:
-            entry.skip("this user has switched the memory off")
+            entry.skip(worded("this user has switched the memory off"))
             return ()
         if recall.degraded:
             entry.degrade(recall.degraded)
         count = len(recall.facts)
-        entry.summary = f"{count} earlier answer{'s'[: count != 1]} recalled" if count else "nothing to recall"
+        entry.summary = (
+            counted("{count} earlier answer recalled", "{count} earlier answers recalled", count)
+            if count
+            else worded("nothing to recall")
+        )
         # Ids alone: the path is shown to staff, and stays when its user erases the fact.
         entry.detail["facts"] = [{"id": fact.id, "score": round(fact.score, 4)} for fact in recall.facts]
         return recall.facts
@@ -89,9 +95,9 @@ class ConsolidateMemory(Step[Answered, None]):
     async def act(self, given: Answered, entry: StepRecord) -> None:
         question, text, answer = given.asked.question, given.asked.text, given.answer
         if self.tools.memory is None or not question.user_id:
-            entry.skip("nobody is signed in to remember this for")
+            entry.skip(worded("nobody is signed in to remember this for"))
             return
-        if why_not := unfit(text, answer) if given.accepted else "the answer was not accepted":
+        if why_not := unfit(text, answer) if given.accepted else worded("the answer was not accepted"):
             entry.skip(why_not)
             return
         fact = cited_statement(answer.text)
@@ -103,26 +109,28 @@ class ConsolidateMemory(Step[Answered, None]):
             async with asyncio.timeout(2 * TIMEOUT_S):  # the answer's own time is over
                 outcome = await self.tools.memory.remember(question.user_id, exchange)
         except (AppError, TimeoutError) as error:
-            entry.degrade(str(error) or "the memory did not answer in time")
+            entry.degrade(explained(error) or worded("the memory did not answer in time"))
             return
         if outcome == "off":
-            entry.skip("this user has switched the memory off")
+            entry.skip(worded("this user has switched the memory off"))
             return
-        entry.summary = "remembered" if outcome == "added" else "remembered, in place of an older answer"
+        entry.summary = (
+            worded("remembered") if outcome == "added" else worded("remembered, in place of an older answer")
+        )
         entry.detail["fact"] = fact
 
 
 def unfit(question: str, answer: Answer) -> str:
     """Why this answer is not to be remembered; empty when it is."""
     if answer.decision != "ANSWER" or answer.partial or reads_as_refusal(answer.text):
-        return "only whole answers are remembered"
+        return worded("only whole answers are remembered")
     if not any(source.cited for source in answer.sources):
-        return "only what is cited is remembered"
+        return worded("only what is cited is remembered")
     fact = cited_statement(answer.text)
     if not fact:
-        return "the answer states nothing that could be remembered"
+        return worded("the answer states nothing that could be remembered")
     if reads_as_instruction(question) or reads_as_instruction(fact):
-        return "instructions are not remembered"
+        return worded("instructions are not remembered")
     return ""
 
 

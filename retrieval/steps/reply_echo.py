@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Prompt, Schema
 
@@ -33,7 +34,7 @@ def without_echo(reply: Schema, prompt: Prompt) -> Schema:
     if not sieve.copied:
         return reply
     if not sieve.kept:
-        raise ModelOutputError("the model repeated its instructions, or itself")
+        raise ModelOutputError(worded("the model repeated its instructions, or itself"))
     return cleaned
 
 

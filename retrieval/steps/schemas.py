@@ -11,8 +11,15 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue, create_model
 
+from ragsite.core.wording import Sentence, worded
+
 Verdict = Literal["ANSWER", "CLARIFY", "NO_ANSWER", "REFINE"]
 JudgedAs = Literal["ANSWER", "REFINE", "NO_ANSWER", "CLARIFY", "CONTRADICTORY"]
+VERDICTS: dict[str, Sentence] = {  # as the decision path says them
+    "ANSWER": worded("ANSWER"), "CLARIFY": worded("CLARIFY"), "NO_ANSWER": worded("NO_ANSWER"),
+    "REFINE": worded("REFINE"), "CONTRADICTORY": worded("CONTRADICTORY"), "SUFFICIENT": worded("SUFFICIENT"),
+    "INSUFFICIENT": worded("INSUFFICIENT"),
+}  # fmt: skip
 StrategyName = Literal["hierarchical_search", "direct_chunk_search", "web_search", "direct"]
 QuestionType = Literal["factual", "multi_hop", "comparison", "multi_part", "troubleshooting"]
 Complexity = Literal["simple", "medium", "complex"]
@@ -22,6 +29,19 @@ REWORDINGS = ("rewrite", "decompose", "step_back", "hyde")  # of the tasks of a 
 SEARCHES = ("retrieve", "text_search", "vector_search", "wide_search", "web_search")
 JUDGEMENTS = ("rerank", "evaluate")
 TASK_TYPES = (*REWORDINGS, *SEARCHES, *JUDGEMENTS)
+TASK_WORDS: dict[str, Sentence] = {  # of types, as the decision path says them
+    "rewrite": worded("rewrite"), "decompose": worded("decompose"), "step_back": worded("step_back"),
+    "hyde": worded("hyde"), "retrieve": worded("retrieve"), "text_search": worded("text_search"),
+    "vector_search": worded("vector_search"), "wide_search": worded("wide_search"),
+    "web_search": worded("web_search"), "rerank": worded("rerank"), "evaluate": worded("evaluate"),
+}  # fmt: skip
+QUESTION_WORDS: dict[QuestionType, Sentence] = {
+    "factual": worded("factual"), "multi_hop": worded("multi hop"), "comparison": worded("comparison"),
+    "multi_part": worded("multi part"), "troubleshooting": worded("troubleshooting"),
+}  # fmt: skip
+COMPLEXITY_WORDS: dict[Complexity, Sentence] = {
+    "simple": worded("simple"), "medium": worded("medium"), "complex": worded("complex"),
+}  # fmt: skip
 CRITERIA = (
     "topical_alignment", "intent_alignment", "key_entity_match", "direct_answerability", "coverage_depth",
     "specificity_to_query", "temporal_fit", "language_terminology_alignment",

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ragsite.core.rag_settings import RagSettings
+from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.ports import Schema
 from retrieval.steps.deadline import FirstSearch
@@ -141,17 +142,17 @@ async def attempt(
     """
     if timeout_s <= 0:
         work.close()
-        step.degrade("no time was left for the model")
+        step.degrade(worded("no time was left for the model"))
         return await asyncio.to_thread(fallback)
     try:
         with ends_within(timeout_s):
             return await _race(work, timeout_s=timeout_s, first_search=first_search)
     except GaveWayError:
-        step.skip("the first search was good enough")
+        step.skip(worded("the first search was good enough"))
     except ModelError as error:
         step.degrade(error.reason)
     except TimeoutError:
-        step.degrade(f"no result within {timeout_s:.1f} s")
+        step.degrade(worded("no result within {timeout_s:.1f} s", timeout_s=timeout_s))
     return await asyncio.to_thread(fallback)
 
 

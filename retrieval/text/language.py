@@ -101,9 +101,13 @@ def _changed(before: str, after: str) -> int:
 
 def _latin_language(words: list[str]) -> str:
     votes = Counter(language for word in words if word in _VOTES for language in _VOTES[word])
-    letters = set("".join(words))
-    for language, own in _LETTERS.items():
-        votes[language] += len(letters & own)
+    text = "".join(words)
+    if not text.isascii():
+        letters = set(text)
+        for language, own in _LETTERS.items():
+            votes[language] += len(letters & own)
+    if not votes:
+        return "en"
     best, count = votes.most_common(1)[0]
     return best if count >= 2 and count > votes["en"] else "en"
 

@@ -12,6 +12,7 @@ from typing import Any
 from langgraph.graph.state import CompiledStateGraph
 
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.wording import worded
 from retrieval.steps.toolbox import Toolbox
 from retrieval.workflows.base import GraphWorkflow
 from retrieval.workflows.corrective import CorrectiveWorkflow
@@ -45,7 +46,7 @@ def get_workflow(name: str, *, engine: Toolbox) -> GraphWorkflow:
     if name not in WORKFLOWS:
         known = ", ".join(WORKFLOWS)
         raise InvalidInputError(
-            f"There is no workflow '{name[:40]}' here; choose one of: {known}.",
-            fields={"workflow": [f"one of {known}"]},
+            worded("There is no workflow '{name}' here; choose one of: {known}.", name=name[:40], known=known),
+            fields={"workflow": [worded("one of {known}", known=known)]},
         )
     return WORKFLOWS[name](engine)

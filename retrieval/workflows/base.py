@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 
 from ragsite.core.errors import AppError, UnavailableError
 from ragsite.core.rag_settings import CorrectiveSettings
+from ragsite.core.wording import joined, worded
 from retrieval.answerability import LIST_LENGTH, estimate_answerability
 from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.own_words import look_at
@@ -26,6 +27,7 @@ from retrieval.steps.judge.evaluator import Assessment, is_of_the_web
 from retrieval.steps.query.condense import chooses, condense_without_model, takes_up
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.schemas import VERDICTS
 from retrieval.steps.step import Context
 from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
@@ -84,7 +86,7 @@ class GraphWorkflow(ABC):
         run = Run.start(trace, tools.settings, timeout_s=self.timeout_s)
         if question.options.web_search and tools.web is None:
             async with trace.step("web_search") as step:
-                step.degrade("asked for, but this site has no web search (RAG_WEB_SEARCH)")
+                step.degrade(worded("asked for, but this site has no web search (RAG_WEB_SEARCH)"))
         try:
             async with asyncio.timeout(self.timeout_s + hybrid.SEARCH_TIMEOUT_S):
                 chars = len(question.text) + sum(len(message.text) for message in question.history[-2:])
@@ -96,7 +98,7 @@ class GraphWorkflow(ABC):
                     context=Context(tools=tools, run=run, language=language),
                 )
         except TimeoutError as error:
-            too_late = UnavailableError("The answer took too long; try again, or ask a simpler question.")
+            too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
             await close_path(trace, too_late)
             raise too_late from error
         except IndexUnavailableError as error:
@@ -115,11 +117,13 @@ async def close_path(trace: Trace, outcome: Answer | AppError) -> None:
         return
     async with trace.step("assess") as entry:
         if isinstance(outcome, AppError):
-            entry.status, entry.summary = "failed", f"no decision: {outcome}"
-            entry.detail["reason"] = str(outcome)
+            entry.status, entry.summary = "failed", worded("no decision: {reason}", reason=outcome.message)
+            entry.detail["reason"] = outcome.message
             return
-        reason = outcome.reason or ("this is what was found" if outcome.sources else "it needed no documents")
-        entry.summary = f"{outcome.decision}: {reason}"
+        reason = outcome.reason or (
+            worded("this is what was found") if outcome.sources else worded("it needed no documents")
+        )
+        entry.summary = worded("{decision}: {reason}", decision=VERDICTS[outcome.decision], reason=reason)
         entry.detail |= {"decision": outcome.decision, "reason": reason}
 
 
@@ -129,7 +133,7 @@ async def require_model(tools: Toolbox) -> None:
     try:
         await tools.models.chat("answer")
     except ModelError as error:
-        raise UnavailableError(f"The model server can't be used: {error.reason}.") from error
+        raise UnavailableError(worded("The model server can't be used: {reason}.", reason=error.reason)) from error
 
 
 def is_small_talk(question: Question) -> bool:
@@ -170,7 +174,7 @@ async def search_own_words(state: Asking, context: Context, filters: SearchFilte
         request = SearchRequest(
             queries=(Query(draft),), scope=question.scope, filters=filters, top_k=breadth(question, settings)
         )
-        first = await search_documents(context, request, purpose="own words: ")
+        first = await search_documents(context, request, purpose=worded("own words: "))
         listed, semantic = first.candidates[:LIST_LENGTH], question.scope.semantic
         estimate = await asyncio.to_thread(estimate_answerability, draft, listed, semantic=semantic)
         good = estimate.answerability >= CLEAR_SCORE
@@ -188,7 +192,7 @@ async def greet(state: Asking, runtime: Runtime[Context]) -> Asking:
 async def small_talk_answer(question: Question, context: Context) -> Answer:
     """For a question of which `is_small_talk` holds."""
     async with context.run.trace.step("retrieve") as step:
-        step.skip("a greeting needs no documents")
+        step.skip(worded("a greeting needs no documents"))
     return await Greet(context)(question)
 
 
@@ -198,7 +202,7 @@ async def say_no_answer(assessment: Assessment | None, context: Context, *, reas
         await nothing_to_search(context)
     text = await say(no_answer_text(assessment, context.language), context.run)
     return Answer(
-        decision="NO_ANSWER", text=text, reason=reason or (assessment.reason if assessment else WHY["no_documents"])
+        decision="NO_ANSWER", text=text, reason=(reason or (assessment.reason if assessment else WHY["no_documents"]))
     )
 
 
@@ -211,8 +215,9 @@ async def ask_back(assessment: Assessment, readings: Sequence[ScoredChunk], cont
     """The question in place of an answer. `readings`: see `Unclear`."""
     asked = await Clarify(context)(Unclear(assessment, readings))
     text = await say(asked.question, context.run)
-    several = f"what was found is about several: {', '.join(asked.options)}" if asked.options else ""
-    reason = several or "what was found is about several things"
+    reason = worded("what was found is about several things")
+    if asked.options:
+        reason = worded("what was found is about several: {options}", options=joined(", ", asked.options))
     return Answer(decision="CLARIFY", text=text, clarification=asked, reason=reason)
 
 

@@ -37,6 +37,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from ragsite.core.rag_settings import CorrectiveSettings
+from ragsite.core.wording import worded
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import WHY, nearest_documents, nearest_text, no_answer_text, why_no_answer
@@ -51,6 +52,7 @@ from retrieval.steps.query.transform import transform_question
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.refine import Refinement, Stage, search_again, stages
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
+from retrieval.steps.schemas import VERDICTS
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.values import Answer, Query, ScoredChunk, SearchFilters
@@ -125,7 +127,7 @@ async def first_search(state: State, runtime: Runtime[Context]) -> State:
     )
     return {
         "queries": (own_words,),
-        "result": await search_documents(context, request, purpose="own words: "),
+        "result": await search_documents(context, request, purpose=worded("own words: ")),
         "improved": False,
     }
 
@@ -208,7 +210,9 @@ async def judge(state: State, runtime: Runtime[Context]) -> State:
     in_vain = 0 if gained or not state.get("tried") else state.get("in_vain", 0) + 1
     if in_vain == STAGNATION and assessment.verdict != "ANSWER":
         async with run.trace.step("refine") as step:
-            step.skip(f"{STAGNATION} rounds without gain: the documents are not searched again")
+            step.skip(
+                worded("{stagnation} rounds without gain: the documents are not searched again", stagnation=STAGNATION)
+            )
     return {
         "assessment": assessment,
         "question_judged": state["standalone"],
@@ -278,9 +282,13 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     if assessment is None:
         await nothing_to_search(context)
     why = why_no_answer(assessment)
-    reason = f"{WHY[why]}: {assessment.reason}" if assessment and assessment.candidates else WHY[why]
+    reason = (
+        worded("{why}: {reason}", why=WHY[why], reason=assessment.reason)
+        if assessment and assessment.candidates
+        else WHY[why]
+    )
     async with context.run.trace.step("assess") as step:
-        step.summary = f"NO_ANSWER: {reason}"
+        step.summary = worded("{verdict}: {reason}", verdict=VERDICTS["NO_ANSWER"], reason=reason)
         nearest = nearest_documents(assessment.candidates if assessment else ())
         step.detail |= {"verdict": "NO_ANSWER", "why": why, "nearest": nearest}
         step.detail |= {"decision": "NO_ANSWER", "reason": reason}  # closes the path

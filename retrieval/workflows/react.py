@@ -30,6 +30,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from ragsite.core.wording import worded
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.judge.evaluator import Assessment, Evidence
@@ -86,8 +87,12 @@ async def router(state: State, runtime: Runtime[Context]) -> State:
         reason = why_rewrite(question.text, draft, short_chars=SHORT_QUERY_CHARS)
         rewrites = bool(reason) and rewriting_is_on(question, tools)
         step.detail["rewrite"] = rewrites
-        switched_off = ", but rewriting is switched off" if reason and not rewrites else ""
-        step.summary = f"the query is rewritten first: {reason}" if rewrites else f"straight to search{switched_off}"
+        switched_off = worded(", but rewriting is switched off") if reason and not rewrites else ""
+        step.summary = (
+            worded("the query is rewritten first: {reason}", reason=reason)
+            if rewrites
+            else worded("straight to search{switched_off}", switched_off=switched_off)
+        )
     return {"query": draft, "filters": filters, "should_rewrite": rewrites}
 
 

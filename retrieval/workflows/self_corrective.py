@@ -32,6 +32,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from ragsite.core.wording import Sentence, counted, worded
 from retrieval.answerability import LIST_LENGTH
 from retrieval.ports import SearchRequest
 from retrieval.steps.answer.generate import write_answer
@@ -45,7 +46,6 @@ from retrieval.steps.retrieve.retrieve import search_documents
 from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, may_search_web
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
-from retrieval.trace import counted
 from retrieval.values import Query, Question, ScoredChunk, SearchFilters
 from retrieval.workflows.base import (
     Asking,
@@ -73,6 +73,10 @@ TIMEOUT_S = 180.0  # a whole answer
 LEAST_TIME_LEFT = 1 / 3  # of the whole answer's, for another search to begin
 
 Verdict = Literal["generate", "rewrite", "web_search", "clarify", "no_answer"]
+VERDICTS: dict[Verdict, Sentence] = {  # as the decision path says them
+    "generate": worded("generate"), "rewrite": worded("rewrite"), "web_search": worded("web search"),
+    "clarify": worded("clarify"), "no_answer": worded("no answer"),
+}  # fmt: skip
 
 
 class State(Asking, total=False):
@@ -148,7 +152,7 @@ async def retrieve(state: State, runtime: Runtime[Context]) -> State:
         filters=question.filters if last else state["filters"],
         top_k=min(max(limits.top_k, LIST_LENGTH), tools.settings.search.max_top_k),
     )
-    purpose = f"attempt {rewrites}: " if rewrites else ""
+    purpose = worded("attempt {rewrites}: ", rewrites=rewrites) if rewrites else ""
     near = (await search_documents(runtime.context, request, purpose=purpose)).candidates
     if question.scope.semantic:
         near = tuple(hit for hit in near if is_similar(hit, limits.min_similarity))
@@ -202,11 +206,13 @@ async def decide(state: State, context: Context) -> Verdict:
         if verdict == "no_answer" and web_is_left(state, context):
             verdict = "web_search"
         if state["readings"]:
-            verdict, stop = "clarify", "it may be about several documents"
-        share = f"pass rate {graded.pass_rate:.2f}, {limits.pass_rate:.2f} wanted"
+            verdict, stop = "clarify", worded("it may be about several documents")
+        share = worded("pass rate {share:.2f}, {wanted:.2f} wanted", share=graded.pass_rate, wanted=limits.pass_rate)
         if not graded.by_model:
-            share += f", and without a model {assessed(state).reason}"
-        step.summary = f"{share}: {verdict.replace('_', ' ')}" + (f" ({stop})" if stop else "")
+            share += worded(", and without a model {reason}", reason=assessed(state).reason)
+        step.summary = worded("{share}: {verdict}", share=share, verdict=VERDICTS[verdict])
+        if stop:
+            step.summary += worded(" ({stop})", stop=stop)
         step.detail |= {
             "pass_rate": round(graded.pass_rate, 3),
             "pass_count": len(graded.passed),
@@ -224,17 +230,19 @@ def reason_to_stop(state: State, limits: Limits, context: Context) -> str:
     """Why no other search follows although too few documents passed; empty: one follows."""
     rewrites = len(state["tried"]) - 1
     if state.get("web_searched"):
-        return "the web was searched last"
+        return worded("the web was searched last")
     if state["question"].options.rewrite is False:
-        return "rewriting is switched off"
+        return worded("rewriting is switched off")
     if rewrites >= limits.max_rewrites:
-        return f"{rewrites} of {limits.max_rewrites} rewrites are used up"
+        return worded(
+            "{rewrites} of {max_rewrites} rewrites are used up", rewrites=rewrites, max_rewrites=limits.max_rewrites
+        )
     if not state.get("words_are_left", True):
-        return "no other words are left to try"
+        return worded("no other words are left to try")
     if context.run.deadline.remaining() < TIMEOUT_S * LEAST_TIME_LEFT:
-        return "too little time is left to search again"
+        return worded("too little time is left to search again")
     if passing(state["documents"], state["grades"]) and state["stagnant"] >= STAGNANT_REWRITES:
-        return f"{state['stagnant']} searches in a row brought nothing new that passes"
+        return worded("{stagnant} searches in a row brought nothing new that passes", stagnant=state["stagnant"])
     return ""
 
 
@@ -272,9 +280,16 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
     documents = passing(state["documents"], state["grades"]) or best_first(state["documents"])
     answer = await write_answer(runtime.context, Asked(state["question"], state["standalone"]), documents)
     passed, count = len(passing(state["documents"], state["grades"])), len(state["documents"])
-    reason = f"{passed} of {counted(count, 'document')} found passed the grading"
+    reason = worded(
+        "{passed} of {documents} found passed the grading",
+        passed=passed,
+        documents=counted("{count} document", "{count} documents", count),
+    )
     if not passed:
-        reason = f"none of {counted(count, 'document')} passed by itself, but the best of them are worth a try"
+        reason = worded(
+            "none of {documents} passed by itself, but the best of them are worth a try",
+            documents=counted("{count} document", "{count} documents", count),
+        )
     return {"answer": replace(answer, reason=answer.reason or reason)}
 
 
@@ -286,7 +301,7 @@ async def no_answer(state: State, runtime: Runtime[Context]) -> State:
     if "documents" not in state:
         return {"answer": await say_no_answer(None, runtime.context)}
     count = len(state["documents"])
-    reason = f"none of {count} documents is relevant" if count else "nothing was found"
+    reason = worded("none of {count} documents is relevant", count=count) if count else worded("nothing was found")
     nearest = Assessment(verdict="NO_ANSWER", candidates=state["documents"], reason=reason)
     return {"answer": await say_no_answer(nearest, runtime.context)}
 
@@ -365,7 +380,7 @@ def assessed(state: State) -> Assessment:
     return Assessment(
         verdict="REFINE",
         candidates=best_first(state["documents"]),
-        reason=f"the documents answer with a probability of {estimate:.2f}",
+        reason=worded("the documents answer with a probability of {estimate:.2f}", estimate=estimate),
         answerability=estimate,
         retrieval_score=state["blended"],
     )

@@ -219,7 +219,8 @@ async def test_without_its_model_a_question_is_compared_by_words_and_that_is_tol
         question=question, embedding_model="test-embed", embedding_dim=2, vector=vector
     )
     near = await ask(source(), "Quite other words?", [hit(chunk)])
-    assert near.by_chunk[str(chunk.pk)].multiplier > 1.4  # its vector is the same
+    # Its vector is the same, and no word: it probably asks the same, so the votes count in part.
+    assert near.by_chunk[str(chunk.pk)].multiplier > 1.2
     away = await ask(source(Models(away=True)), QUESTION, [hit(chunk)])
     assert away.by_chunk[str(chunk.pk)].multiplier > 1.4
     assert away.degraded == "rated questions were compared by words alone: Ollama is not reachable"

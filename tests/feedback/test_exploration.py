@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedback.ranking import exploration
@@ -36,6 +36,7 @@ def drawn(
     return before, rank_with_boosts(found, new), new
 
 
+@settings(deadline=None)
 @given(FUSED, MULTIPLIERS, st.text(max_size=20))
 def test_nothing_changes_places_but_near_equals(
     fused: list[float], multipliers: dict[int, float], question: str
@@ -47,6 +48,7 @@ def test_nothing_changes_places_but_near_equals(
         assert now.final == pytest.approx(score[now.chunk_id], rel=NEAR / (1 - NEAR) + 1e-9)
 
 
+@settings(deadline=None)
 @given(FUSED, MULTIPLIERS, st.text(max_size=20))
 def test_the_same_question_gets_the_same_order(
     fused: list[float], multipliers: dict[int, float], question: str
@@ -107,6 +109,7 @@ def test_the_variance_of_log_odds_is_the_trigamma_function(x: float, value: floa
 
 
 # ------------------------------------------------------------------------------------------------ the floor
+@settings(deadline=None)
 @given(FUSED, MULTIPLIERS)
 def test_what_has_no_votes_keeps_its_own_score_and_its_place_among_its_like(
     fused: list[float], multipliers: dict[int, float]
@@ -120,6 +123,7 @@ def test_what_has_no_votes_keeps_its_own_score_and_its_place_among_its_like(
     assert [p.chunk_id for p in after if p.chunk_id in without] == [p.chunk_id for p in plain if p.chunk_id in without]
 
 
+@settings(deadline=None)
 @given(FUSED, MULTIPLIERS)
 def test_what_has_no_votes_is_passed_only_by_lifted_ones_whose_score_was_not_far_below(
     fused: list[float], multipliers: dict[int, float]

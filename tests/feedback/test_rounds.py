@@ -260,6 +260,49 @@ def test_without_auto_live_a_good_revision_waits_for_a_person(rag_settings: Any,
     assert feedback_state().live is not None
 
 
+def test_the_same_boosts_are_not_proposed_twice(rag_settings: Any) -> None:
+    rag_settings(feedback={"auto_live": False})
+    liked(QUESTION, passage("Ten books."), by=2)
+    first, second = feedback_round(), feedback_round()
+    assert (second.status, second.revision) == ("proposed", first.revision)
+    assert Revision.objects.count() == 1
+
+
+def test_what_was_proposed_goes_live_once_revisions_do_so_by_themselves(rag_settings: Any) -> None:
+    liked(QUESTION, passage("Ten books."), by=2)
+    rag_settings(feedback={"auto_live": False})
+    feedback_round()
+    rag_settings(feedback={"auto_live": True})
+    assert feedback_round().status == "live"
+    assert Revision.objects.get(number=1).status == "superseded"
+
+
+def test_what_was_proposed_is_held_where_it_fails_on_new_golden_questions(
+    rag_settings: Any, monkeypatch: pytest.MonkeyPatch, staff: User
+) -> None:
+    rag_settings(feedback={"auto_live": False})
+    liked(QUESTION, passage("Ten books."), by=2)
+    feedback_round()
+    RevisionEvent.log("golden_changed", by=staff)
+    held_for(monkeypatch, "nDCG@10 fell")
+    outcome = feedback_round()
+    assert (outcome.status, outcome.number) == ("held", 2)
+    assert Revision.objects.get(number=1).status == "superseded"
+
+
+def test_boosts_proposed_beside_another_live_revision_are_proposed_anew(rag_settings: Any, staff: User) -> None:
+    chunk, other = passage("Ten books."), passage("Ten euros.")
+    liked(QUESTION, chunk, by=2)
+    feedback_round()
+    rag_settings(feedback={"auto_live": False})
+    liked("What is the fee?", other, by=2)
+    before = feedback_round()
+    revision_roll_back(by=staff, why="Wrong results.", freeze=False)
+    after = feedback_round()
+    assert (before.status, after.status) == ("proposed", "proposed")
+    assert after.revision != before.revision
+
+
 def test_a_revision_from_before_the_live_one_cannot_be_released(monkeypatch: pytest.MonkeyPatch, staff: User) -> None:
     with monkeypatch.context() as patch:
         held_for(patch, "churn")

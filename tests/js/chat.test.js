@@ -33,8 +33,12 @@ describe("an answer", () => {
   };
   for (const [event, status] of [
     [{ type: "reasoning", content: "searching the documents" }, "Searching the documents"],
-    [{ type: "reasoning", content: "", step: step({ name: "hyde" }) }, "Imagine an answer"],
-    [{ type: "tool_call", content: "", tool: "web_search" }, "Search the web"],
+    [{ type: "reasoning", content: "", step: step({ name: "hyde" }) }, "Searching the documents"],
+    [{ type: "tool_call", content: "", tool: "web_search" }, "Searching the web"],
+    [{ type: "reasoning", content: "1 query → 10 candidates", step: step({ name: "fuse", detail: { candidates: Array(10).fill({}) } }) }, "Comparing 10 passages"],
+    [{ type: "reasoning", content: "1 query → 1 candidate", step: step({ name: "fuse", detail: { candidates: [{}] } }) }, "Comparing 1 passage"],
+    [{ type: "reasoning", content: "REFINE: weak", step: step({ name: "assess", detail: { verdict: "REFINE" } }) }, "Looking further"],
+    [{ type: "reasoning", content: "switched off", step: step({ name: "compress", status: "skipped" }) }, "Reading the question"],
     [{ type: "sources", sources: [source] }, "Writing from 1 passage"],
     [{ type: "sources", sources: [] }, "Writing"],
   ]) test(`while it is written: ${status}`, () => {
@@ -50,6 +54,12 @@ describe("an answer", () => {
     answer.apply({ type: "sources", sources: [] });
     assert.equal(answer.status.querySelectorAll(".plan-task").length, 0);
   });
+  test("that was cut says why, and is not headed as answered", () => {
+    const { after, status } = finished({ status: "interrupted", degraded: [{ step: "generate", reason: "the answer was cut at its limit of 1024 tokens" }] });
+    assert.match(after, /This answer is not complete: the answer was cut at its limit of 1024 tokens\./);
+    assert.match(status, /^Broken off/);
+  });
+  test("that ended with the site says so", () => assert.match(finished({ status: "interrupted" }).after, /The site was interrupted while writing this answer\./));
   test("that fails keeps what was written, says why, and offers to try again", () => {
     const { answer, on } = made();
     answer.apply({ type: "chunk", content: "Half" });
@@ -166,7 +176,7 @@ describe("the panel of a source", () => {
     const url = `PUT /api/messages/${id}/sources/1/use`;
     const calls = serve({ [url]: reply });
     const panel = new SourcePanel(element("aside", { hidden: "" }));
-    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [passage], 0, null);
+    const open = () => panel.open({ id, isDone, element: element("article"), message: null }, [{ source: passage, quotes: [] }], 0, null);
     open();
     return { panel, calls, open, url, copy: () => panel.element.querySelector(".passage").dispatchEvent(new Event("copy")) };
   }

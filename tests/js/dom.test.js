@@ -3,15 +3,12 @@ import { beforeEach, describe, mock, test } from "node:test";
 import { element, freshPage, markup } from "./page.js";
 import { site } from "./site.js";
 
-const { byId, bytes, dayOf, debounce, h, plural, query, seconds, store } = await site("dom.js");
+const { byId, bytes, dayOf, debounce, h, query, seconds, store } = await site("dom.js");
 
 beforeEach(() => freshPage());
 
 describe("words for numbers", () => {
   const cases = [
-    [plural(1, "page"), "1 page"],
-    [plural(0, "page"), "0 pages"],
-    [plural(1234, "token"), "1,234 tokens"],
     [seconds(null), ""],
     [seconds(0), "0 ms"],
     [seconds(999), "999 ms"],

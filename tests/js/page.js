@@ -182,6 +182,7 @@ const document = Object.assign(new EventTarget(), {
   cookie: "csrftoken=the-token",
   hidden: false,
   createElement: elements,
+  createTextNode: (data) => new Text(data),
   createElementNS: (_, tag) => elements(tag),
   querySelector: (selector) => root.querySelector(selector),
   querySelectorAll: (selector) => root.querySelectorAll(selector),

@@ -13,9 +13,11 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.utils.translation import gettext as _
 
 from chat.messages.data import answer_data
 from chat.runs.run import answer_question
+from ragsite.core.localized import localized, said, said_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.selectors import scope_for_all
 from retrieval.trace import NullSink, StepRecord, Trace
@@ -39,7 +41,7 @@ class TerminalSink(NullSink):
 class Command(EngineCommand):
     """`manage.py ask`. CommandError, and so exit status 1, where there is no answer."""
 
-    help = "Ask one question over all collections and print the answer, its sources and its decision path."
+    help = _("Ask one question over all collections and print the answer, its sources and its decision path.")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("question")
@@ -48,20 +50,22 @@ class Command(EngineCommand):
             "--collection",
             action="append",
             default=[],
-            help="a name, owner/name or an id; may be given several times",
+            help=_("a name, owner/name or an id; may be given several times"),
         )
-        parser.add_argument("--json", action="store_true", help="print the chat response object")
+        parser.add_argument("--json", action="store_true", help=_("print the chat response object"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         question = options["question"].strip()
         if not 0 < len(question) <= settings.RAG.limits.message_chars:
-            raise CommandError(f"Give a question of 1 to {settings.RAG.limits.message_chars} characters.")
+            raise CommandError(
+                said("Give a question of 1 to {most} characters.", most=settings.RAG.limits.message_chars)
+            )
         if options["json"]:
             logging.disable(logging.WARNING)
         try:
             self.with_engine(lambda: self._ask(question, options))
         except KeyboardInterrupt:
-            self.stderr.write("\nStopped.")
+            self.stderr.write("\n" + said("Stopped."))
             raise SystemExit(INTERRUPTED) from None
 
     async def _ask(self, text: str, options: dict[str, Any]) -> None:
@@ -72,7 +76,7 @@ class Command(EngineCommand):
             async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
                 answer = await answer_question(question, workflow=options["workflow"], trace=trace)
         except TimeoutError as error:
-            raise CommandError("The answer took too long and was given up.") from error
+            raise CommandError(said("The answer took too long and was given up.")) from error
         if options["json"]:
             data = answer_data(answer, trace, workflow=options["workflow"], created_at=datetime.now(UTC))
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
@@ -87,22 +91,28 @@ class Command(EngineCommand):
             for option in answer.clarification.options:
                 self.stdout.write(f"  - {option}")
         if answer.sources:
-            self.stdout.write("\nSources")
+            self.stdout.write("\n" + said("Sources"))
         for source in answer.sources:
             chunk = source.chunk
-            page = f"page {chunk.page}" if chunk.page else ""
+            page = said("page {page}", page=chunk.page) if chunk.page else ""
             place = ", ".join(part for part in (page, chunk.heading, chunk.url, chunk.published) if part)
             final = f"{source.scores.final:.3f}" if source.scores.final is not None else "-"
             mark = "*" if source.cited else " "
             self.stdout.write(f" {mark}[{source.marker}] {chunk.title}{f' ({place})' if place else ''}  {final}")
-        self.stdout.write(f"\nDecision: {answer.decision}{f' ({answer.reason})' if answer.reason else ''}")
+        reason = f" ({localized(answer.reason)})" if answer.reason else ""
+        self.stdout.write("\n" + said("Decision: {decision}", decision=answer.decision) + reason)
         self._write_path(trace.steps)
         usage = trace.usage()
-        self.stdout.write(f"  {usage.llm_calls} model calls in {usage.llm_rounds} rounds, {usage.total_ms} ms")
+        calls = said_count("{count} model call", "{count} model calls", usage.llm_calls)
+        rounds = said_count("{count} round", "{count} rounds", usage.llm_rounds)
+        self.stdout.write(
+            "  " + said("{calls} in {rounds}, {time} ms", calls=calls, rounds=rounds, time=usage.total_ms)
+        )
 
     def _write_path(self, steps: Sequence[StepRecord]) -> None:
         for step in steps:
-            note = f": {step.detail.get('reason', '')}" if step.status in ("degraded", "failed") else ""
+            note = f": {localized(step.detail.get('reason', ''))}" if step.status in ("degraded", "failed") else ""
             self.stdout.write(
-                f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms  {step.summary}{note}"
+                f"  {step.seq:>2} {step.name:<11} {step.status:<9} {step.duration_ms:>6} ms"
+                f"  {localized(step.summary)}{note}"
             )

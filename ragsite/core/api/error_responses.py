@@ -26,7 +26,9 @@ from ragsite.core.errors import (
     TooLargeError,
     UnavailableError,
 )
+from ragsite.core.localized import localized
 from ragsite.core.storage import is_lack_of_room
+from ragsite.core.wording import joined, worded
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +54,9 @@ def as_app_error(error: Exception) -> AppError | None:
     if isinstance(error, PermissionDenied):
         return PermissionDeniedError()
     if isinstance(error, RequestDataTooBig | TooManyFilesSent):
-        return TooLargeError("The request is too large; send less at once.")
+        return TooLargeError(worded("The request is too large; send less at once."))
     if isinstance(error, exceptions.ValidationError):
-        return InvalidInputError(fields=error.detail if isinstance(error.detail, dict) else {"detail": error.detail})
+        return InvalidInputError(fields=(error.detail if isinstance(error.detail, dict) else {"detail": error.detail}))
     return _dependency_away(error)
 
 
@@ -76,7 +78,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if app_error := as_app_error(error):
         set_rollback()
         headers = {"Retry-After": str(app_error.retry_after_s)} if app_error.retry_after_s else None
-        return Response(app_error.as_dict(), status=app_error.status, headers=headers)
+        return Response(localized(app_error.as_dict()), status=app_error.status, headers=headers)
     response = drf_exception_handler(error, context)
     if response is None:
         return None
@@ -84,7 +86,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     response.data = {
         "error": {
             "code": CODES.get(response.status_code, "error"),
-            "message": str(detail) or "The request could not be carried out.",
+            "message": str(detail) or localized(AppError.message),
             "fields": {},
         }
     }
@@ -96,7 +98,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 def json_error(error: AppError) -> JsonResponse:
     """The same form from plain Django views."""
-    response = JsonResponse(error.as_dict(), status=error.status)
+    response = JsonResponse(localized(error.as_dict()), status=error.status)
     if error.retry_after_s:
         response["Retry-After"] = str(error.retry_after_s)
     return response
@@ -104,12 +106,15 @@ def json_error(error: AppError) -> JsonResponse:
 
 def method_not_allowed(request: HttpRequest, allowed: list[str]) -> JsonResponse:
     """405, with what is allowed."""
-    message = f"{request.method} is not possible here; use {' or '.join(allowed)}."
-    body = {"error": {"code": CODES[405], "message": message, "fields": {}}}
+    message = worded(
+        "{method} is not possible here; use {allowed}.", method=request.method, allowed=joined(" or ", allowed)
+    )
+    body = {"error": {"code": CODES[405], "message": localized(message), "fields": {}}}
     return JsonResponse(body, status=405, headers={"Allow": ", ".join(allowed)})
 
 
 def _page_error(request: HttpRequest, *, status: int, code: str, message: str) -> HttpResponse:
+    message = localized(message)
     if request.path.startswith(("/api/", "/healthz", "/readyz")):
         return JsonResponse({"error": {"code": code, "message": message, "fields": {}}}, status=status)
     return render(request, "error.html", {"status": status, "message": message}, status=status)
@@ -127,7 +132,7 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> Any:
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> Any:
     """Django's handler400."""
-    return _page_error(request, status=400, code="invalid", message="The request could not be understood.")
+    return _page_error(request, status=400, code="invalid", message=worded("The request could not be understood."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -138,5 +143,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
             response["Retry-After"] = str(away.retry_after_s)
         return response
     return _page_error(
-        request, status=500, code="internal", message="Something went wrong on our side; it has been logged."
+        request, status=500, code="internal", message=worded("Something went wrong on our side; it has been logged.")
     )

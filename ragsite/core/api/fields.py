@@ -17,6 +17,9 @@ from django.http import QueryDict
 from rest_framework import serializers
 from rest_framework.fields import empty
 
+from ragsite.core.localized import localized
+from ragsite.core.wording import joined, worded
+
 
 def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> Any:
     """The validated data of a body or of query parameters. Raises ValidationError."""
@@ -27,7 +30,9 @@ def checked(serializer: type[serializers.Serializer[Any]], data: Any, *, partial
 
 def unknown_fields(given: Iterable[Any], known: Sequence[str]) -> dict[str, list[str]]:
     """The names in `given` that are not in `known`, each with a sentence about it; empty where there are none."""
-    reason = f"There is no such field. Known are: {', '.join(known)}." if known else "No fields are known here."
+    reason: str = worded("No fields are known here.")
+    if known:
+        reason = worded("There is no such field. Known are: {fields}.", fields=joined(", ", known))
     return {name: [reason] for name in sorted(set(map(str, given)) - set(known))}
 
 
@@ -45,7 +50,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             return super().to_internal_value(data)
         writable = {name: field for name, field in self.fields.items() if not field.read_only}
         if unknown := unknown_fields(data, list(writable)):
-            raise serializers.ValidationError(unknown)
+            raise serializers.ValidationError(localized(unknown))
         if self.root is self or not getattr(self.root, "partial", False):
             return super().to_internal_value(data)
         absent = {name: field for name, field in writable.items() if name not in data}
@@ -65,7 +70,7 @@ class QuerySerializer(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if repeated := sorted(self._repeated & set(self.fields)):
-            raise serializers.ValidationError({name: ["Give it once."] for name in repeated})
+            raise serializers.ValidationError({name: [localized(worded("Give it once."))] for name in repeated})
         return super().to_internal_value(data)
 
 

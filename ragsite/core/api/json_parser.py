@@ -19,6 +19,8 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 
+from ragsite.core.wording import worded
+
 
 class InvalidJsonError(ValueError):
     """The text is not JSON that we take. The message is one sentence for the sender."""
@@ -31,30 +33,35 @@ def parse_json(text: str) -> Any:
     except InvalidJsonError:
         raise
     except RecursionError as error:
-        raise InvalidJsonError("This JSON is nested too deeply.") from error
+        raise InvalidJsonError(worded("This JSON is nested too deeply.")) from error
     except json.JSONDecodeError as error:
-        sentence = f"This is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
+        sentence = worded(
+            "This is not JSON: line {line}, column {column}: {problem}.",
+            line=error.lineno,
+            column=error.colno,
+            problem=error.msg,
+        )
         raise InvalidJsonError(sentence) from error
     except ValueError as error:  # `int` limits the digits that it reads
-        raise InvalidJsonError("This JSON holds a number that is too long.") from error
+        raise InvalidJsonError(worded("This JSON holds a number that is too long.")) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise InvalidJsonError("This JSON has an object with the same name twice.")
+        raise InvalidJsonError(worded("This JSON has an object with the same name twice."))
     return value
 
 
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise InvalidJsonError("This JSON holds a number that is too large.")
+        raise InvalidJsonError(worded("This JSON holds a number that is too large."))
     return value
 
 
 def _no_constant(name: str) -> Any:
-    raise InvalidJsonError(f"This is not JSON: {name} is not a JSON value.")
+    raise InvalidJsonError(worded("This is not JSON: {name} is not a JSON value.", name=name))
 
 
 class SafeJSONParser(BaseParser):
@@ -73,6 +80,6 @@ class SafeJSONParser(BaseParser):
         try:
             return parse_json(body.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise ParseError("This body is not UTF-8.") from error
+            raise ParseError(worded("This body is not UTF-8.")) from error
         except InvalidJsonError as error:
             raise ParseError(str(error)) from error

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.wording import worded
 
 MAX_DIGITS = 9
 
@@ -50,7 +51,7 @@ def _number(request: Request, name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and int(text)):
-        raise InvalidInputError(fields={name: ["A whole number from 1."]})
+        raise InvalidInputError(fields={name: [worded("A whole number from 1.")]})
     return int(text)
 
 

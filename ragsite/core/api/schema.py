@@ -43,6 +43,7 @@ DESCRIPTIONS = {
     409: "Not possible in the present state, such as while an answer is being written in this session.",
     413: "The file, the message or the whole body is too large.",
     415: "A body or file of a type that is not taken here.",
+    422: "The file can't be read; the message says why.",
     429: "Too much in too short a time; see `Retry-After`.",
     503: "A dependency is away; see `Retry-After`.",
     507: "No room is left, on the site's disk or in your quota.",

@@ -11,9 +11,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import connections
+from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
 from ragsite.celery import app as celery_app
+from ragsite.core.localized import said
 from ragsite.runtime import start_checks
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
 from ragsite.runtime.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
@@ -22,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
-    help = "Start web, worker, beat and Milvus Lite; Ctrl-C stops them all."
+    help = _("Start web, worker, beat and Milvus Lite; Ctrl-C stops them all.")
     requires_system_checks: list[str] = []  # they import the whole site, which the web process does anyway
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -64,17 +66,23 @@ class Command(BaseCommand):
                     health_url=f"{url}healthz" if program.name == "web" else "",
                 )
             self._queue_first_tasks()
-            supervisor.run(when_ready=lambda: self._say(f"Ragsite is ready at {url} (Ctrl-C stops it)."))
-            self._say("Stopping …")
+            supervisor.run(when_ready=lambda: self._say(said("Ragsite is ready at {url} (Ctrl-C stops it).", url=url)))
+            self._say(said("Stopping …"))
         finally:
             supervisor.stop()
-        self._say("Stopped.")
+        self._say(said("Stopped."))
 
     def _first_login(self, made_up: str | None) -> None:
         if made_up == "":
-            self._say(f"First login: {ADMIN_NAME}, with the password of RAGSITE_ADMIN_PASSWORD.")
+            self._say(said("First login: {name}, with the password of RAGSITE_ADMIN_PASSWORD.", name=ADMIN_NAME))
         elif made_up:
-            self._say(f"First login, shown only this once:\n\n    user      {ADMIN_NAME}\n    password  {made_up}\n")
+            self._say(
+                said(
+                    "First login, shown only this once:\n\n    user      {name}\n    password  {password}\n",
+                    name=ADMIN_NAME,
+                    password=made_up,
+                )
+            )
 
     def _queue_first_tasks(self) -> None:
         """By name, and through the broker: the worker has the site loaded, and nobody waits for them."""

@@ -15,9 +15,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext as _
 from tqdm import tqdm
 
 from ragsite.core.errors import AppError
+from ragsite.core.localized import said
 from ragsite.runtime import milvus_lite
 from retrieval.errors import ModelError
 from retrieval.evaluation import report
@@ -31,21 +33,25 @@ INTERRUPTED = 130
 
 
 class Command(BaseCommand):
-    help = (
+    help = _(
         "Load a labelled set (corpus.jsonl, queries.jsonl, qrels.tsv) into a throw-away collection and measure "
         "retrieval stage by stage; where questions are marked unanswerable or clarify, also the decisions."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dir", type=Path, metavar="DIR")
-        parser.add_argument("--stages", default=",".join(STAGES), help=f"parted by commas: {','.join(STAGES)}")
-        parser.add_argument("--k", type=int, default=10, help="cut-off of nDCG and recall (default 10)")
-        parser.add_argument("--limit", type=int, help="at most so many questions, always the same ones")
-        parser.add_argument("--no-decisions", action="store_true", help="rank only; don't run the workflow")
-        parser.add_argument("--json", action="store_true", help="print the result as JSON")
-        parser.add_argument("--save", type=Path, metavar="FILE", help="store the result")
-        parser.add_argument("--compare", type=Path, metavar="FILE", help="print the change against a stored result")
-        parser.add_argument("--cache", type=Path, metavar="DIR", help="where embeddings are kept (in the data folder)")
+        parser.add_argument(
+            "--stages", default=",".join(STAGES), help=said("parted by commas: {stages}", stages=",".join(STAGES))
+        )
+        parser.add_argument("--k", type=int, default=10, help=_("cut-off of nDCG and recall (default 10)"))
+        parser.add_argument("--limit", type=int, help=_("at most so many questions, always the same ones"))
+        parser.add_argument("--no-decisions", action="store_true", help=_("rank only; don't run the workflow"))
+        parser.add_argument("--json", action="store_true", help=_("print the result as JSON"))
+        parser.add_argument("--save", type=Path, metavar="FILE", help=_("store the result"))
+        parser.add_argument("--compare", type=Path, metavar="FILE", help=_("print the change against a stored result"))
+        parser.add_argument(
+            "--cache", type=Path, metavar="DIR", help=_("where embeddings are kept (in the data folder)")
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         plan = _plan(options)
@@ -66,7 +72,9 @@ class Command(BaseCommand):
             try:
                 report.save(result, options["save"])
             except OSError as error:
-                raise CommandError(f"{options['save']} can't be written: {error.strerror}.") from error
+                raise CommandError(
+                    said("{file} can't be written: {problem}.", file=str(options["save"]), problem=error.strerror)
+                ) from error
 
     def _tell(self, result: Evaluation, as_json: bool) -> None:
         if not as_json:
@@ -75,7 +83,15 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
         for stage, reasons in result.fallbacks.items():
             for reason, count in reasons.items():
-                self.stderr.write(f"{stage}: a fallback served for {count} of {result.queries} ({reason})")
+                self.stderr.write(
+                    said(
+                        "{stage}: a fallback served for {count} of {total} ({reason})",
+                        stage=stage,
+                        count=count,
+                        total=result.queries,
+                        reason=reason,
+                    )
+                )
 
 
 def _plan(options: dict[str, Any]) -> Plan:
@@ -85,9 +101,9 @@ def _plan(options: dict[str, Any]) -> Plan:
         raise CommandError(str(error), returncode=USAGE_ERROR) from error
     most = settings.RAG.search.max_top_k
     if not 1 <= options["k"] <= most:
-        raise CommandError(f"--k must be from 1 to {most}.", returncode=USAGE_ERROR)
+        raise CommandError(said("--k must be from 1 to {most}.", most=most), returncode=USAGE_ERROR)
     if options["limit"] is not None and options["limit"] < 1:
-        raise CommandError("--limit must be at least 1.", returncode=USAGE_ERROR)
+        raise CommandError(said("--limit must be at least 1."), returncode=USAGE_ERROR)
     return Plan(stages=stages, k=options["k"], decisions=not options["no_decisions"])
 
 
@@ -106,7 +122,7 @@ def _evaluated(dataset: Dataset, plan: Plan, cache_dir: Path) -> Evaluation:
     except ModelError as error:
         raise CommandError(error.reason) from error
     except (KeyboardInterrupt, asyncio.CancelledError) as stop:
-        raise CommandError("Stopped; the throw-away collection is removed.", returncode=INTERRUPTED) from stop
+        raise CommandError(said("Stopped; the throw-away collection is removed."), returncode=INTERRUPTED) from stop
 
 
 async def _run(dataset: Dataset, plan: Plan, uri: str, cache: EmbeddingCache) -> Evaluation:

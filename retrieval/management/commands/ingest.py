@@ -17,9 +17,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files import File
 from django.core.management.base import CommandError
+from django.utils.translation import gettext as _
 from tqdm import tqdm
 
 from ragsite.core.errors import AppError
+from ragsite.core.localized import localized, said
 from retrieval.collection_addresses import read_address
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.management.engine_command import EngineCommand
@@ -35,21 +37,21 @@ MAX_NAMED_FAILURES = 50
 
 
 class Command(EngineCommand):
-    help = "Bring files, folders and globs into a collection; exit 1 if any failed, the rest is kept."
+    help = _("Bring files, folders and globs into a collection; exit 1 if any failed, the rest is kept.")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "paths", nargs="+", metavar="PATH", help="a file, a folder, or a glob such as 'docs/**/*.md'"
+            "paths", nargs="+", metavar="PATH", help=_("a file, a folder, or a glob such as 'docs/**/*.md'")
         )
         parser.add_argument(
-            "--collection", required=True, help="a name, made if it is not there; or owner/name, or an id"
+            "--collection", required=True, help=_("a name, made if it is not there; or owner/name, or an id")
         )
         parser.add_argument("--department", default="")
         parser.add_argument("--doc-type", default="")
         parser.add_argument("--policy-year", default="")
-        parser.add_argument("--tags", default="", help="parted by commas")
+        parser.add_argument("--tags", default="", help=_("parted by commas"))
         parser.add_argument(
-            "--owner", default="", help="a user's name; without it a name means the site's public collection"
+            "--owner", default="", help=_("a user's name; without it a name means the site's public collection")
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -72,12 +74,18 @@ class Command(EngineCommand):
 
     def _summarise(self, collection: str, counts: Counter[str], failures: Sequence[tuple[str, str]]) -> None:
         self.stdout.write(
-            f"{collection}: {counts['added']} added, {counts['unchanged']} unchanged, {len(failures)} failed"
+            said(
+                "{collection}: {added} added, {unchanged} unchanged, {failed} failed",
+                collection=str(collection),
+                added=counts["added"],
+                unchanged=counts["unchanged"],
+                failed=len(failures),
+            )
         )
         for name, reason in failures[:MAX_NAMED_FAILURES]:
-            self.stdout.write(f"  failed: {name}: {reason}")
+            self.stdout.write("  " + said("failed: {name}: {reason}", name=name, reason=reason))
         if len(failures) > MAX_NAMED_FAILURES:
-            self.stdout.write(f"  … and {len(failures) - MAX_NAMED_FAILURES} more")
+            self.stdout.write("  " + said("… and {count} more", count=len(failures) - MAX_NAMED_FAILURES))
 
 
 class _Round:
@@ -107,9 +115,9 @@ class _Round:
         try:
             created = await sync_to_async(_create)(path, self.collection, self.metadata)
         except AppError as error:
-            self.failures.append((str(path), error.message))
+            self.failures.append((str(path), str(localized(error.message))))
         except OSError as error:
-            self.failures.append((str(path), f"cannot be read: {error.strerror}"))
+            self.failures.append((str(path), said("cannot be read: {problem}", problem=error.strerror)))
         else:
             unfinished = created.document.status != Document.Status.READY
             reason = await _finish(created.document, report) if unfinished else ""
@@ -128,14 +136,14 @@ async def _finish(document: Document, report: Any) -> str:
         try:
             await document.arefresh_from_db()
         except Document.DoesNotExist:
-            return "deleted meanwhile"
+            return said("deleted meanwhile")
         if document.status == Document.Status.READY:
             return ""
         if outcome == "failed" or document.status == Document.Status.FAILED:
             return document.error
         if outcome == "waiting" and time.monotonic() > waited_until:
             job = await document.jobs.afirst()
-            return (job.error if job else document.error) or "It has to wait; a worker will take it up again."
+            return (job.error if job else document.error) or said("It has to wait; a worker will take it up again.")
         await asyncio.sleep(POLL_S)
 
 
@@ -157,11 +165,11 @@ def _collection(named: str, owner_name: str) -> Collection:
     if address.id is not None:
         return collection_named(named)
     if owner_name and address.owner not in (None, owner_name):
-        raise CommandError(f"{named} is not a collection of {owner_name}.")
+        raise CommandError(said("{name} is not a collection of {owner}.", name=named, owner=owner_name))
     name, owner_name = (address.name if address.exact else named), owner_name or address.owner or ""
     owner = User.objects.filter(username=owner_name).first() if owner_name else None
     if owner_name and owner is None:
-        raise CommandError(f"There is no user named {owner_name}.")
+        raise CommandError(said("There is no user named {name}.", name=owner_name))
     visibility = Collection.Visibility.PRIVATE if owner else Collection.Visibility.PUBLIC
     return collection_ensure(owner=owner, name=name, visibility=visibility)
 
@@ -176,7 +184,7 @@ def _expand(patterns: Sequence[str]) -> tuple[list[Path], list[tuple[str, str]]]
         names = [] if path.exists() else sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207
         matches = [path] if path.exists() else [Path(name) for name in names]
         if not matches:
-            missing.append((pattern, "no such file or folder"))
+            missing.append((pattern, said("no such file or folder")))
         for match in matches:
             inside = _files_in(match) if match.is_dir() else [match]
             files.update(dict.fromkeys(inside))
@@ -194,5 +202,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _sentence(error: AppError) -> str:
-    named = "; ".join(f"{field}: {' '.join(map(str, texts))}" for field, texts in error.fields.items())
-    return named or error.message
+    named = "; ".join(
+        f"{field}: {' '.join(str(localized(text)) for text in texts)}" for field, texts in error.fields.items()
+    )
+    return named or str(localized(error.message))

@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand
+from django.utils.translation import gettext as _
 
+from ragsite.core.localized import said
 from retrieval.services.samples import samples_load
 
 
 class Command(BaseCommand):
-    help = "Load the sample handbook of Northlake University; documents that are there already stay as they are."
+    help = _("Load the sample handbook of Northlake University; documents that are there already stay as they are.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         loaded = samples_load(force=True)
         self.stdout.write(
-            f"{loaded.added} documents added, {loaded.unchanged} there already. "
-            "The worker reads them; see their progress on the documents page."
+            said(
+                "{added} documents added, {unchanged} there already. "
+                "The worker reads them; see their progress on the documents page.",
+                added=loaded.added,
+                unchanged=loaded.unchanged,
+            )
         )

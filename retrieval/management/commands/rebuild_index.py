@@ -7,8 +7,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.utils.translation import gettext as _
 from tqdm import tqdm
 
+from ragsite.core.localized import said, said_count
 from retrieval.management.engine_command import EngineCommand
 from retrieval.memory.sync import memory_rebuild
 from retrieval.models import Chunk, Collection
@@ -17,14 +19,14 @@ from retrieval.services.index_rebuild import collection_reembed, collection_rein
 
 
 class Command(EngineCommand):
-    help = "Rebuild the search index from the database, without taking search away meanwhile."
+    help = _("Rebuild the search index from the database, without taking search away meanwhile.")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--collection", default="", help="only this collection's rows; without it, all")
+        parser.add_argument("--collection", default="", help=_("only this collection's rows; without it, all"))
         parser.add_argument(
             "--reembed",
             action="store_true",
-            help="embed with the model that new collections get, e.g. what was ingested while Ollama was away",
+            help=_("embed with the model that new collections get, e.g. what was ingested while Ollama was away"),
         )
 
     def handle(self, *_: Any, collection: str, reembed: bool, **__: Any) -> None:
@@ -40,25 +42,45 @@ class Command(EngineCommand):
             else:
                 written = await index_rebuild(report=bar.update)
                 remembered = await memory_rebuild()
-                self.stdout.write(f"The index was rebuilt: {written} chunks, {remembered} memories.")
+                self.stdout.write(
+                    said(
+                        "The index was rebuilt: {chunks} chunks, {memories} memories.",
+                        chunks=written,
+                        memories=remembered,
+                    )
+                )
 
     async def _reembed(self, collections: list[Collection], bar: Any) -> None:
         for collection in collections:
             before = await sync_to_async(collection_space)(collection)
             if before is None:
-                self.stdout.write(f"{collection.name}: nothing is embedded yet")
+                self.stdout.write(said("{name}: nothing is embedded yet", name=collection.name))
                 continue
             space = await collection_reembed(collection=collection, report=bar.update)
             if space == before:
-                self.stdout.write(f"{collection.name}: already embedded by {space.model}")
+                self.stdout.write(said("{name}: already embedded by {model}", name=collection.name, model=space.model))
             else:
-                self.stdout.write(f"{collection.name}: moved from {before.model} to {space.model}")
+                self.stdout.write(
+                    said(
+                        "{name}: moved from {before} to {after}",
+                        name=collection.name,
+                        before=before.model,
+                        after=space.model,
+                    )
+                )
 
     async def _reindex(self, collections: list[Collection], bar: Any) -> None:
         for collection in collections:
             space = await sync_to_async(collection_space)(collection)
             written = await collection_reindex(collection=collection, space=space, report=bar.update) if space else 0
-            self.stdout.write(f"{collection.name}: {written} chunks written anew")
+            self.stdout.write(
+                said_count(
+                    "{name}: {count} chunk written anew",
+                    "{name}: {count} chunks written anew",
+                    written,
+                    name=collection.name,
+                )
+            )
 
 
 def _collections(name: str) -> Any:

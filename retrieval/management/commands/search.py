@@ -10,7 +10,9 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.utils.translation import gettext as _
 
+from ragsite.core.localized import said
 from retrieval.api.search import search_data
 from retrieval.engine import search_as_answered
 from retrieval.management.engine_command import EngineCommand
@@ -22,7 +24,7 @@ SNIPPET_CHARS = 160
 
 
 class Command(EngineCommand):
-    help = "Search all collections and print the candidates with their scores."
+    help = _("Search all collections and print the candidates with their scores.")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("query")
@@ -30,14 +32,14 @@ class Command(EngineCommand):
             "--collection",
             action="append",
             default=[],
-            help="a name, owner/name or an id; may be given several times",
+            help=_("a name, owner/name or an id; may be given several times"),
         )
         parser.add_argument("--top-k", type=int, default=settings.RAG.search.top_k)
-        parser.add_argument("--json", action="store_true", help="print what POST /api/search answers")
+        parser.add_argument("--json", action="store_true", help=_("print what POST /api/search answers"))
 
     def handle(self, *_: Any, **options: Any) -> None:
         if not 1 <= options["top_k"] <= settings.RAG.search.max_top_k:
-            raise CommandError(f"--top-k must be from 1 to {settings.RAG.search.max_top_k}.")
+            raise CommandError(said("--top-k must be from 1 to {most}.", most=settings.RAG.search.max_top_k))
         if options["json"]:
             logging.disable(logging.WARNING)
         result = self.with_engine(lambda: _search(options["query"], options["collection"], options["top_k"]))
@@ -48,18 +50,18 @@ class Command(EngineCommand):
 
     def _print(self, result: SearchResult) -> None:
         if not result.candidates:
-            self.stdout.write("Nothing was found.")
+            self.stdout.write(said("Nothing was found."))
         for number, candidate in enumerate(result.candidates, start=1):
             self._print_candidate(number, candidate)
         for name in result.relaxed:
-            self.stdout.write(f"Filter dropped, what it left does not answer: {name}")
+            self.stdout.write(said("Filter dropped, what it left does not answer: {name}", name=name))
         for reason in result.degraded:
-            self.stdout.write(f"Degraded: {reason}")
+            self.stdout.write(said("Degraded: {reason}", reason=reason))
         self.stdout.write(", ".join(f"{stage} {ms:.0f} ms" for stage, ms in result.timings_ms.items()))
 
     def _print_candidate(self, number: int, candidate: ScoredChunk) -> None:
         chunk = candidate.chunk
-        page = f", page {chunk.page}" if chunk.page else ""
+        page = said(", page {page}", page=chunk.page) if chunk.page else ""
         scores = "  ".join(f"{name} {value:.3f}" for name, value in candidate.scores.as_dict().items())
         ranks = "  ".join(f"{leg} #{rank}" for leg, rank in candidate.ranks.items())
         snippet = " ".join(chunk.text.split())[:SNIPPET_CHARS]

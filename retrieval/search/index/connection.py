@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from ragsite.core.rag_settings import MilvusSettings
+from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.trace import note_index_wait
 
@@ -74,7 +75,9 @@ class MilvusConnection:
             async with asyncio.timeout(timeout_s or TIMEOUT_S):
                 return await self._patient_call(run, collection)
         except TimeoutError as error:
-            raise IndexUnavailableError("The search index did not answer in time; try again shortly.") from error
+            raise IndexUnavailableError(
+                worded("The search index did not answer in time; try again shortly.")
+            ) from error
 
     async def _patient_call(self, run: Callable[[Any], Awaitable[T]], collection: str) -> T:
         """Raises IndexUnavailableError, MissingCollectionError."""
@@ -137,7 +140,9 @@ class MilvusConnection:
     def _uri(self) -> str:
         if uri := self._find_uri():
             return uri
-        raise IndexUnavailableError("No Milvus server is running: start the site with `make run`, or set MILVUS_URI.")
+        raise IndexUnavailableError(
+            worded("No Milvus server is running: start the site with `make run`, or set MILVUS_URI.")
+        )
 
     async def _connect(self) -> Any:
         if self._client is None:
@@ -217,5 +222,7 @@ def _classified(error: Exception) -> Exception:
         return _ConnectionLostError(str(error))
     logger.warning("Milvus refused a call: %s", error)
     if "no space left" in str(error).lower():
-        return IndexUnavailableError("The disk of the search index is full; it goes on by itself when there is room.")
+        return IndexUnavailableError(
+            worded("The disk of the search index is full; it goes on by itself when there is room.")
+        )
     return IndexUnavailableError()

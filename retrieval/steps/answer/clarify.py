@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragsite.core.wording import worded
 from retrieval.answerability.passage import PassageView, view_passage
 from retrieval.answerability.question import view_question
 from retrieval.steps.answer.in_force import in_force, topic
@@ -94,7 +95,7 @@ class Clarify(Step[Unclear, Clarification]):
         if asked is None or len(asked.options) < MIN_OPTIONS:
             built = from_documents(given.readings or given.assessment.candidates, self.context.language)
             asked = Clarification(question=asked.question if asked else built.question, options=built.options)
-            entry.detail["built_from"] = "what the documents that the question may be about differ in"
+            entry.detail["built_from"] = worded("what the documents that the question may be about differ in")
         entry.summary = asked.question
         entry.detail["options"] = list(asked.options)
         return asked

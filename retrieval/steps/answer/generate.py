@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.citing import CitedStream
@@ -36,7 +37,7 @@ from retrieval.values import Answer, Question, ScoredChunk, Source
 
 EXTRACTIVE_SENTENCES = 4  # of an answer that no model wrote
 
-NOTHING_FOUND = "the model found no answer in the passages"
+NOTHING_FOUND = worded("the model found no answer in the passages")
 
 
 class AnswerWriter:
@@ -137,7 +138,7 @@ class Generate(Step[Material, Answer]):
         except ModelError as error:
             return Author(failure=error.reason)
         except TimeoutError:
-            return Author(failure="no time was left for the model")
+            return Author(failure=worded("no time was left for the model"))
         room = model.prompt_budget - estimate_tokens(frame.system) - estimate_tokens(frame.user)
         return Author(model=model, room=max(0, room))
 
@@ -163,12 +164,17 @@ class Generate(Step[Material, Answer]):
         cited, name = cited_markers(writer.text), model.name if model else ""
         refused = model is not None and not failure and not cited and reads_as_refusal(writer.text)
         entry.detail |= {"model": name, "cited": sorted(cited), "partial": bool(failure)}
-        entry.summary = (
-            f"{len(writer.text)} characters, {len(cited)} of {len(sources)} passages cited"
-            + (f", by {name}" if model else ", without a model")
-            + (", broken off" if failure else "")
-            + (f": {NOTHING_FOUND}" if refused else "")
+        entry.summary = worded(
+            "{characters} characters, {cited} of {total} passages cited",
+            characters=len(writer.text),
+            cited=len(cited),
+            total=len(sources),
         )
+        entry.summary += worded(", by {name}", name=name) if model else worded(", without a model")
+        if failure:
+            entry.summary += worded(", broken off")
+        if refused:
+            entry.summary += worded(": {reason}", reason=NOTHING_FOUND)
         return Answer(
             decision="NO_ANSWER" if refused else "ANSWER",
             text=writer.text,
@@ -214,8 +220,8 @@ class Greet(Step[Question, Answer]):
             await writer.write(phrase(small_talk_kind(given.text) or "small_talk", language))
             await writer.finish()
             failure = ""
-        entry.summary = "a greeting"
-        return Answer(decision="ANSWER", text=writer.text, reason="small talk", partial=bool(failure))
+        entry.summary = worded("a greeting")
+        return Answer(decision="ANSWER", text=writer.text, reason=worded("small talk"), partial=bool(failure))
 
 
 async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run) -> str:
@@ -232,16 +238,16 @@ async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, 
                 async for piece in pieces:
                     await writer.write(guard.feed(piece))
                     if guard.caught:
-                        failure = "the model began to recite its instructions and was cut off there"
+                        failure = worded("the model began to recite its instructions and was cut off there")
                         break
     except ModelError as error:
         failure = error.reason
     except TimeoutError:
-        failure = "the time for the whole answer was over"
+        failure = worded("the time for the whole answer was over")
     await writer.write(guard.finish())
     await writer.finish()
     if not failure and not writer.text:
-        failure = "the model gave an empty answer"
+        failure = worded("the model gave an empty answer")
     return failure
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from ragsite.core.wording import worded
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.judge.evaluator import Assessment
 from retrieval.text.answer_language import Language
@@ -16,10 +17,10 @@ from retrieval.values import ScoredChunk
 
 Why = Literal["no_documents", "nothing_found", "found_but_weak", "contradictory"]
 WHY: dict[Why, str] = {
-    "no_documents": "there are no documents to search in",
-    "nothing_found": "nothing was found",
-    "found_but_weak": "what was found does not answer the question",
-    "contradictory": "what was found contradicts itself",
+    "no_documents": worded("there are no documents to search in"),
+    "nothing_found": worded("nothing was found"),
+    "found_but_weak": worded("what was found does not answer the question"),
+    "contradictory": worded("what was found contradicts itself"),
 }
 NEAREST = 3
 REFUSAL_CHARS = 400  # a longer text says something beside "I don't know"

@@ -22,14 +22,14 @@ _PHRASES: dict[str, dict[str, str]] = {
     },
     "no_documents": {
         "en": "There are no documents here to search yet. Upload some, or choose a collection that holds documents.",
-        "zh-hans": "这里还没有可以检索的文档。请先上传文档，或选择包含文档的集合。",
-        "zh-hant": "這裡還沒有可以檢索的文件。請先上傳文件，或選擇包含文件的集合。",
+        "zh-hans": "这里还没有可以检索的文档。请先上传文档，或选择有文档的文档库。",
+        "zh-hant": "這裡還沒有可以檢索的文件。請先上傳文件，或選擇有文件的文件庫。",
     },
     "nothing_found": {
         "en": "I don't know: nothing in the documents that you can see matches this question. "
         "Try other words, or choose other collections or filters.",
-        "zh-hans": "我不知道：您可以查看的文档中没有与这个问题匹配的内容。请换一种说法，或选择其他集合或筛选条件。",
-        "zh-hant": "我不知道：您可以查看的文件中沒有與這個問題相符的內容。請換一種說法，或選擇其他集合或篩選條件。",
+        "zh-hans": "我不知道：您可以查看的文档中没有与这个问题匹配的内容。请换一种说法，或选择其他文档库或筛选条件。",
+        "zh-hant": "我不知道：您可以查看的文件中沒有與這個問題相符的內容。請換一種說法，或選擇其他文件庫或篩選條件。",
     },
     "found_but_weak": {
         "en": "I don't know: the documents that you can see do not seem to answer this question.",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
+from ragsite.core.wording import joined, worded
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import QuestionView, view_question
 from retrieval.steps.grounding.names import missing_names
@@ -74,7 +75,7 @@ def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, la
     stated, asked = view_question(statement), view_question(question)
     figures = stated_figures(statement)
     if len(stated.terms) < MIN_TERMS and not stated.names and not figures:
-        return Grounding(None, "it is too short to be looked up")
+        return Grounding(None, worded("it is too short to be looked up"))
     views = [view_of(passage) for passage in readable]
     weights = statement_weights(stated, asked, figures, readable)
     nearest = [nearest_of(passage, weights, figures) for passage in readable]
@@ -88,10 +89,10 @@ def ground(statement: str, passages: Sequence[StoredChunk], *, question: str, la
     if cap is None:
         said = "\n".join(all_text(passage) for passage in readable)
         if names := missing_names(statement, views, said, question):
-            cap, reason = REFUTED_CAP, f"not in the passage: {', '.join(names)}"
+            cap, reason = REFUTED_CAP, worded("not in the passage: {told}", told=joined(", ", names))
     best = max(nearest, key=lambda near: near.alone)
     if cap is None and best.alone >= NEARLY_QUOTED and _contradict(statement, best.text, weights):
-        cap, reason = NEGATION_CAP, "one of them denies what the other says"
+        cap, reason = NEGATION_CAP, worded("one of them denies what the other says")
     return Grounding(score if cap is None else min(score, cap), reason, words=score, places=places)
 
 
@@ -274,15 +275,15 @@ def _refuted(
     there = known_figures(question)
     unknown = missing_figures(missing, there)
     missing = [figure for figure in missing if figure in unknown or figure.unit or figure.value > SMALL]
-    told = ", ".join(dict.fromkeys(figure.text for figure in unknown or missing))
+    told = joined(", ", dict.fromkeys(figure.text for figure in unknown or missing))
     if not missing:
         return None, ""
     if not unknown:
-        return WEAK_CAP, f"only the question says it: {told}"
+        return WEAK_CAP, worded("only the question says it: {told}", told=told)
     texts = [passage.text[near.start : near.end] for passage, near in zip(passages, nearest, strict=True)]
     if all(_is_computed(figure, [*texts, question]) for figure in unknown):
-        return WEAK_CAP, f"computed, not said: {told}"
-    return REFUTED_CAP, f"not in the passage: {told}"
+        return WEAK_CAP, worded("computed, not said: {told}", told=told)
+    return REFUTED_CAP, worded("not in the passage: {told}", told=told)
 
 
 def _is_computed(figure: Figure, texts: Sequence[str]) -> bool:
@@ -309,7 +310,7 @@ def _by_figures_alone(statement: str, passages: Sequence[StoredChunk], question:
         return Grounding(cap, reason, words=cap)
     index = range(len(passages))
     places = tuple(Place(at, near.start, near.end) for at, near in zip(index, nearest, strict=True) if near.figures)
-    return Grounding(None, "the passage is in another language", places=places)
+    return Grounding(None, worded("the passage is in another language"), places=places)
 
 
 def _contradict(statement: str, sentence: str, weights: dict[str, float]) -> bool:

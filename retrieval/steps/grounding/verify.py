@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ragsite.core.wording import joined, worded
 from retrieval.errors import ModelOutputError
 from retrieval.steps.grounding.claims import Claim, claims_of
 from retrieval.steps.grounding.score import Grounding, ground
@@ -24,7 +25,7 @@ from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import StepRecord
 from retrieval.values import Answer, GroundedSentence, SentenceEvidence
 
-NOTHING_SUPPORTED = "no passage bears out any sentence of the answer"
+NOTHING_SUPPORTED = worded("no passage bears out any sentence of the answer")
 BASELESS = 0.3  # score below which a sentence is not only weak: another figure, another name, nearly no words in common
 STATEMENT_CHARS = 600
 MAX_SENTENCES = 40  # of one answer that are checked
@@ -52,10 +53,11 @@ class Verify(Step[WrittenAnswer, Answer]):
         grounding = without_the_broken(answer, grounding)
         weak = sum(sentence.supported is False for sentence in grounding)
         unchecked = sum(sentence.supported is None for sentence in grounding)
-        parts = [f"{len(grounding) - weak - unchecked} of {len(grounding)} sentences supported"]
-        parts += [f"{weak} weakly supported"] if weak else []
-        parts += [f"{unchecked} can't be checked"] if unchecked else []
-        entry.summary = ", ".join(parts) if grounding else "nothing in the answer states a fact"
+        good, total = len(grounding) - weak - unchecked, len(grounding)
+        parts = [worded("{good} of {total} sentences supported", good=good, total=total)]
+        parts += [worded("{weak} weakly supported", weak=weak)] if weak else []
+        parts += [worded("{unchecked} can't be checked", unchecked=unchecked)] if unchecked else []
+        entry.summary = joined(", ", parts) if grounding else worded("nothing in the answer states a fact")
         entry.detail["grounding"] = [sentence.as_dict() for sentence in grounding]
         if grounding and weak == len(grounding) and _is_baseless(answer, grounding):
             return replace(answer, decision="NO_ANSWER", reason=NOTHING_SUPPORTED, grounding=grounding)
@@ -80,9 +82,17 @@ class Verify(Step[WrittenAnswer, Answer]):
             question=one_line(question),
         )
         if len(reply.supported) != len(claims):
-            raise ModelOutputError(f"the model checked {len(reply.supported)} sentences, not {len(claims)}")
+            raise ModelOutputError(
+                worded(
+                    "the model checked {checked} sentences, not {claims}",
+                    checked=len(reply.supported),
+                    claims=len(claims),
+                )
+            )
         if len(claims) > 1 and not any(reply.supported):
-            raise ModelOutputError("the model said of every sentence that it is unsupported, which tells none apart")
+            raise ModelOutputError(
+                worded("the model said of every sentence that it is unsupported, which tells none apart")
+            )
         return reply.supported
 
 
@@ -111,7 +121,7 @@ def check_by_words(
                 markers=tuple(cited),
                 score=None if grounding.score is None else round(grounding.score, 3),
                 supported=supported,
-                reason="" if supported else grounding.reason or "the passages hold too few of its words",
+                reason=("" if supported else (grounding.reason or worded("the passages hold too few of its words"))),
                 evidence=_evidence(list(cited), grounding),
             )
         )
@@ -126,7 +136,7 @@ def _evidence(cited: Sequence[int], grounding: Grounding) -> tuple[SentenceEvide
 def with_verdicts(grounding: Sequence[GroundedSentence], verdicts: Sequence[bool]) -> tuple[GroundedSentence, ...]:
     """A model that is easily pleased proves nothing: it can only lower what the words say. No verdicts: they stand."""
     return tuple(
-        replace(sentence, supported=False, reason=sentence.reason or "the model finds it unsupported")
+        replace(sentence, supported=False, reason=(sentence.reason or worded("the model finds it unsupported")))
         if not supported and sentence.supported is not False
         else sentence
         for sentence, supported in zip(grounding, verdicts or [True] * len(grounding), strict=True)
@@ -137,18 +147,18 @@ def without_the_broken(answer: Answer, grounding: tuple[GroundedSentence, ...]) 
     """The sentence that a model broke off in lacks words, and the citation at its end: it can't be judged."""
     if not answer.partial or not grounding or answer.text[grounding[-1].end :].strip():
         return grounding
-    broken = replace(grounding[-1], score=None, supported=None, reason="the answer broke off in it")
+    broken = replace(grounding[-1], score=None, supported=None, reason=worded("the answer broke off in it"))
     return (*grounding[:-1], broken)
 
 
 def _not_to_be_checked(answer: Answer, *, enabled: bool) -> str:
     if not enabled:
-        return "switched off"
+        return worded("switched off")
     if answer.decision != "ANSWER":
-        return "there is no answer to check"
+        return worded("there is no answer to check")
     if not answer.model:
-        return "the sentences are quoted word by word"
-    return "" if answer.sources else "there are no passages to check against"
+        return worded("the sentences are quoted word by word")
+    return "" if answer.sources else worded("there are no passages to check against")
 
 
 def _that_fit(passages: Sequence[str], tokens: int) -> str:

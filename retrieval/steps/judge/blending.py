@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ragsite.core.rag_settings import CorrectiveSettings
+from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
 from retrieval.steps.schemas import TOP_SCORE
 from retrieval.values import JudgeRecord
@@ -63,13 +64,17 @@ def why_not_to_ask(probability: float, judge: Judge, *, line: float, band: Corre
     """Empty where the judge's word can change the outcome: the estimate lies inside the band, and the word can move it
     across `line`, the probability from which another thing is done. Else the reason, for people."""
     if probability >= band.sure_score:
-        return f"the estimate is sure: {probability:.2f}"
+        return worded("the estimate is sure: {probability:.2f}", probability=probability)
     if probability < band.hopeless_score:
-        return f"the estimate is sure that nothing answers: {probability:.2f}"
+        return worded("the estimate is sure that nothing answers: {probability:.2f}", probability=probability)
     said = probability < line  # the only word that could move it across
     moved = blend(probability, said=said, judge=judge)
     if (moved >= line) == (probability >= line):
-        return f"its word could not change the outcome: {probability:.2f} against {line:.2f}"
+        return worded(
+            "its word could not change the outcome: {probability:.2f} against {line:.2f}",
+            probability=probability,
+            line=line,
+        )
     return ""
 
 
@@ -80,11 +85,13 @@ def check_scores(scores: Sequence[float | None]) -> None:
     """
     given = [score for score in scores if score is not None]
     if 2 * len(given) < len(scores) or not given:
-        raise ModelOutputError(f"the model scored {len(given)} of {len(scores)} passages")
+        raise ModelOutputError(
+            worded("the model scored {given} of {scores} passages", given=len(given), scores=len(scores))
+        )
     if any(not 0 <= score <= TOP_SCORE for score in given):
-        raise ModelOutputError(f"the model gave a score outside 0 to {TOP_SCORE}")
+        raise ModelOutputError(worded("the model gave a score outside 0 to {top_score}", top_score=TOP_SCORE))
     if len(given) > 1 and len(set(given)) == 1:
-        raise ModelOutputError(f"the model gave every passage the same score, {given[0]:g}")
+        raise ModelOutputError(worded("the model gave every passage the same score, {given:g}", given=given[0]))
 
 
 def check_named(named: Collection[int], count: int, *, yes: bool) -> None:
@@ -94,11 +101,11 @@ def check_named(named: Collection[int], count: int, *, yes: bool) -> None:
     more than two.
     """
     if any(not 1 <= number <= count for number in named):
-        raise ModelOutputError(f"the model named a passage outside 1 to {count}")
+        raise ModelOutputError(worded("the model named a passage outside 1 to {count}", count=count))
     if yes and not named:
-        raise ModelOutputError("the model said that passages answer and named none")
+        raise ModelOutputError(worded("the model said that passages answer and named none"))
     if yes and count > 2 and len(set(named)) == count:
-        raise ModelOutputError(f"the model named every passage, {count} of {count}")
+        raise ModelOutputError(worded("the model named every passage, {count} of {count}", count=count))
 
 
 def says_yes(scores: Sequence[float | None]) -> bool:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from ragsite.core.wording import worded
 from retrieval.answerability import Estimate, estimate_answerability
 from retrieval.errors import ModelOutputError
 from retrieval.ports import Schema
@@ -178,9 +179,9 @@ class Evaluator(Step[Given, Result]):
             return Opinion(probability=blended, reply=reply, judge=judge, said=yes)
 
         if not evidence.passages:
-            return replace(unasked, why_not="nothing was found")
+            return replace(unasked, why_not=worded("nothing was found"))
         if not evidence.use_model:
-            why_not = "no model is asked: that is switched off, or the answer would begin too late"
+            why_not = worded("no model is asked: that is switched off, or the answer would begin too late")
             opinion = replace(unasked, why_not=why_not)
         else:
             opinion = await self.attempt(entry, work(), fallback=lambda: unasked)
@@ -320,7 +321,7 @@ def passage_scores(scores: Sequence[PassageScore], estimates: Sequence[float]) -
     Raises ModelOutputError when it scored none of the passages.
     """
     if not any(1 <= entry.passage <= len(estimates) for entry in scores):
-        raise ModelOutputError("the model scored none of the passages")
+        raise ModelOutputError(worded("the model scored none of the passages"))
     given = {entry.passage: entry.score for entry in scores if math.isfinite(entry.score)}
     highest = max(given.values(), default=0.0)
     return [

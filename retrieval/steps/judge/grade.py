@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ragsite.core.wording import counted, worded
 from retrieval.errors import ModelError
 from retrieval.steps.deadline import Deadline
 from retrieval.steps.judge.blending import Judge, blend
@@ -102,7 +103,7 @@ class Grade(Evaluator[Documents, Graded]):
     async def act(self, given: Documents, entry: StepRecord) -> Graded:
         documents = given.passages
         if not documents:
-            entry.skip("nothing was found")
+            entry.skip(worded("nothing was found"))
             return Graded(grades=given.known)
         fresh = [document for document in documents if grade_key(document) not in given.known]
         grades = {**given.known}
@@ -120,7 +121,13 @@ class Grade(Evaluator[Documents, Graded]):
             unsure, judge = await self._unsure(given, fresh, probabilities, entry)
             if judge and unsure:
                 await self.run.trace.sink.tool_called(
-                    "grade", f"grading {len(unsure)} documents, each by itself", entry
+                    "grade",
+                    counted(
+                        "grading {count} documents, each by itself",
+                        "grading {count} documents, each by itself",
+                        len(unsure),
+                    ),
+                    entry,
                 )
                 words = await self._ask_each(given.question, unsure, probabilities, entry)
                 for key, word in words.items():
@@ -135,9 +142,11 @@ class Grade(Evaluator[Documents, Graded]):
         # Those that failed stay as found: the confidence of a rejection does not tell how near a document comes.
         failed = [scored[document.chunk_id] for document in documents if not grades[grade_key(document)].relevant]
         graded = Graded(documents=(*passed, *failed), grades=grades, answerability=answerability, blended=blended)
-        entry.summary = f"{len(passed)} of {len(documents)} documents are relevant"
+        entry.summary = worded(
+            "{passed} of {documents} documents are relevant", passed=len(passed), documents=len(documents)
+        )
         if known := len(documents) - len(fresh):
-            entry.summary += f"; {known} were graded before"
+            entry.summary += worded("; {known} were graded before", known=known)
         entry.detail |= {
             "pass_rate": round(graded.pass_rate, 3),
             "pass_count": len(passed),
@@ -168,16 +177,16 @@ class Grade(Evaluator[Documents, Graded]):
             ]
 
         if not (given.use_model and self.settings.grade.enabled):
-            entry.detail["not_asked"] = "switched off"
+            entry.detail["not_asked"] = worded("switched off")
             return [], None
         if not worth_asking(EAGER):
-            entry.detail["not_asked"] = "the estimate is sure of each document"
+            entry.detail["not_asked"] = worded("the estimate is sure of each document")
             return [], None
         work: Coroutine[Any, Any, Judge | None] = self.judge()
         judge = await self.attempt(entry, work, fallback=lambda: None)
         unsure = worth_asking(judge) if judge else []
         if judge and not unsure:
-            entry.detail["not_asked"] = "the model's word could change no grade"
+            entry.detail["not_asked"] = worded("the model's word could change no grade")
         return unsure, judge
 
     async def _ask_each(
@@ -206,16 +215,23 @@ class Grade(Evaluator[Documents, Graded]):
                     failures.append(error.reason)
                     return None
                 except TimeoutError:
-                    failures.append(f"no result within {limit_s:.1f} s")
+                    failures.append(worded("no result within {limit_s:.1f} s", limit_s=limit_s))
                     return None
             if not 0 <= verdict.confidence <= TOP_SCORE:
-                failures.append(f"the model gave a confidence outside 0 to {TOP_SCORE}")
+                failures.append(worded("the model gave a confidence outside 0 to {top_score}", top_score=TOP_SCORE))
                 return None
             return verdict
 
         verdicts = await asyncio.gather(*map(ask, documents))
         if failures:
-            entry.degrade(f"{len(failures)} of {len(documents)} documents were graded without a model: {failures[0]}")
+            entry.degrade(
+                worded(
+                    "{failed} of {documents} documents were graded without a model: {reason}",
+                    failed=len(failures),
+                    documents=len(documents),
+                    reason=failures[0],
+                )
+            )
         return {
             grade_key(document): verdict
             for document, verdict in zip(documents, verdicts, strict=True)
@@ -245,14 +261,22 @@ class Grade(Evaluator[Documents, Graded]):
 
 def _without_model(probability: float) -> DocumentGrade:
     return _from_probability(
-        probability, f"without a model: answers the question with a probability of {probability:.2f}"
+        probability,
+        worded(
+            "without a model: answers the question with a probability of {probability:.2f}", probability=probability
+        ),
     )
 
 
 def _blended(probability: float, word: DocumentVerdict, judge: Judge) -> DocumentGrade:
     together = blend(probability, said=word.is_relevant, judge=judge)
-    said = "relevant" if word.is_relevant else "not relevant"
-    reason = f"the model says: {said}; probability {probability:.2f}, with that {together:.2f}"
+    said = worded("relevant") if word.is_relevant else worded("not relevant")
+    reason = worded(
+        "the model says: {said}; probability {probability:.2f}, with that {together:.2f}",
+        said=said,
+        probability=probability,
+        together=together,
+    )
     return replace(_from_probability(together, reason), said=word.is_relevant)
 
 

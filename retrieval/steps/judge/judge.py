@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from ragsite.core.wording import counted, worded
 from retrieval.answerability import Estimate
 from retrieval.providers import rerank_http
 from retrieval.steps.judge import evaluator
@@ -29,12 +30,12 @@ from retrieval.steps.judge.evaluator import (
     is_of_the_web,
     scores_by_chunk,
 )
-from retrieval.steps.schemas import TOP_SCORE, JudgedAs, Verdict, criteria_of, judgement_of
+from retrieval.steps.schemas import TOP_SCORE, VERDICTS, JudgedAs, Verdict, criteria_of, judgement_of
 from retrieval.steps.step import Context, Step
 from retrieval.text.numbers import numbers_in
 from retrieval.text.quoting import label
 from retrieval.text.snippet import best_window
-from retrieval.trace import StepRecord, counted
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
 
 PROMPT = "rerank_assess"  # its file in retrieval/prompts
@@ -117,7 +118,7 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         opinion: Opinion[Judgement] = Opinion(probability=probability)
         reranker = ""
         if not pool:
-            entry.skip("nothing was found")
+            entry.skip(worded("nothing was found"))
         elif given.use_reranker and (crossed := await self._cross_encoded(given.question, pool, entry)):
             scores, reranker = crossed, self.tools.reranker.name if self.tools.reranker else ""
         else:
@@ -142,9 +143,11 @@ class Rerank(Evaluator[Retrieved, Reranked]):
         entry.detail["scores"] = scores_by_chunk(kept)
         entry.detail["lexical"] = [round(value, 3) for value in estimate.passages]
         if kept and entry.status != "skipped":
-            best = f"best {kept[0].scores.rerank or 0:.2f}: {kept[0].chunk.title}"
-            entry.summary = f"{counted(len(kept), 'passage')}; {best}"
-        failure = str(entry.detail["reason"]) if entry.status == "degraded" else ""
+            best = worded("best {score:.2f}: {title}", score=kept[0].scores.rerank or 0.0, title=kept[0].chunk.title)
+            entry.summary = worded(
+                "{passages}; {best}", passages=counted("{count} passage", "{count} passages", len(kept)), best=best
+            )
+        failure = entry.detail["reason"] if entry.status == "degraded" else ""
         return Reranked(
             question=given.question,
             candidates=kept,
@@ -213,7 +216,7 @@ class Assess(Step[Reranked, Assessment]):
         assessment = await asyncio.to_thread(self._assessed, given)
         if given.failure:
             entry.degrade(given.failure)
-        entry.summary = f"{assessment.verdict}: {assessment.reason}"
+        entry.summary = worded("{verdict}: {reason}", verdict=VERDICTS[assessment.verdict], reason=assessment.reason)
         entry.detail |= {
             "verdict": assessment.verdict,
             "best": round(assessment.best, 3),
@@ -227,20 +230,29 @@ class Assess(Step[Reranked, Assessment]):
     def _assessed(self, given: Reranked) -> Assessment:
         """A cross-encoder's verdict is its best score; else it is the estimate's for the whole list, blended."""
         if not given.candidates:
-            return Assessment(verdict="REFINE", reason="nothing was found")
+            return Assessment(verdict="REFINE", reason=worded("nothing was found"))
         thresholds, opinion = self.settings.corrective, given.opinion
         best, answerability = best_score(given.candidates), given.estimate.answerability
         score = best if given.reranker else opinion.probability
         judgement = opinion.reply
         if judgement:
-            reason = (
-                f"the model says that {'a passage answers' if judgement.yes else 'no passage answers'}; "
-                f"the documents answer with a probability of {answerability:.2f}, with its word {score:.2f}"
+            reason = worded(
+                "the model says that {verdict}; the documents answer with a probability of {answerability:.2f}, "
+                "with its word {score:.2f}",
+                verdict=worded("a passage answers") if judgement.yes else worded("no passage answers"),
+                answerability=answerability,
+                score=score,
             )
         else:
-            reason = f"{given.reranker or 'without a model'}, the best passage scores {best:.2f}"
+            reason = worded(
+                "{judge}, the best passage scores {best:.2f}",
+                judge=given.reranker or worded("without a model"),
+                best=best,
+            )
             if not given.reranker:
-                reason += f"; the documents answer with a probability of {answerability:.2f}"
+                reason += worded(
+                    "; the documents answer with a probability of {answerability:.2f}", answerability=answerability
+                )
         named = judgement.verdict if judgement else ""
         rivals = competing(given.candidates) if named in ("CLARIFY", "CONTRADICTORY") else ()
         verdict: Verdict = "ANSWER" if score >= thresholds.good_score else "REFINE"

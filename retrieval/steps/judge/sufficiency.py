@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
+from ragsite.core.wording import worded
 from retrieval.steps.judge.evaluator import Assessment, Evaluator, Evidence, clipped, scores_by_chunk
 from retrieval.steps.query.wording import without_chat
-from retrieval.steps.schemas import SufficiencyVerdict
+from retrieval.steps.schemas import VERDICTS, SufficiencyVerdict
 from retrieval.trace import StepRecord
 
 PROMPT = "sufficiency"  # its file in retrieval/prompts
@@ -46,14 +47,20 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
         answerability, reply = estimate.answerability, opinion.reply
         sufficient = opinion.probability >= self.settings.corrective.good_score
         if reply:
-            reason = (
-                f"the model says {reply.verdict}; the documents answer with a probability of {answerability:.2f}, "
-                f"with its word {opinion.probability:.2f}"
+            reason = worded(
+                "the model says {verdict}; the documents answer with a probability of {answerability:.2f}, "
+                "with its word {probability:.2f}",
+                verdict=reply.verdict,
+                answerability=answerability,
+                probability=opinion.probability,
             )
         elif ranked:
-            reason = f"without a model; the documents answer with a probability of {answerability:.2f}"
+            reason = worded(
+                "without a model; the documents answer with a probability of {answerability:.2f}",
+                answerability=answerability,
+            )
         else:
-            sufficient, reason = False, "nothing was found"
+            sufficient, reason = False, worded("nothing was found")
         assessment = Assessment(
             verdict="ANSWER" if sufficient else "REFINE",
             candidates=ranked,
@@ -68,7 +75,7 @@ class RelevanceEvaluator(Evaluator[Evidence, Assessment]):
             retrieval_score=opinion.probability,
         )
         verdict = "SUFFICIENT" if sufficient else "INSUFFICIENT"
-        entry.summary = f"{verdict}: {reason}"
+        entry.summary = worded("{verdict}: {reason}", verdict=VERDICTS[verdict], reason=reason)
         entry.detail |= {
             "verdict": verdict,
             "missing": assessment.missing,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ragsite.core.wording import worded
 from retrieval.steps.schemas import CondensedQuestion
 from retrieval.steps.step import Asked, Step
 from retrieval.text.analysis import analyze
@@ -44,10 +45,10 @@ class Condense(Step[Asked, str]):
     async def act(self, given: Asked, entry: StepRecord) -> str:
         question = given.question
         if question.open_clarification and chooses(question.text, question.open_clarification):
-            entry.summary = f"reply to a question asked back: {given.text}"
+            entry.summary = worded("reply to a question asked back: {text}", text=given.text)
             return given.text
         if not question.history:
-            entry.skip("the first question of a conversation stands on its own")
+            entry.skip(worded("the first question of a conversation stands on its own"))
             return given.text
         standalone = await self.attempt(entry, self._ask_model(question), fallback=lambda: given.text, gives_way=True)
         entry.summary = entry.summary or standalone

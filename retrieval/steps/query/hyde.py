@@ -5,6 +5,7 @@ Source: Gao et al., ACL 2023, arXiv:2212.10496; seed 003 §2.3.
 
 from __future__ import annotations
 
+from ragsite.core.wording import worded
 from retrieval.steps.schemas import HypotheticalPassage
 from retrieval.steps.step import Asked, Step
 from retrieval.trace import StepRecord
@@ -22,7 +23,7 @@ class Hyde(Step[Asked, tuple[Query, ...]]):
     async def act(self, given: Asked, entry: StepRecord) -> tuple[Query, ...]:
         asked = given.question.options.hyde
         if not (self.settings.hyde.enabled if asked is None else asked):
-            entry.skip("switched off")
+            entry.skip(worded("switched off"))
             return ()
         passage = await self.attempt(entry, self._ask_model(given), fallback=str, gives_way=True)
         entry.summary = entry.summary or passage[:120]

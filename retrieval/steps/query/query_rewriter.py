@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ragsite.core.wording import joined, worded
 from retrieval.steps.query.transform import broader_queries
 from retrieval.steps.query.wording import distinct, key_words, without_chat, without_filler
 from retrieval.steps.schemas import ClearQuery, RewrittenQueries, RewrittenQuery, exactly
@@ -66,7 +67,11 @@ class QueryRewriter(Step[Wanted, tuple[Query, ...]]):
         texts = distinct(written, tried=given.tried)
         if reply and self.insists and not texts:
             repeated = any(text.strip() for text in written)
-            entry.degrade("the model gave a query that was tried before" if repeated else "the model gave no query")
+            entry.degrade(
+                worded("the model gave a query that was tried before")
+                if repeated
+                else worded("the model gave no query")
+            )
             reply = None
         if reply is None:
             texts = await asyncio.to_thread(lambda: distinct(self.without_model(given), tried=given.tried))
@@ -105,7 +110,7 @@ class Rewrite(QueryRewriter):
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
         asked = given.asked.question.options.rewrite
         if not (self.settings.rewrite.enabled if asked is None else asked):
-            entry.skip("switched off")
+            entry.skip(worded("switched off"))
             return ()
         return await super().act(given, entry)
 
@@ -124,7 +129,7 @@ class Rewrite(QueryRewriter):
 
     def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
         entry.detail["queries"] = texts
-        entry.summary = entry.summary or ("; ".join(texts) or "no other wording")
+        entry.summary = entry.summary or (joined("; ", texts) or worded("no other wording"))
 
 
 class KeyConceptRewrite(QueryRewriter):
@@ -157,7 +162,11 @@ class KeyConceptRewrite(QueryRewriter):
 
     def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
         entry.detail |= {"queries": texts, "tried": list(given.tried), "missing": given.missing}
-        entry.summary = f"“{given.asked.text}” → “{texts[0]}”" if texts else "no other words are left to try"
+        entry.summary = (
+            worded("“{before}” → “{after}”", before=given.asked.text, after=texts[0])
+            if texts
+            else worded("no other words are left to try")
+        )
 
 
 class RetryRewrite(QueryRewriter):
@@ -168,7 +177,9 @@ class RetryRewrite(QueryRewriter):
     most = 1
 
     async def act(self, given: Wanted, entry: StepRecord) -> tuple[Query, ...]:
-        await self.run.trace.sink.tool_called("rewrite", f"other words for: {given.tried[-1]}", entry)
+        await self.run.trace.sink.tool_called(
+            "rewrite", worded("other words for: {query}", query=given.tried[-1]), entry
+        )
         return await super().act(given, entry)
 
     async def ask(self, given: Wanted) -> RewrittenQuery | None:
@@ -191,14 +202,14 @@ class RetryRewrite(QueryRewriter):
     def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: RewrittenQuery | None) -> None:
         entry.detail["original"] = given.tried[-1]
         if not texts:
-            entry.summary = "no other words are left to try"
+            entry.summary = worded("no other words are left to try")
             return
         if reply:
             reason, words = one_line(reply.rewrite_reason)[:REASON_CHARS], reply.keywords
         else:
             whole = texts == distinct([without_filler(given.asked.text)], tried=())
-            left = "filler words removed" if whole else "only the words that say what it is about"
-            reason, words = f"without a model: {left}", key_words(given.asked.text)
+            left = worded("filler words removed") if whole else worded("only the words that say what it is about")
+            reason, words = worded("without a model: {left}", left=left), key_words(given.asked.text)
         keywords = dict.fromkeys(one_line(word)[:KEYWORD_CHARS] for word in words)
         entry.detail |= {
             "rewritten": texts[0],
@@ -207,7 +218,7 @@ class RetryRewrite(QueryRewriter):
             "attempt": len(given.tried),
             "queries": texts,
         }
-        entry.summary = f"attempt {len(given.tried)}: {texts[0]}"
+        entry.summary = worded("attempt {number}: {query}", number=len(given.tried), query=texts[0])
 
 
 class CorrectiveRewrite(QueryRewriter):
@@ -230,7 +241,7 @@ class CorrectiveRewrite(QueryRewriter):
 
     def describe(self, entry: StepRecord, given: Wanted, texts: list[str], reply: Any | None) -> None:
         entry.detail |= {"queries": texts, "missing": given.missing, "corrective": True}
-        entry.summary = "corrective: " + ("; ".join(texts) or "no other wording")
+        entry.summary = worded("corrective: {queries}", queries=joined("; ", texts) or worded("no other wording"))
 
 
 def quote_failed(failed: Sequence[tuple[ScoredChunk, str]]) -> str:

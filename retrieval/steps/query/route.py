@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ragsite.core.wording import Sentence, joined, worded
 from retrieval.steps.schemas import QuestionFilters, one_of
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.text.language import HAN_CHARACTER, to_simplified
@@ -31,6 +32,10 @@ _YEAR = re.compile(r"(?<!\d)((?:19|20)\d{2})(?!\d)")
 _CHINESE_YEAR = re.compile(r"([一二][〇零一二三四五六七八九]{3})(?=年|学年|级|届)")
 _CHINESE_DIGITS = str.maketrans("〇零一二三四五六七八九", "00123456789")
 _EXPLICIT_TAG = r"(?:#|\btag(?:ged)?(?: as| with)?:?\s*|标签(?:是|为)?[:：]?\s*)[\"“「']?"
+FILTERS: dict[str, Sentence] = {  # as the decision path says them
+    "department": worded("department"), "doc_type": worded("doc_type"), "policy_year": worded("policy_year"),
+    "tags": worded("tags"),
+}  # fmt: skip
 # "Which form do I need?" asks for a form; that the answer stands in one is not said.
 _ASKED_FOR = re.compile(r"\b(?:which|what) \w+|哪(?:一|几)?[个些张份种项类]?(?:规定|[\u4e00-\u9fff]{2})")
 
@@ -47,7 +52,7 @@ class Route(Step[Asked, SearchFilters]):
         named = merge(filters_in(question.text, vocabulary), filters_in(given.text, vocabulary))
         filters = merge(question.filters, named)
         entry.detail |= {"from_question": named.as_dict(), "filters": filters.as_dict()}
-        entry.summary = _summary(filters) or "no filter"
+        entry.summary = _summary(filters) or worded("no filter")
         return filters
 
 
@@ -85,7 +90,9 @@ class RouteByModel(Step[Readable, SearchFilters]):
         evident = with_evidence(read, given.text, given.vocabulary)
         filters = merge(given.known, evident)
         entry.detail |= {"from_model": evident.as_dict(), "filters": filters.as_dict(), "evidence": read.evidence}
-        entry.summary = entry.summary or _summary(evident) or "the model reads no other filter from the question"
+        entry.summary = (
+            entry.summary or _summary(evident) or worded("the model reads no other filter from the question")
+        )
         return filters
 
     async def _ask_model(self, given: Readable) -> QuestionFilters:
@@ -105,7 +112,10 @@ class RouteByModel(Step[Readable, SearchFilters]):
 
 
 def _summary(filters: SearchFilters) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in filters.as_dict().items())
+    return joined(
+        ", ",
+        (worded("{name} = {value}", name=FILTERS[name], value=value) for name, value in filters.as_dict().items()),
+    )
 
 
 def _listed(values: Iterable[object]) -> str:

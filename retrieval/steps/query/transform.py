@@ -6,6 +6,7 @@ Back", ICLR 2024. At most one of the two serves a question, and none where the f
 
 from __future__ import annotations
 
+from ragsite.core.wording import joined, worded
 from retrieval.own_words import look_at
 from retrieval.steps.query.question_parts import choose_transformation, split_question, step_back_without_model
 from retrieval.steps.query.wording import distinct
@@ -81,7 +82,7 @@ def _noted(entry: StepRecord, queries: tuple[Query, ...]) -> tuple[Query, ...]:
     if entry.status == "skipped":
         return ()
     entry.detail["queries"] = [query.text for query in queries]
-    entry.summary = "; ".join(query.text for query in queries) or "nothing to add"
+    entry.summary = joined("; ", (query.text for query in queries)) or worded("nothing to add")
     return queries
 
 

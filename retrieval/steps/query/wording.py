@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ragsite.core.wording import worded
 from retrieval.text.analysis import analyze
 from retrieval.text.language import HAN_CHARACTER
 from retrieval.text.quoting import one_line
@@ -86,7 +87,7 @@ def why_rewrite(message: str, draft: str, *, short_chars: int) -> str:
     """
     text = " ".join(message.split())
     if draft.strip() != message.strip():
-        return "it points back to what was said before"
+        return worded("it points back to what was said before")
     if len(text) < short_chars:
-        return f"it is shorter than {short_chars} characters"
-    return "it is chatty" if _CHATTY.search(text) else ""
+        return worded("it is shorter than {short_chars} characters", short_chars=short_chars)
+    return worded("it is chatty") if _CHATTY.search(text) else ""

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ragsite.core.wording import counted, worded
 from retrieval.answerability.passage import PassageView, SentenceView, view_passage, view_sentence
 from retrieval.answerability.question import view_question
 from retrieval.answerability.signals import fits, signal_weights
@@ -21,7 +22,7 @@ from retrieval.text.quoting import quote_source
 from retrieval.text.sentences import split_sentences
 from retrieval.text.strips import Strip, recompose, split_strips
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord, counted
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
 
 THRESHOLD = 0.3  # strips below this share of the best one of all are left out; 0: none
@@ -54,15 +55,19 @@ class Compress(Step[Chosen, list[ScoredChunk]]):
     async def act(self, given: Chosen, entry: StepRecord) -> list[ScoredChunk]:
         enabled, passages = self.settings.compress.enabled, given.passages
         if not enabled or given.tokens is None or not passages:
-            reason = "switched off" if not enabled else "no model reads the passages"
-            entry.skip(reason if passages else "nothing to compress")
+            reason = worded("switched off") if not enabled else worded("no model reads the passages")
+            entry.skip(reason if passages else worded("nothing to compress"))
             return list(passages)
         room = min(given.tokens, TOKEN_TARGET or given.tokens)
         excerpts = await asyncio.to_thread(compress, given.question, passages, tokens=room)
         before = sum(estimate_tokens(passage.chunk.text) for passage in passages)
         after = sum(estimate_tokens(excerpt.candidate.chunk.text) for excerpt in excerpts)
-        count = counted(len(passages), "passage")
-        entry.summary = f"{count} cut from {before} to {after} tokens" if after < before else f"{count} kept whole"
+        whole = counted("{count} passage", "{count} passages", len(passages))
+        entry.summary = (
+            worded("{passages} cut from {before} to {after} tokens", passages=whole, before=before, after=after)
+            if after < before
+            else worded("{passages} kept whole", passages=whole)
+        )
         entry.detail["kept"] = {
             excerpt.candidate.chunk_id: [list(place) for place in excerpt.places]
             for excerpt in excerpts

@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ragsite.core.wording import counted, worded
 from retrieval.steps.step import Step
 from retrieval.text.analysis import analyze
 from retrieval.text.negation import NEGATING_WORD
 from retrieval.text.numbers import NUMBER
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord, counted
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk, StoredChunk
 
 ENABLED = True  # drop near-duplicates and join neighbouring chunks
@@ -44,15 +45,18 @@ class Dedupe(Step[Hits, tuple[ScoredChunk, ...]]):
 
     async def act(self, given: Hits, entry: StepRecord) -> tuple[ScoredChunk, ...]:
         if not ENABLED:
-            entry.skip("switched off")
+            entry.skip(worded("switched off"))
             ids = {passage.chunk_id for passage in given.known}
             return tuple(candidate for candidate in given.candidates if candidate.chunk_id not in ids)
         result = await asyncio.to_thread(dedupe, given.candidates, known=given.known)
         entry.detail["dropped"] = dict(result.dropped)
         entry.detail["merged"] = {chunk_id: list(parts) for chunk_id, parts in result.merged.items()}
-        entry.summary = (
-            f"{counted(len(given.candidates), 'candidate')} → {counted(len(result.kept), 'passage')}: "
-            f"{len(result.dropped)} said the same, {sum(map(len, result.merged.values()))} joined to a neighbour"
+        entry.summary = worded(
+            "{candidates} → {passages}: {dropped} said the same, {merged} joined to a neighbour",
+            candidates=counted("{count} candidate", "{count} candidates", len(given.candidates)),
+            passages=counted("{count} passage", "{count} passages", len(result.kept)),
+            dropped=len(result.dropped),
+            merged=sum(map(len, result.merged.values())),
         )
         return result.kept
 

@@ -9,15 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ragsite.core.wording import counted, joined, worded
 from retrieval.steps.step import Step
 from retrieval.text.quoting import quote_source
 from retrieval.text.tokens import estimate_tokens
-from retrieval.trace import StepRecord, counted
+from retrieval.trace import StepRecord
 from retrieval.values import ScoredChunk
 
 Position = Literal["top_first", "sandwich"]
 POSITION: Position = "top_first"  # where the best passages stand in the prompt
-IN_WORDS: Mapping[Position, str] = {"top_first": "the best first", "sandwich": "the best at both ends"}
+IN_WORDS: Mapping[Position, str] = {
+    "top_first": worded("the best first"),
+    "sandwich": worded("the best at both ends"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,16 @@ class Order(Step[Ranking, list[ScoredChunk]]):
         position = POSITION
         fitting = given.passages if given.room is None else fit(given.passages, tokens=given.room)
         placed = place(fitting, position)
-        entry.summary = f"{len(placed)} of {counted(given.total, 'passage')}, {IN_WORDS[position]}"
+        entry.summary = worded(
+            "{placed} of {passages}, {order}",
+            placed=len(placed),
+            passages=counted("{count} passage", "{count} passages", given.total),
+            order=IN_WORDS[position],
+        )
         if given.replaced:
-            entry.summary += f"; left out, as a later version replaces it: {', '.join(given.replaced)}"
+            entry.summary += worded(
+                "; left out, as a later version replaces it: {titles}", titles=joined(", ", given.replaced)
+            )
             entry.detail["replaced"] = list(given.replaced)
         entry.detail["chunk_ids"] = [passage.chunk_id for passage in placed]
         return placed

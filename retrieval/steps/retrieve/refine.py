@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ragsite.core.wording import Sentence, worded
 from retrieval.own_words import look_at
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.query import transform
@@ -24,10 +25,10 @@ from retrieval.values import Query, Question, SearchFilters
 
 Stage = Literal["text", "wide", "web"]
 WIDER = 3  # times as many candidates
-PURPOSE: dict[Stage, str] = {
-    "text": "by words alone",
-    "wide": "wider, taken apart, without the filters read from the question",
-    "web": "on the web",
+PURPOSE: dict[Stage, Sentence] = {
+    "text": worded("by words alone"),
+    "wide": worded("wider, taken apart, without the filters read from the question"),
+    "web": worded("on the web"),
 }
 
 
@@ -64,7 +65,7 @@ async def search_again(context: Context, given: Refinement) -> SearchResult:
         top_k=min(wanted, settings.search.max_top_k),
         stages=("dense", "bm25") if stage == "wide" else ("bm25",),
     )
-    return await search_documents(context, request, purpose=f"{PURPOSE[stage]}: ")
+    return await search_documents(context, request, purpose=PURPOSE[stage] + ": ")
 
 
 class Refine(Step[Refinement, tuple[Query, ...]]):
@@ -74,7 +75,7 @@ class Refine(Step[Refinement, tuple[Query, ...]]):
     name = "refine"
 
     async def act(self, given: Refinement, entry: StepRecord) -> tuple[Query, ...]:
-        entry.summary = f"round {given.number}: {PURPOSE[given.stage]}"
+        entry.summary = worded("round {number}: {purpose}", number=given.number, purpose=PURPOSE[given.stage])
         entry.detail |= {"stage": given.stage, "missing": given.missing}
         chars = len(given.queries[0].text) + len(given.missing)
         queries = await look_at(chars, with_missing, given.queries, given.missing)

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 
 from ragsite.core.errors import AppError
 from ragsite.core.rag_settings import RagSettings
+from ragsite.core.wording import counted, joined, worded
+from retrieval.errors import explained
 from retrieval.ports import BoostSource, SearchRequest, SearchResult
 from retrieval.search import boosting, hybrid
 from retrieval.search.boosting import put_boosts
 from retrieval.steps.retrieve.relax import search_relaxing
 from retrieval.steps.step import Context, Step
-from retrieval.trace import StepRecord, counted
+from retrieval.trace import StepRecord
 from retrieval.values import DRAWN, MovedQuery, QueryMoves, Question, ScoredChunk, TailHit
 
 
@@ -69,22 +71,26 @@ class Retrieve(Step[Search, SearchResult]):
         }
         if result.notes:
             entry.detail["notes"] = dict(result.notes)
-        entry.summary = (
-            f"{purpose}{counted(len(result.candidates), 'candidate')} for"
-            f" {counted(len(request.queries), 'query', 'queries')}"
+        entry.summary = worded(
+            "{purpose}{candidates} for {queries}",
+            purpose=purpose,
+            candidates=counted("{count} candidate", "{count} candidates", len(result.candidates)),
+            queries=counted("{count} query", "{count} queries", len(request.queries)),
         )
         if len(looks) > 1:
             entry.detail["looked"] = [look.as_dict() for look in looks]
         if result.relaxed:
             entry.detail["relaxed"] = list(result.relaxed)
-            entry.summary += f"; filter relaxed, since what it left does not answer: {', '.join(result.relaxed)}"
+            entry.summary += worded(
+                "; filter relaxed, since what it left does not answer: {filters}", filters=joined(", ", result.relaxed)
+            )
         if moves.moves:
             entry.detail["moved"] = [_as_dict(move) for move in moves.moves]
-            entry.summary += f"; {_told(moves.moves)}"
+            entry.summary += worded("; {moves}", moves=_told(moves.moves))
         if moves.degraded:
             result = replace(result, degraded=(*result.degraded, moves.degraded))
         if result.degraded:
-            entry.degrade("; ".join(result.degraded))
+            entry.degrade(joined("; ", result.degraded))
         texts = " | ".join(query.text for query in request.queries)
         await self.run.trace.sink.tool_called("search", purpose + texts, entry)
         return result
@@ -101,8 +107,8 @@ class Retrieve(Step[Search, SearchResult]):
             async with asyncio.timeout(self.run.deadline.limit(hybrid.SEARCH_TIMEOUT_S)):
                 return await revision.moves(request.queries[0].text, request.scope)
         except (AppError, TimeoutError) as error:
-            reason = str(error) or "they took too long"
-            return QueryMoves(degraded=f"ratings could not move the query: {reason}")
+            reason = explained(error) or worded("they took too long")
+            return QueryMoves(degraded=worded("ratings could not move the query: {reason}", reason=reason))
 
 
 def _as_dict(move: MovedQuery) -> dict[str, object]:
@@ -117,10 +123,11 @@ def _as_dict(move: MovedQuery) -> dict[str, object]:
 def _told(moves: Sequence[MovedQuery]) -> str:
     """Of several spaces the one with the largest move."""
     move = max(moves, key=lambda one: one.degrees)
-    people = counted(move.people, "person", "people")
-    return (
-        f"moved {move.degrees:.0f}° towards {counted(move.passages, 'passage')} that {people} found useful for the same"
-        " question"
+    return worded(
+        "moved {degrees:.0f}° towards {passages} that {people} found useful for the same question",
+        degrees=move.degrees,
+        passages=counted("{count} passage", "{count} passages", move.passages),
+        people=counted("{count} person", "{count} people", move.people),
     )
 
 
@@ -136,9 +143,14 @@ class Fuse(Step[Found, None]):
         entry.detail["candidates"] = [
             {"chunk_id": hit.chunk_id, "ranks": dict(hit.ranks), "scores": hit.scores.as_dict()} for hit in candidates
         ]
-        queries = counted(len(given.request.queries), "query", "queries")
-        lists = counted(len(legs), "ranked list")
-        entry.summary = f"{queries}, {lists} → {counted(len(candidates), 'candidate')}"
+        queries = counted("{count} query", "{count} queries", len(given.request.queries))
+        lists = counted("{count} ranked list", "{count} ranked lists", len(legs))
+        entry.summary = worded(
+            "{queries}, {lists} → {candidates}",
+            queries=queries,
+            lists=lists,
+            candidates=counted("{count} candidate", "{count} candidates", len(candidates)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +171,7 @@ class BoostByRatings(Step[Found, SearchResult]):
                 boosts = await revision.boosts(request.queries[0].text, hits)
                 boosted = await put_boosts(result, boosts, store=self.tools.store, scope=request.scope)
         except (AppError, TimeoutError) as error:
-            reason = f"ratings could not be used: {str(error) or 'they took too long'}"
+            reason = worded("ratings could not be used: {why}", why=explained(error) or worded("they took too long"))
             entry.degrade(reason)
             return replace(result, degraded=(*result.degraded, reason))
         candidate_ids = {candidate.chunk_id for candidate in boosted.candidates}
@@ -174,14 +186,22 @@ class BoostByRatings(Step[Found, SearchResult]):
         }
         entry.detail |= {"boosts": payload, "revision": boosts.revision, "lifted": list(boosted.lifted)}
         entry.summary = (
-            f"ratings lifted or lowered {rated} of {counted(len(candidate_ids), 'candidate')}"
+            worded(
+                "ratings lifted or lowered {rated} of {candidates}",
+                rated=rated,
+                candidates=counted("{count} candidate", "{count} candidates", len(candidate_ids)),
+            )
             if (rated := sum(boost["origin"] != DRAWN for boost in payload.values()))
-            else "no ratings bear on what was found"
+            else worded("no ratings bear on what was found")
         )
         if drawn := sum("shown" in boost for boost in payload.values()):
-            entry.summary += f"; of {counted(drawn, 'near-equal')} the order was drawn, to learn more"
+            entry.summary += counted(
+                "; of {count} near-equal the order was drawn, to learn more",
+                "; of {count} near-equals the order was drawn, to learn more",
+                drawn,
+            )
         if boosted.lifted:
-            entry.summary += f", {len(boosted.lifted)} of them from further down"
+            entry.summary += worded(", {lifted} of them from further down", lifted=len(boosted.lifted))
         if boosts.degraded:
             entry.degrade(boosts.degraded)
         spent = round((time.perf_counter() - begun) * 1000, 2)

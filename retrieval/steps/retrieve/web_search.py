@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragsite.core.wording import counted, worded
 from retrieval.errors import WebSearchError
 from retrieval.ports import SearchResult, WebResult, WebSearcher
 from retrieval.providers import web_search
@@ -83,7 +84,7 @@ class WebSearch(Step[WebQuestion, SearchResult]):
     async def act(self, given: WebQuestion, entry: StepRecord) -> SearchResult:
         web, question, text = self.tools.web, given.asked.question, given.asked.text
         if web is None or not may_search_web(question, self.tools):
-            entry.skip("not asked for" if web else "no web search is configured")
+            entry.skip(worded("not asked for") if web else worded("no web search is configured"))
             return SearchResult()
         if not await asyncio.to_thread(is_the_users, text, question):
             text = await asyncio.to_thread(condense_without_model, question)
@@ -106,17 +107,21 @@ class WebSearch(Step[WebQuestion, SearchResult]):
         except WebSearchError as error:
             return could_not_look(entry, error.reason)
         except TimeoutError:
-            return could_not_look(entry, f"no result within {limit_s:.1f} s")
+            return could_not_look(entry, worded("no result within {limit_s:.1f} s", limit_s=limit_s))
         entry.detail["results"] = [
             {"title": result.title, "url": result.url, "published": result.published} for result in results
         ]
-        entry.summary = f"{query}: {len(results)} results" if results else f"{query}: nothing found"
+        entry.summary = (
+            counted("{query}: {count} result", "{query}: {count} results", len(results), query=query)
+            if results
+            else worded("{query}: nothing found", query=query)
+        )
         return SearchResult(candidates=as_candidates(results))
 
 
 def could_not_look(step: StepRecord, reason: str) -> SearchResult:
     step.degrade(reason)
-    step.summary = f"the web could not be searched: {reason}"
+    step.summary = worded("the web could not be searched: {reason}", reason=reason)
     return SearchResult(degraded=(reason,))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
+from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.judge import evaluator
@@ -33,14 +34,21 @@ class GradeAnswer(AnswerEvaluator):
     async def act(self, given: WrittenAnswer, entry: StepRecord) -> AnswerAssessment:
         answer = given.answer
         if answer.decision == "NO_ANSWER" or (not answer.sources and reads_as_refusal(answer.text)):
-            assessment = AnswerAssessment(accepted=False, score=0.0, reason="the answer says that it does not know")
+            assessment = AnswerAssessment(
+                accepted=False, score=0.0, reason=worded("the answer says that it does not know")
+            )
         elif answer.model:
             assessment = await self._graded(given, entry)
         else:
             assessment = without_model(answer)
-            entry.skip("no model wrote this answer, so none judges it")
+            entry.skip(worded("no model wrote this answer, so none judges it"))
         score = assessment.score or 0.0
-        entry.summary = f"{'accepted' if assessment.accepted else 'rejected'} ({score:.2f}): {assessment.reason}"
+        entry.summary = worded(
+            "{verdict} ({score:.2f}): {reason}",
+            verdict=(worded("accepted") if assessment.accepted else worded("rejected")),
+            score=score,
+            reason=assessment.reason,
+        )
         entry.detail |= {"accepted": assessment.accepted, "score": round(score, 3), "missing": assessment.missing}
         return assessment
 
@@ -51,12 +59,12 @@ class GradeAnswer(AnswerEvaluator):
         if opinion.reply is None and not opinion.why_not:
             return without_model(given.answer)
         accepted, score = opinion.probability >= ACCEPT, opinion.probability
-        reason = f"it is good with a probability of {score:.2f}"
+        reason = worded("it is good with a probability of {score:.2f}", score=score)
         if opinion.reply and opinion.judge:
             # Its number tells drafts apart that it is asked about one after the other.
             unasked = shifted(opinion.probability, -opinion.shift)
             [score] = passage_odds([unasked], [opinion.reply.score], opinion.judge)
-            reason += f"; the model gives it {opinion.reply.score} of {TOP_SCORE}"
+            reason += worded("; the model gives it {score} of {top}", score=opinion.reply.score, top=TOP_SCORE)
         return AnswerAssessment(
             accepted=accepted,
             score=score,
@@ -76,11 +84,11 @@ class GradeAnswer(AnswerEvaluator):
             question=one_line(given.question),
         )
         if not 0 <= grade.score <= TOP_SCORE:
-            raise ModelOutputError(f"the model gave a grade outside 0 to {TOP_SCORE}")
+            raise ModelOutputError(worded("the model gave a grade outside 0 to {top_score}", top_score=TOP_SCORE))
         return grade
 
 
 def without_model(answer: Answer) -> AnswerAssessment:
     supported = any(source.cited for source in answer.sources) or not answer.sources
-    reason = "it cites what it says" if supported else "it cites nothing"
+    reason = worded("it cites what it says") if supported else worded("it cites nothing")
     return AnswerAssessment(accepted=supported and bool(answer.text), score=0.5 if supported else 0.0, reason=reason)

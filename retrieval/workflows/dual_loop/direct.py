@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragsite.core.wording import worded
 from retrieval.errors import ModelError
 from retrieval.steps.answer.generate import AnswerWriter, stream_answer
 from retrieval.steps.memory import quote_memories
@@ -50,13 +51,15 @@ class DirectResponse(Step[Remark, Answer | None]):
         except ModelError as error:
             failure = error.reason
         except TimeoutError:
-            failure = "no time was left for the model"
+            failure = worded("no time was left for the model")
         if failure:
             entry.degrade(failure)
         if not writer.text:
-            entry.summary = "no model to reply from the conversation"
+            entry.summary = worded("no model to reply from the conversation")
             return None
-        entry.summary = f"{len(writer.text)} characters from the conversation, by {name}"
+        entry.summary = worded(
+            "{characters} characters from the conversation, by {name}", characters=len(writer.text), name=name
+        )
         return Answer(
-            decision="ANSWER", text=writer.text, model=name, partial=bool(failure), reason="needed no documents"
+            decision="ANSWER", text=writer.text, model=name, partial=bool(failure), reason=worded("needed no documents")
         )

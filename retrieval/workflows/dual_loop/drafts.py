@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ragsite.core.wording import worded
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.judge.evaluator import AnswerAssessment
 from retrieval.text.answer_language import Language
@@ -40,4 +41,6 @@ def with_warning(answer: Answer, language: Language, *, reason: str) -> Answer:
         replace(sentence, start=sentence.start + len(lead), end=sentence.end + len(lead))
         for sentence in answer.grounding
     )
-    return replace(answer, text=lead + answer.text, grounding=moved, reason=f"not accepted: {reason}"[:300])
+    return replace(
+        answer, text=lead + answer.text, grounding=moved, reason=worded("not accepted: {reason}", reason=reason)
+    )

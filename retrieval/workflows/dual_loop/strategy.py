@@ -11,7 +11,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ragsite.core.wording import Sentence, worded
 from retrieval.errors import ModelOutputError
+from retrieval.steps.answer.no_answer import WHY
 from retrieval.steps.memory import quote_memories
 from retrieval.steps.query import query_rewriter
 from retrieval.steps.query.wording import distinct, without_filler
@@ -25,6 +27,10 @@ from retrieval.values import Query, Question, RememberedFact
 
 PROMPT = "dual_loop_route"  # its file in retrieval/prompts
 
+ROUTES: dict[str, Sentence] = {  # as the decision path says them
+    "hierarchical_search": worded("hierarchical_search"), "direct_chunk_search": worded("direct_chunk_search"),
+    "web_search": worded("web_search"), "direct": worded("direct"),
+}  # fmt: skip
 STRATEGIES: tuple[StrategyName, ...] = ("hierarchical_search", "direct_chunk_search", "web_search")
 # One fact is asked for: the passage that states it is looked for among all of them.
 _PRECISE = re.compile(
@@ -70,7 +76,7 @@ class ChooseStrategy(Step[Choice, Plan]):
             "available": list(available),
             "not_available": why_not_available(given.asked.question, self.tools, available),
         }
-        entry.summary = f"{plan.route}: {plan.standalone}"[:300]
+        entry.summary = worded("{route}: {question}", route=ROUTES[plan.route], question=plan.standalone[:300])
         return plan
 
     async def _ask(self, given: Choice) -> Plan:
@@ -89,7 +95,7 @@ class ChooseStrategy(Step[Choice, Plan]):
             question=one_line(given.asked.to_search),
         )
         if reply.route != "direct" and reply.route not in given.available:
-            raise ModelOutputError(f"the model chose {reply.route}, which is not available")
+            raise ModelOutputError(worded("the model chose {route}, which is not available", route=reply.route))
         may_reword = bool(question.history) and not question.open_clarification
         standalone = " ".join(reply.standalone_question.split()) if may_reword else ""
         return Plan(
@@ -107,8 +113,10 @@ def available_strategies(question: Question, tools: Toolbox) -> tuple[StrategyNa
 
 
 def why_not_available(question: Question, tools: Toolbox, available: Sequence[StrategyName]) -> dict[str, str]:
-    reasons = dict.fromkeys(STRATEGIES, "there are no documents to search in")
-    reasons["web_search"] = "no web search is configured" if tools.web is None else "switched off for this question"
+    reasons = dict.fromkeys(STRATEGIES, WHY["no_documents"])
+    reasons["web_search"] = (
+        worded("no web search is configured") if tools.web is None else worded("switched off for this question")
+    )
     return {name: reason for name, reason in reasons.items() if name not in available}
 
 

@@ -35,6 +35,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from ragsite.core.wording import joined, worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.steps.answer.generate import write_answer
@@ -72,6 +73,7 @@ from retrieval.workflows.dual_loop.answer_grade import GradeAnswer
 from retrieval.workflows.dual_loop.direct import DirectResponse, Remark
 from retrieval.workflows.dual_loop.drafts import Draft, best_draft, passages_used, with_warning
 from retrieval.workflows.dual_loop.strategy import (
+    ROUTES,
     Choice,
     ChooseStrategy,
     Plan,
@@ -161,12 +163,12 @@ async def rewrite_query(state: State, runtime: Runtime[Context]) -> State:
     async with runtime.context.run.trace.step("rewrite") as step:
         variants: tuple[Query, ...] = ()
         if runtime.context.run.first_search.good:
-            step.skip("the first search was good enough")
+            step.skip(worded("the first search was good enough"))
         elif question.options.rewrite is False or not runtime.context.tools.settings.rewrite.enabled:
-            step.skip("switched off")
+            step.skip(worded("switched off"))
         else:
             variants = plan.queries or (Query(without_filler(plan.standalone), kind="rewrite"),)
-            step.summary = "; ".join(query.text for query in variants)
+            step.summary = joined("; ", (query.text for query in variants))
             step.detail["with_the_routing_call"] = bool(plan.queries)
         own_words = [Query(state["draft"]), Query(plan.standalone, kind="condensed")]
         queries = distinct_queries([*own_words, *variants])
@@ -233,7 +235,7 @@ async def _searched(route: StrategyName, state: State, runtime: Runtime[Context]
         top_k=breadth(question, context.tools.settings),
         strategy="hierarchical" if route == "hierarchical_search" else "chunks",
     )
-    return await search_documents(context, request, purpose=f"{route}: ")
+    return await search_documents(context, request, purpose=ROUTES[route] + ": ")
 
 
 async def grade_documents(state: State, runtime: Runtime[Context]) -> State:
@@ -302,7 +304,7 @@ async def generate_response(state: State, runtime: Runtime[Context]) -> State:
     response = await write_answer(
         _held_back(runtime.context), Asked(state["question"], asked), state["assessment"].candidates
     )
-    return {"response": replace(response, reason=response.reason or state["assessment"].reason)}
+    return {"response": replace(response, reason=(response.reason or state["assessment"].reason))}
 
 
 async def direct_response(state: State, runtime: Runtime[Context]) -> State:
@@ -320,7 +322,7 @@ def after_direct_response(state: State) -> Literal["grade_relevance", "__end__"]
 async def grade_relevance(state: State, runtime: Runtime[Context]) -> State:
     response = state["response"]
     if response is None:
-        graded = AnswerAssessment(accepted=False, score=0.0, reason="no model could reply without documents")
+        graded = AnswerAssessment(accepted=False, score=0.0, reason=worded("no model could reply without documents"))
     else:
         likely = state["assessment"].retrieval_score if "assessment" in state and response.sources else 0.5
         written = WrittenAnswer(answer=response, question=state["plan"].standalone, likely=likely)
@@ -366,7 +368,7 @@ async def clarify(state: State, runtime: Runtime[Context]) -> State:
 async def fallback_response(state: State, runtime: Runtime[Context]) -> State:
     """No strategy is left: says that the documents don't answer, and which were nearest."""
     tried = ", ".join(state["tried_routes"])
-    reason = f"every strategy was tried: {tried}" if tried else ""
+    reason = worded("every strategy was tried: {tried}", tried=tried) if tried else ""
     answer = await say_no_answer(state.get("assessment"), runtime.context, reason=reason)
     return {"answer": answer}
 

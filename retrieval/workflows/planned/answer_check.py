@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ragsite.core.wording import worded
 from retrieval.errors import ModelOutputError
 from retrieval.steps.answer.no_answer import reads_as_refusal
 from retrieval.steps.judge.answers import ACCEPT, AnswerEvaluator, is_baseless
@@ -29,11 +30,13 @@ class AnswerCheck(AnswerEvaluator):
         verdicts = [sentence.supported for sentence in answer.grounding if sentence.supported is not None]
         good, total = sum(verdicts), len(verdicts)
         entry.detail |= {"of": "answer", "statements": total, "borne_out": good}
-        entry.summary = f"{good} of {total} statements are borne out by the passages that they cite"
+        entry.summary = worded(
+            "{good} of {total} statements are borne out by the passages that they cite", good=good, total=total
+        )
         if given.released or answer.partial or not answer.model:
             return AnswerAssessment(accepted=True, score=good / total if total else None)
         if reads_as_refusal(answer.text):
-            entry.summary = "the model found no answer in the passages"
+            entry.summary = worded("the model found no answer in the passages")
             return AnswerAssessment(accepted=False, score=0.0, reason=entry.summary)
         if answer.decision == "NO_ANSWER":
             entry.summary = answer.reason
@@ -44,12 +47,20 @@ class AnswerCheck(AnswerEvaluator):
         reply, probability = opinion.reply, opinion.probability
         accepted = probability >= (ACCEPT if reply else self.settings.corrective.hopeless_score)
         baseless = not accepted and is_baseless(given)
-        reason = f"it is borne out with a probability of {probability:.2f}"
+        reason = worded("it is borne out with a probability of {probability:.2f}", probability=probability)
         if reply:
             numbers = [number / TOP_SCORE for number in (reply.relevance, reply.completeness, reply.factuality)]
             accepted = accepted and reflect.weighted(*numbers) >= reflect.RETRY_SCORE
-            reason += f"; the model says {reply.relevance}, {reply.completeness} and {reply.factuality} of {TOP_SCORE}"
-        entry.summary = f"{'good' if accepted else 'not good enough'}: {reason}"
+            reason += worded(
+                "; the model says {relevance}, {completeness} and {factuality} of {top}",
+                relevance=reply.relevance,
+                completeness=reply.completeness,
+                factuality=reply.factuality,
+                top=TOP_SCORE,
+            )
+        entry.summary = worded(
+            "{verdict}: {reason}", verdict=(worded("good") if accepted else worded("not good enough")), reason=reason
+        )
         return AnswerAssessment(accepted=accepted, baseless=baseless, score=probability, reason=reason)
 
     async def _ask(self, given: WrittenAnswer) -> AnswerReflection:
@@ -63,5 +74,5 @@ class AnswerCheck(AnswerEvaluator):
             question=one_line(given.question),
         )
         if not all(0 <= number <= TOP_SCORE for number in (reply.relevance, reply.completeness, reply.factuality)):
-            raise ModelOutputError(f"the model gave a number outside 0 to {TOP_SCORE}")
+            raise ModelOutputError(worded("the model gave a number outside 0 to {top_score}", top_score=TOP_SCORE))
         return reply

@@ -9,9 +9,10 @@ from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 
+from ragsite.core.wording import joined, worded
 from retrieval.steps.toolbox import Run
 from retrieval.workflows.planned.plan import Plan, show
-from retrieval.workflows.planned.reflect import Problem, Reflection, Remedy, choose_remedies
+from retrieval.workflows.planned.reflect import REMEDY_WORDS, Problem, Reflection, Remedy, choose_remedies
 from retrieval.workflows.planned.task_graph import Task
 
 
@@ -39,7 +40,11 @@ class Mending:
     async def mend(self, plan: Plan, *, run: Run) -> Plan:
         """A plan of the new tasks, with an entry of its own in the decision path."""
         async with run.trace.step("plan") as entry:
-            why = f"retry {self.retry}, {', '.join(self.remedies).replace('_', ' ')}"
+            why = worded(
+                "retry {retry}, {remedies}",
+                retry=self.retry,
+                remedies=joined(", ", (REMEDY_WORDS[name] for name in self.remedies)),
+            )
             mended = Plan(profile=plan.profile, tasks=tuple(self._tasks()), entry=entry, why=why)
             show(mended)
             entry.detail |= {"retry": self.retry, "remedies": list(self.remedies)}

@@ -13,7 +13,19 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from retrieval.steps.schemas import COMPLEXITIES, QUESTION_TYPES, SEARCHES, TASK_TYPES, DraftedPlan, DraftedTask, shaped
+from ragsite.core.wording import joined, worded
+from retrieval.steps.schemas import (
+    COMPLEXITIES,
+    COMPLEXITY_WORDS,
+    QUESTION_TYPES,
+    QUESTION_WORDS,
+    SEARCHES,
+    TASK_TYPES,
+    TASK_WORDS,
+    DraftedPlan,
+    DraftedTask,
+    shaped,
+)
 from retrieval.steps.step import Asked, Step
 from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
@@ -76,7 +88,8 @@ class Planner(Step[ToPlan, Plan]):
             if tasks:
                 plan = replace(plan, profile=_as_named(profile, drafted), tasks=tuple(tasks), by_model=True)
             else:
-                entry.degrade("the model's plan could not be used: " + ("; ".join(repairs) or "it was empty"))
+                why_not = joined("; ", repairs) or worded("it was empty")
+                entry.degrade(worded("the model's plan could not be used: {why_not}", why_not=why_not))
         show(plan)
         return plan
 
@@ -111,8 +124,12 @@ def show(plan: Plan, states: Sequence[dict[str, Any]] = ()) -> None:
     step, profile = plan.entry, plan.profile
     step.detail |= {"type": profile.type, "complexity": profile.complexity, "entities": list(profile.entities)}
     step.detail |= {"by_model": plan.by_model, "repairs": list(plan.repairs), "tasks": rows}
-    order = " → ".join(" + ".join(wave) for wave in waves(plan.tasks))
-    step.summary = f"{plan.why or profile.type.replace('_', ' ') + ', ' + profile.complexity}: {order}"
+    order = joined(" → ", (joined(" + ", wave) for wave in waves(plan.tasks)))
+    step.summary = worded(
+        "{why}: {order}",
+        why=plan.why or joined(", ", [QUESTION_WORDS[profile.type], COMPLEXITY_WORDS[profile.complexity]]),
+        order=order,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ plans by rules
@@ -134,14 +151,16 @@ def mended(drafted: Sequence[DraftedTask], *, question: str, web: bool, most: in
     among them: such a plan finds nothing."""
     repairs: list[str] = []
     if len(drafted) > MAX_DRAFTED:
-        repairs.append(f"the plan had {len(drafted)} tasks, the first {MAX_DRAFTED} were read")
+        repairs.append(
+            worded("the plan had {count} tasks, the first {most} were read", count=len(drafted), most=MAX_DRAFTED)
+        )
     tasks = _linked(_known(drafted[:MAX_DRAFTED], question, repairs, web=web), repairs)
     ordered = [task for wave in _waves(tasks) for task in wave]
     if len(ordered) > most:
-        repairs.append(f"{len(ordered)} tasks were planned, {most} are allowed")
+        repairs.append(worded("{count} tasks were planned, {most} are allowed", count=len(ordered), most=most))
         ordered = ordered[:most]
     if not any(task.type in SEARCHES for task in ordered):
-        repairs.append("no task searches for anything")
+        repairs.append(worded("no task searches for anything"))
         return [], repairs
     return ordered, repairs
 
@@ -153,15 +172,19 @@ def _known(drafted: Sequence[DraftedTask], question: str, repairs: list[str], *,
         kind = draft.type.strip().lower()
         kind = _OTHER_NAMES.get(kind, kind)
         if kind not in TASK_TYPES:
-            repairs.append(f"left out {draft.id or number}: there is no task '{one_line(draft.type)[:40]}'")
+            repairs.append(
+                worded(
+                    "left out {id}: there is no task '{type}'", id=draft.id or number, type=one_line(draft.type)[:40]
+                )
+            )
             continue
         if kind == "web_search" and not web:
-            repairs.append(f"left out {draft.id or number}: the web may not be searched")
+            repairs.append(worded("left out {id}: the web may not be searched", id=draft.id or number))
             continue
         name = one_line(draft.id)[:20] or f"t{number}"
         if name in tasks:
             name = next(f"{name}-{copy}" for copy in range(2, len(drafted) + 2) if f"{name}-{copy}" not in tasks)
-            repairs.append(f"two tasks were called {draft.id}: the second one is {name}")
+            repairs.append(worded("two tasks were called {id}: the second one is {name}", id=draft.id, name=name))
         # A search that follows a rewording searches for its outcome; every other task needs words of its own.
         follows = bool(draft.depends_on) and kind in SEARCHES
         tasks[name] = Task(
@@ -181,17 +204,17 @@ def _linked(tasks: Sequence[Task], repairs: list[str]) -> list[Task]:
     for task in tasks:
         names = [name for name in task.depends_on if name in there and name != task.id]
         if len(names) < len(task.depends_on):
-            repairs.append(f"{task.id} depended on tasks that are not there")
+            repairs.append(worded("{id} depended on tasks that are not there", id=task.id))
         free = [name for name in names if not _is_circular([*kept, replace(task, depends_on=(name,))])]
         if len(free) < len(names):
-            repairs.append(f"{task.id} waited for itself in a circle")
+            repairs.append(worded("{id} waited for itself in a circle", id=task.id))
         kept.append(replace(task, depends_on=tuple(free)))
     return kept
 
 
 def waves(tasks: Sequence[Task]) -> list[list[str]]:
     """What runs side by side, in order, for people: types of tasks."""
-    return [[task.type for task in wave] for wave in _waves(tasks)]
+    return [[TASK_WORDS.get(task.type, task.type) for task in wave] for wave in _waves(tasks)]
 
 
 def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:

@@ -18,6 +18,7 @@ from datetime import date
 from statistics import fmean
 from typing import Literal
 
+from ragsite.core.wording import Sentence, worded
 from retrieval.answerability import Estimate
 from retrieval.errors import ModelOutputError
 from retrieval.steps.judge.blending import check_scores, passage_odds, says_yes
@@ -34,6 +35,11 @@ from retrieval.workflows.planned.question_profile import asks_about_today
 Outcome = Literal["pass", "tune", "retry"]
 Problem = Literal["absent", "outdated", "unclear", "low_relevance", "incomplete", "badly_ordered"]
 Remedy = Literal["web", "switch", "reword", "widen", "more_queries", "rerank"]
+OUTCOMES: dict[Outcome, Sentence] = {"pass": worded("pass"), "tune": worded("tune"), "retry": worded("retry")}
+REMEDY_WORDS: dict[Remedy, Sentence] = {
+    "web": worded("web"), "switch": worded("switch"), "reword": worded("reword"), "widen": worded("widen"),
+    "more_queries": worded("more queries"), "rerank": worded("rerank"),
+}  # fmt: skip
 PASS_SCORE = 0.8  # a reflection at or above it: answer
 RETRY_SCORE = 0.5  # below it another way is tried; between the two the search is tuned
 RELEVANCE_WEIGHT, COMPLETENESS_WEIGHT, FACTUALITY_WEIGHT = 0.5, 0.3, 0.2  # of the reflection's score
@@ -108,7 +114,7 @@ class Reflect(Evaluator[Findings, Reflection]):
         passages = tuple(new[: self.settings.rerank.max_candidates])
         if before and not passages:
             reflection = before
-            entry.detail["not_asked"] = "nothing new was found"
+            entry.detail["not_asked"] = worded("nothing new was found")
         else:
             reflection = await self._judged(given, passages, entry)
         entry.detail |= {
@@ -124,7 +130,12 @@ class Reflect(Evaluator[Findings, Reflection]):
             "new": len(passages),
             "scores": scores_by_chunk(reflection.candidates),
         }
-        entry.summary = f"{reflection.outcome}: {reflection.score:.2f} ({reflection.reason})"
+        entry.summary = worded(
+            "{outcome}: {score:.2f} ({reason})",
+            outcome=OUTCOMES[reflection.outcome],
+            score=reflection.score,
+            reason=reflection.reason,
+        )
         return reflection
 
     async def _judged(self, given: Findings, passages: Sequence[ScoredChunk], entry: StepRecord) -> Reflection:
@@ -177,7 +188,7 @@ class Reflect(Evaluator[Findings, Reflection]):
             )  # fmt: skip
             check_scores([*reply.scores[: len(shown)], *[None] * (len(shown) - len(reply.scores))])
             if not all(0 <= number <= TOP_SCORE for number in (reply.completeness, reply.factuality)):
-                raise ModelOutputError(f"the model gave a number outside 0 to {TOP_SCORE}")
+                raise ModelOutputError(worded("the model gave a number outside 0 to {top_score}", top_score=TOP_SCORE))
             return reply
 
         opinion = await self.ask_judge(
@@ -202,9 +213,14 @@ class Reflect(Evaluator[Findings, Reflection]):
         good = {one.document_id for one in judged.candidates if (one.scores.rerank or 0.0) >= GOOD_DOCUMENT}
         sure = relevance >= self.settings.corrective.sure_score and not given.parts
         score, outcome = outcome_of(scores, good_documents=len(good), sure=sure)
-        reason = f"relevance {relevance:.2f}, completeness {completeness:.2f}, factuality {factuality:.2f}"
+        reason = worded(
+            "relevance {relevance:.2f}, completeness {completeness:.2f}, factuality {factuality:.2f}",
+            relevance=relevance,
+            completeness=completeness,
+            factuality=factuality,
+        )
         if len(good) < MIN_DOCS:
-            reason += f", {len(good)} of {MIN_DOCS} good documents"
+            reason += worded(", {good} of {wanted} good documents", good=len(good), wanted=MIN_DOCS)
         return Reflection(
             verdict="ANSWER" if outcome == "pass" else "REFINE",
             candidates=judged.candidates,

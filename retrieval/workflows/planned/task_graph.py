@@ -21,10 +21,15 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Generic, Literal, TypeVar
 
 from ragsite.core.errors import AppError
+from ragsite.core.wording import Sentence, worded
 from retrieval.errors import ModelError
 
 R = TypeVar("R")
 TaskState = Literal["waiting", "running", "done", "failed", "late"]
+STATES: dict[TaskState, Sentence] = {  # as the decision path says them
+    "waiting": worded("waiting"), "running": worded("running"), "done": worded("done"), "failed": worded("failed"),
+    "late": worded("late"),
+}  # fmt: skip
 logger = logging.getLogger(__name__)
 
 
@@ -94,7 +99,7 @@ async def run_tasks(
         except Exception as error:
             is_late = isinstance(error, TimeoutError)
             record.state, record.error = "late" if is_late else "failed", error
-            record.note = "its time was over" if is_late else _reason(error)
+            record.note = worded("its time was over") if is_late else _reason(error)
             if not isinstance(error, AppError | ModelError | TimeoutError):
                 logger.exception("Task %s (%s) failed", task.id, task.type)
         record.duration_ms = now_ms() - (record.started_ms or 0)
@@ -125,7 +130,7 @@ async def run_tasks(
         await asyncio.gather(*running, return_exceptions=True)
     for record in records.values():
         if record.state == "waiting":
-            record.state, record.note = "failed", "what it depends on never ended"
+            record.state, record.note = "failed", worded("what it depends on never ended")
     return records
 
 
@@ -144,4 +149,6 @@ def most_urgent_first(tasks: Iterable[Task]) -> list[Task]:
 
 def _reason(error: BaseException) -> str:
     """For people: our own errors explain themselves, others give their kind alone."""
-    return str(error)[:200] if isinstance(error, AppError | ModelError) else type(error).__name__
+    if isinstance(error, AppError):
+        return error.message
+    return error.reason if isinstance(error, ModelError) else type(error).__name__

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ragsite.core.wording import counted, joined, worded
 from retrieval.answerability import estimate_answerability
 from retrieval.ports import SearchRequest
 from retrieval.search.fusion import reciprocal_rank_fusion
@@ -27,7 +28,7 @@ from retrieval.steps.query.wording import QUERY_CHARS
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.retrieve import breadth, search_documents
 from retrieval.steps.retrieve.web_search import WebQuestion, WebSearch, is_the_users
-from retrieval.steps.schemas import JUDGEMENTS, REWORDINGS, FollowUpQuery
+from retrieval.steps.schemas import JUDGEMENTS, REWORDINGS, VERDICTS, FollowUpQuery
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.text.quoting import one_line
 from retrieval.trace import StepRecord
@@ -69,7 +70,7 @@ class FollowUp(Step[Link, str]):
             entry, self._ask(given), fallback=lambda: f"{given.text} {' '.join(given.statements)}"
         )
         query = " ".join(text.split())[:QUERY_CHARS] or given.text
-        entry.summary = f"{given.task_id}, from what was found: {query}"
+        entry.summary = worded("{task_id}, from what was found: {query}", task_id=given.task_id, query=query)
         entry.detail |= {"queries": [query], "found": given.statements}
         return query
 
@@ -113,15 +114,23 @@ class PlanTasks:
             steps: dict[str, type[Step[Asked, tuple[Query, ...]]]]
             steps = {"hyde": Hyde, "decompose": Decompose, "step_back": StepBack}
             queries = await steps[task.type](context)(asked)
-        return Finding(queries=queries, note=f"{len(queries)} queries")
+        return Finding(queries=queries, note=counted("{count} query", "{count} queries", len(queries)))
 
     # -------------------------------------------------------------------------------------------- searches
     async def _search(self, task: Task, given: Mapping[str, Finding]) -> Finding:
         queries = await self._queries(task, given)
         if self.first and task.type == "retrieve" and [query.text for query in queries] == [self.standalone]:
-            return Finding(queries=queries, candidates=self.first, note=f"{len(self.first)} passages, found already")
+            return Finding(
+                queries=queries,
+                candidates=self.first,
+                note=counted("{count} passage, found already", "{count} passages, found already", len(self.first)),
+            )
         result = await search_documents(self.context, self._request(task, queries), purpose=f"{task.id}: ")
-        return Finding(queries=queries, candidates=result.candidates, note=f"{len(result.candidates)} passages")
+        return Finding(
+            queries=queries,
+            candidates=result.candidates,
+            note=counted("{count} passage", "{count} passages", len(result.candidates)),
+        )
 
     async def _queries(self, task: Task, given: Mapping[str, Finding]) -> tuple[Query, ...]:
         reworded = [query for finding in given.values() if not finding.candidates for query in finding.queries]
@@ -154,7 +163,7 @@ class PlanTasks:
         """Only words of the user's own go out, never what documents, answers or memories hold."""
         text = task.input if await asyncio.to_thread(is_the_users, task.input, self.question) else self.standalone
         result = await WebSearch(self.context)(WebQuestion(Asked(self.question, text)))
-        note = "; ".join(result.degraded) or f"{len(result.candidates)} results"
+        note = joined("; ", result.degraded) or counted("{count} result", "{count} results", len(result.candidates))
         return Finding(candidates=result.candidates, note=note)
 
     # -------------------------------------------------------------------------------------------- judgements
@@ -165,7 +174,7 @@ class PlanTasks:
             return judged
         candidates = pool([finding.candidates for finding in given.values()])
         if not candidates:
-            return Finding(note="nothing to judge")
+            return Finding(note=worded("nothing to judge"))
         retrieved = Retrieved(
             question=task.input or self.standalone,
             passages=await Dedupe(self.context)(Hits(candidates)),
@@ -174,7 +183,7 @@ class PlanTasks:
             use_reranker=self.judges,
         )
         assessment = await judge(self.context, retrieved)
-        note = f"{assessment.verdict}, best {assessment.best:.2f}"
+        note = worded("{verdict}, best {best:.2f}", verdict=VERDICTS[assessment.verdict], best=assessment.best)
         return Finding(candidates=assessment.candidates, assessment=assessment, note=note)
 
 

@@ -26,6 +26,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from ragsite.core.wording import worded
 from retrieval.errors import IndexUnavailableError
 from retrieval.steps.answer.generate import write_answer
 from retrieval.steps.answer.no_answer import no_answer_text
@@ -35,7 +36,7 @@ from retrieval.steps.query.condense import Condense
 from retrieval.steps.query.route import Route
 from retrieval.steps.retrieve.dedupe import Dedupe, Hits
 from retrieval.steps.retrieve.web_search import may_search_web
-from retrieval.steps.schemas import REWORDINGS, SEARCHES
+from retrieval.steps.schemas import REWORDINGS, SEARCHES, TASK_WORDS
 from retrieval.steps.step import Asked, Context
 from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import Trace
@@ -62,7 +63,7 @@ from retrieval.workflows.planned.held_answer import HeldAnswer
 from retrieval.workflows.planned.mending import Mending
 from retrieval.workflows.planned.plan import Plan, Planner, ToPlan, show
 from retrieval.workflows.planned.reflect import Findings, Reflect, Reflection, Remedy
-from retrieval.workflows.planned.task_graph import Records, TaskRecord, run_tasks
+from retrieval.workflows.planned.task_graph import STATES, Records, TaskRecord, run_tasks
 from retrieval.workflows.planned.tasks import Finding, PlanTasks, pool
 
 TIMEOUT_S = 180.0  # a whole answer
@@ -149,7 +150,12 @@ async def execute(state: State, runtime: Runtime[Context]) -> State:
         if record.result is not None:
             record.note = record.result.note
         show(made, [record.as_dict() for record in records.values()])
-        text = f"{record.task.id}, {record.task.type.replace('_', ' ')}: {record.note or record.state}"
+        text = worded(
+            "{id}, {type}: {state}",
+            id=record.task.id,
+            type=TASK_WORDS.get(record.task.type, record.task.type),
+            state=record.note or STATES[record.state],
+        )
         await run.trace.sink.tool_called("plan", text, made.entry)
 
     records = await run_tasks(
@@ -232,7 +238,7 @@ async def generate(state: State, runtime: Runtime[Context]) -> State:
         answer = await write_answer(
             runtime.context, Asked(state["question"], state["standalone"]), state["best"].candidates
         )
-    return {"answer": replace(answer, reason=answer.reason or state["best"].reason), "held": held}
+    return {"answer": replace(answer, reason=(answer.reason or state["best"].reason)), "held": held}
 
 
 async def check(state: State, runtime: Runtime[Context]) -> State:
@@ -310,7 +316,7 @@ class PlannedWorkflow(GraphWorkflow):
         if self.tools.settings.planned.enabled:
             return await super().answer(question, trace=trace)
         async with trace.step("plan") as step:
-            step.skip("planning is switched off: answered by the corrective workflow")
+            step.skip(worded("planning is switched off: answered by the corrective workflow"))
         return await CorrectiveWorkflow(self.tools).answer(question, trace=trace)
 
 

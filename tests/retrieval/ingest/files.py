@@ -12,18 +12,22 @@ import pptx
 
 
 def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "") -> bytes:
-    """A PDF with one page per text, each line of it a line on the page; "" makes a page without text."""
-    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    """A PDF with one page per text, each line of it a line on the page; "" makes a page without text.
+
+    A line that begins with "# " is larger than the others, one with "** " is bold, without those marks.
+    """
+    fonts = (b"Helvetica", b"Helvetica-Bold")
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
+    objects += [b"<< /Type /Font /Subtype /Type1 /BaseFont /%s >>" % font for font in fonts]
     kids = []
     for text in pages:
         lines = text.split("\n") if text else []
-        shown = " ".join(f"({line.replace('(', '').replace(')', '')}) Tj 0 -16 Td" for line in lines)
-        stream = f"BT /F1 12 Tf 60 760 Td {shown} ET".encode("latin-1")
+        stream = f"BT 60 760 Td {' '.join(map(_shown, lines))} ET".encode("latin-1")
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
         kids.append(len(objects) + 1)
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
-            b" /Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
+            b" /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>" % len(objects)
         )
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(b"%d 0 R" % kid for kid in kids))
     trailer = b"/Root 1 0 R"
@@ -35,6 +39,12 @@ def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "")
         objects.append(b"<< /Filter /Standard /V 1 /R 2 /P -4 /O %s /U %s >>" % (key, key))
         trailer += b" /Encrypt %d 0 R /ID [<00112233><00112233>]" % len(objects)
     return _assembled(objects, trailer)
+
+
+def _shown(line: str) -> str:
+    font = "/F1 18 Tf" if line.startswith("# ") else "/F2 12 Tf" if line.startswith("** ") else "/F1 12 Tf"
+    text = line.removeprefix("# ").removeprefix("** ").replace("(", "").replace(")", "")
+    return f"{font} ({text}) Tj 0 -20 Td"
 
 
 def _assembled(objects: Sequence[bytes], trailer: bytes) -> bytes:

@@ -43,6 +43,36 @@ async def test_pdf_lines_broken_by_the_page_width_are_joined(tmp_path: Path) -> 
     assert "except Sunday mornings.\nShort line\nNext" in document.text
 
 
+BODY = "\n".join(f"Line {number} of the rules says what is allowed, and who has to be asked." for number in range(12))
+
+
+async def test_pdf_headings_are_known_by_their_larger_type_and_levels_by_their_numbers(tmp_path: Path) -> None:
+    pages = [f"# Thesis guide\n{BODY}\n# 2 Form\n{BODY}\n# 2.3 Tools\n{BODY}", f"# 3 Submission\n{BODY}"]
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))
+    assert headings(document) == [(1, "Thesis guide"), (2, "2 Form"), (3, "2.3 Tools"), (2, "3 Submission")]
+
+
+async def test_a_bold_line_is_a_heading_of_a_pdf_only_with_a_number(tmp_path: Path) -> None:
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes([f"** 1 Fees\n{BODY}\n** Item Amount\n{BODY}"]))
+    assert headings(document) == [(1, "1 Fees")]
+
+
+async def test_a_pdf_set_in_large_type_throughout_has_no_headings_by_type(tmp_path: Path) -> None:
+    slide = "\n".join(f"# Point {number}" for number in range(4)) + "\nand a note that is longer than all points above"
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes([slide]))
+    assert headings(document) == []
+
+
+async def test_the_sample_guide_files_each_section_under_itself() -> None:
+    path = Path("retrieval/samples/handbook/thesis-submission-guide-2025.pdf")
+    document = parse_file(path, kind="pdf", limits=parse_limits())
+    top = [label for level, label in headings(document) if level == 2]
+    assert top == [
+        "1 Overview and deadlines", "2 Form of the thesis", "3 Submission", "4 Oral examination",
+        "5 Final deposit and embargo", "6 Costs", "7 Complaints and contact",
+    ]  # fmt: skip
+
+
 async def test_pdf_running_headers_and_page_numbers_are_left_out(tmp_path: Path) -> None:
     pages = [f"University handbook\nText number {word}\nPage {n}" for n, word in enumerate("abcde", 1)]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))

@@ -61,7 +61,7 @@ async def test_the_models_query_goes_out_and_results_become_passages_of_their_ow
     (candidate,) = found.candidates
     assert (candidate.chunk.kind, candidate.chunk.url) == ("web", FEES.url)
     assert (candidate.chunk.text, candidate.chunk.published) == ("It is 5.", "2025-02-03")
-    assert (step.name, step.status, step.summary) == ("web_search", "ok", "fee amount 2025: 1 results")
+    assert (step.name, step.status, step.summary) == ("web_search", "ok", "fee amount 2025: 1 result")
     assert ("tool", "web_search") in events.log
 
 

@@ -1,4 +1,5 @@
 // Sign-in and sign-up: show the password on request, and send a form once.
+import { gettext } from "./i18n.js";
 
 /** @param {ParentNode} root @returns {NodeListOf<HTMLButtonElement>} */
 const submitButtons = (root) => root.querySelectorAll('button[type="submit"]');
@@ -10,13 +11,13 @@ for (const input of document.querySelectorAll(/** @type {"input"} */ ('input[typ
   const toggle = document.createElement("button");
   toggle.type = "button";
   toggle.className = "password-toggle";
-  toggle.textContent = "Show";
-  toggle.setAttribute("aria-label", "Show the password");
+  toggle.textContent = gettext("Show");
+  toggle.setAttribute("aria-label", gettext("Show the password"));
   toggle.addEventListener("click", () => {
     const show = input.type === "password";
     input.type = show ? "text" : "password";
-    toggle.textContent = show ? "Hide" : "Show";
-    toggle.setAttribute("aria-label", show ? "Hide the password" : "Show the password");
+    toggle.textContent = show ? gettext("Hide") : gettext("Show");
+    toggle.setAttribute("aria-label", show ? gettext("Hide the password") : gettext("Show the password"));
   });
   wrap.append(input, toggle);
 }

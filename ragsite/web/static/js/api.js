@@ -1,5 +1,6 @@
 // Calls of the site's own API. Errors come as ApiError with a sentence for people.
 import { query } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 export class ApiError extends Error {
   /**
@@ -27,10 +28,10 @@ export function csrfToken() {
 export function errorFrom(status, body, retryAfter) {
   const error = body?.error;
   if (status === 401 || (status === 403 && error?.code === "not_authenticated")) {
-    return new ApiError(status, "not_authenticated", "You have been signed out. Reload the page and sign in again.");
+    return new ApiError(status, "not_authenticated", gettext("You have been signed out. Reload the page and sign in again."));
   }
   if (error) return new ApiError(status, error.code, withFields(error), error.fields, retryAfter);
-  return new ApiError(status, "unexpected", `The site answered with an error (${status}). Try again in a moment.`);
+  return new ApiError(status, "unexpected", gettext("The site answered with an error ({status}). Try again in a moment.", { status }));
 }
 
 /** All texts of a nested object: a list's errors come by its items' numbers. @param {unknown} value @returns {string[]} */
@@ -61,7 +62,7 @@ export async function request(method, url, { body, headers, ...options } = {}) {
     response = await fetch(url, { method, credentials: "same-origin", headers: sent, body: body === undefined ? undefined : JSON.stringify(body), ...options });
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") throw error;
-    throw new ApiError(0, "network", "The site cannot be reached. Check the connection and try again.");
+    throw new ApiError(0, "network", gettext("The site cannot be reached. Check the connection and try again."));
   }
   if (!response.ok) {
     const failed = await response.json().catch(() => null);
@@ -96,7 +97,7 @@ export function upload(url, form, onprogress) {
     call.setRequestHeader("X-CSRFToken", csrfToken());
     call.setRequestHeader("Accept", "application/json");
     call.upload.addEventListener("progress", (event) => event.lengthComputable && onprogress(event.loaded / event.total));
-    call.addEventListener("error", () => reject(new ApiError(0, "network", "The connection broke during the upload. Try again.")));
+    call.addEventListener("error", () => reject(new ApiError(0, "network", gettext("The connection broke during the upload. Try again."))));
     call.addEventListener("load", () => {
       let body = null;
       try {

@@ -1,4 +1,5 @@
 // How pages call collections: by name, with the owner beside one that is not the reader's own.
+import { gettext } from "./i18n.js";
 
 /**
  * Whose it is, in a word: "" for one's own, and for the site's where no other collection has its name.
@@ -9,7 +10,7 @@
 export function ownerLabel(row, rows, username) {
   if (row.owner === username) return "";
   if (row.owner) return row.owner;
-  return rows.some((other) => other !== row && other.name === row.name) ? "this site" : "";
+  return rows.some((other) => other !== row && other.name === row.name) ? gettext("this site") : "";
 }
 
 /** @param {Api.CollectionName} row @param {Api.CollectionName[]} rows @param {string} username */

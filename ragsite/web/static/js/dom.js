@@ -1,4 +1,5 @@
 // Building and formatting. Text from people and models only ever becomes text nodes here.
+import { LOCALE, gettext } from "./i18n.js";
 
 /**
  * An element: `h("a", {class: "x", href: "/", onclick: fn}, "text", child)`. null, undefined and false children are left out.
@@ -88,16 +89,11 @@ export function bootData() {
 /** @param {string} text */
 export const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** @param {number} count @param {string} noun */
-export function plural(count, noun) {
-  return `${count.toLocaleString("en")} ${count === 1 ? noun : `${noun}s`}`;
-}
-
 /** A duration for people. @param {number | null | undefined} ms */
 export function seconds(ms) {
   if (ms === null || ms === undefined) return "";
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 1000) return gettext("{time} ms", { time: Math.round(ms) });
+  return ms < 60_000 ? gettext("{time} s", { time: (ms / 1000).toFixed(1) }) : gettext("{minutes} min {seconds} s", { minutes: Math.floor(ms / 60_000), seconds: Math.round((ms % 60_000) / 1000) });
 }
 
 /** @param {number} count */
@@ -115,16 +111,16 @@ export function dayOf(isoTime) {
   const midnight = new Date();
   midnight.setHours(0, 0, 0, 0);
   const days = Math.ceil((midnight.getTime() - date.getTime()) / 86_400_000);
-  if (days <= 0) return "Today";
-  if (days === 1) return "Yesterday";
-  if (days < 7) return "This week";
-  if (days < 31) return "This month";
-  return date.toLocaleDateString("en", { month: "long", year: "numeric" });
+  if (days <= 0) return gettext("Today");
+  if (days === 1) return gettext("Yesterday");
+  if (days < 7) return gettext("This week");
+  if (days < 31) return gettext("This month");
+  return date.toLocaleDateString(LOCALE, { month: "long", year: "numeric" });
 }
 
 /** @param {Api.Time} isoTime */
 export function dateOf(isoTime) {
-  return new Date(isoTime).toLocaleDateString("en", { day: "numeric", month: "short", year: "numeric" });
+  return new Date(isoTime).toLocaleDateString(LOCALE, { day: "numeric", month: "short", year: "numeric" });
 }
 
 /** Calls `action` when nothing has asked for it for `wait` ms. @param {() => unknown} action @param {number} wait */

@@ -1,10 +1,13 @@
 // What every signed-in page has: the drawer on small screens, the theme switch, popovers, the shortcut list.
 import { byId, icon, query, replace, store } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 const root = document.documentElement;
 const sidebar = byId("sidebar");
 /** @type {Record<string, string>} */
 const THEMES = { system: "theme", light: "sun", dark: "moon" };
+/** @type {Record<string, string>} */
+const THEME_NAMES = { system: gettext("system"), light: gettext("light"), dark: gettext("dark") };
 
 /** @param {boolean} open */
 function setSidebar(open) {
@@ -55,7 +58,7 @@ function openShortcuts() {
 function showTheme(button) {
   const theme = store.get("theme") || "system";
   replace(button, icon(THEMES[theme] || "theme"));
-  const label = `Colour theme: ${theme}. Change it.`;
+  const label = gettext("Colour theme: {theme}. Change it.", { theme: THEME_NAMES[theme] || theme });
   button.setAttribute("aria-label", label);
   button.title = label;
 }

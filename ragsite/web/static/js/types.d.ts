@@ -44,6 +44,11 @@ declare namespace Api {
     llm_calls?: number; llm_rounds?: number; prompt_tokens?: number; completion_tokens?: number;
     first_token_ms?: number | null; total_ms?: number;
   }
+  /** A sentence of the answer, answer[start:end]; evidence: what of the source `marker` bears it out, text[start:end]. */
+  interface Statement {
+    sentence: string; start: number; end: number; supported: boolean | null;
+    evidence: { marker: number; start: number; end: number }[];
+  }
   interface Clarification { question?: string; options?: string[] }
 
   interface Question { role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string }
@@ -52,7 +57,7 @@ declare namespace Api {
     status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
-    grounding: { sentence: string; supported: boolean | null }[]; usage: Usage;
+    grounding: Statement[]; usage: Usage;
     degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
@@ -99,6 +104,9 @@ declare namespace Api {
     chunk_count: number; editable: boolean; created_at: Time;
   }
   interface UploadedDocument { id: Id | null; title: string; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
+  /** Shares of the page, 0..1. */
+  interface Box { left: number; top: number; width: number; height: number }
+  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[] }
   interface Chunk {
     id: string; seq: number; text: string; heading: string; page: number | null; page_end: number | null; token_count: number;
   }
@@ -153,3 +161,6 @@ declare namespace Ui {
     checked?: boolean; radio?: boolean; run?: (event: Event) => unknown;
   }
 }
+
+/** What js/locale/… leaves: texts of the interface by their English text; a list has the forms of numbers. */
+declare var ragsiteTexts: Record<string, string | string[]> | undefined;

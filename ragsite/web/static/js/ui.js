@@ -1,5 +1,6 @@
 // Toasts, dialogs and menus.
 import { append, byId, h, icon, query, replace } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 /**
  * A short note; the next one takes its place. Returns a function that takes it away.
@@ -17,7 +18,7 @@ export function toast(text, { action = null, ms = 5000 } = {}) {
 
 /** @param {any} error what a call threw */
 export function errorToast(error) {
-  toast(error.message || "Something went wrong.", { ms: 8000 });
+  toast(error.message || gettext("Something went wrong."), { ms: 8000 });
 }
 
 let ids = 0;
@@ -51,7 +52,7 @@ function openDialog(title, build) {
 }
 
 /** @param {(result: null) => void} finish */
-const cancelButton = (finish) => h("button", { type: "button", class: "button", onclick: () => finish(null) }, "Cancel");
+const cancelButton = (finish) => h("button", { type: "button", class: "button", onclick: () => finish(null) }, gettext("Cancel"));
 
 /**
  * @param {string} title
@@ -59,7 +60,7 @@ const cancelButton = (finish) => h("button", { type: "button", class: "button", 
  * @param {{confirm?: string, danger?: boolean}} options
  * @returns {Promise<true | null>}
  */
-export function confirmDialog(title, text, { confirm = "Delete", danger = true } = {}) {
+export function confirmDialog(title, text, { confirm = gettext("Delete"), danger = true } = {}) {
   return openDialog(title, (heading, finish) =>
     h("form", { onsubmit: (event) => { event.preventDefault(); finish(true); } },
       heading,
@@ -76,7 +77,7 @@ export function confirmDialog(title, text, { confirm = "Delete", danger = true }
  * @param {{confirm?: string, save: (values: Record<string, string>) => Promise<unknown>}} options
  * @returns {Promise<true | null>} null when it was left
  */
-export function formDialog(title, fields, { confirm = "Save", save }) {
+export function formDialog(title, fields, { confirm = gettext("Save"), save }) {
   return openDialog(title, (heading, finish) => {
     const problem = h("div", { class: "form-error", role: "alert", hidden: true });
     const submit = h("button", { type: "submit", class: "button primary" }, confirm);
@@ -116,7 +117,7 @@ function fieldRow({ name, label, type = "text", value = "", options = null, help
     ? h("select", shared, options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)))
     : h(type === "textarea" ? "textarea" : "input", { ...shared, type: type === "textarea" ? null : type, value, autocomplete: "off" });
   return h("div", { class: "field" },
-    h("label", { for: id }, label, optional ? h("span", { class: "optional" }, " (optional)") : null),
+    h("label", { for: id }, label, optional ? h("span", { class: "optional" }, gettext(" (optional)")) : null),
     input,
     help ? h("p", { class: "field-help", id: help_id }, help) : null);
 }

@@ -1,7 +1,10 @@
 // One answer on the page: while it is written, and afterwards.
-import { append, capitalized, h, icon, iconButton, plural, replace, seconds } from "../dom.js";
+import { append, capitalized, h, icon, iconButton, replace, seconds } from "../dom.js";
+import { gettext, gettextWith, ngettext } from "../i18n.js";
 import { menuButton, toast } from "../ui.js";
-import { decisionPath, stepLabel } from "./path.js";
+import { liveLine } from "./live.js";
+import { decisionPath } from "./path.js";
+import { citedAt, quotesFor } from "./evidence.js";
 import { planTasks } from "./plan.js";
 import { answerRating } from "./rating.js";
 import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
@@ -9,14 +12,14 @@ import { StreamText } from "./stream_text.js";
 
 /** @type {Record<string, string>} */
 const ENDINGS = {
-  stopped: "You stopped this answer.",
-  interrupted: "The site was interrupted while writing this answer.",
+  stopped: gettext("You stopped this answer."),
+  interrupted: gettext("The site was interrupted while writing this answer."),
 };
 
 /**
  * What its buttons do.
  * @typedef {object} Actions
- * @property {(answer: Answer, sources: Api.Source[], index: number, opener: HTMLElement) => unknown} source
+ * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
  * @property {(answer: Answer) => unknown} regenerate
  * @property {(answer: Answer) => unknown} retry
@@ -39,10 +42,11 @@ export class Answer {
     /** @type {HTMLElement | null} */
     this.plan = null;
     this.isDone = false;
+    this.doing = "";
     this.status = h("div", { class: "answer-status" });
     this.text = h("div", { class: "prose" });
     this.after = h("div", { class: "answer-after" });
-    this.element = h("article", { class: "answer is-live", "aria-label": "Answer", "aria-busy": "true" }, this.status, this.text, this.after);
+    this.element = h("article", { class: "answer is-live", "aria-label": gettext("Answer"), "aria-busy": "true" }, this.status, this.text, this.after);
     this.stream = new StreamText(this.text);
     this.text.addEventListener("click", (event) => {
       /** @type {HTMLElement | null} */
@@ -51,7 +55,7 @@ export class Answer {
       event.preventDefault();
       this.openSource(Number(link.dataset.marker), link);
     });
-    this.showStep("Reading the question");
+    this.showStep(gettext("Reading the question"));
   }
 
   // ------------------------------------------------------------------------------------------- while it is written
@@ -63,16 +67,16 @@ export class Answer {
         break;
       case "reasoning":
         if (event.step) this.steps.push(event.step);
-        this.showStep(event.content || stepLabel(event.step?.name || ""));
+        this.showStep(liveLine(event));
         break;
       case "tool_call":
         if (event.tool === "plan") this.plan = drawPlan(event.step?.detail?.tasks || []);
-        this.showStep(event.content || stepLabel(event.tool));
+        this.showStep(liveLine(event));
         break;
       case "sources":
         this.sources = event.sources;
         this.plan = null;
-        this.showStep(this.sources.length ? `Writing from ${plural(this.sources.length, "passage")}` : "Writing");
+        this.showStep(this.sources.length ? ngettext("Writing from {count} passage", "Writing from {count} passages", this.sources.length) : gettext("Writing"));
         break;
       case "chunk":
         this.stream.push(event.content);
@@ -88,10 +92,11 @@ export class Answer {
     }
   }
 
-  /** @param {string} text */
+  /** @param {string} text "": what is shown still holds */
   showStep(text) {
     if (this.isDone) return;
-    replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, capitalized(text)), this.plan);
+    this.doing = text || this.doing;
+    replace(this.status, h("span", { class: "live-dot", "aria-hidden": "true" }), h("span", { class: "live-step" }, capitalized(this.doing)), this.plan);
   }
 
   restart() {
@@ -136,9 +141,9 @@ export class Answer {
     replace(this.after, this.problem(text));
   }
 
-  problem(text = "The answer could not be written.") {
+  problem(text = gettext("The answer could not be written.")) {
     return h("div", { class: "notice is-error", role: "alert" }, icon("warn"), h("div", {}, h("p", {}, text),
-      h("button", { type: "button", class: "button small", onclick: () => this.on.retry(this) }, icon("retry"), "Try again")));
+      h("button", { type: "button", class: "button small", onclick: () => this.on.retry(this) }, icon("retry"), gettext("Try again"))));
   }
 
   dressCitations() {
@@ -146,12 +151,12 @@ export class Answer {
       const source = this.sources.find(({ marker }) => marker === Number(link.dataset.marker));
       link.textContent = link.dataset.marker || "";
       link.setAttribute("role", "button");
-      link.setAttribute("aria-label", `Source ${link.dataset.marker}${source ? `: ${source.title}` : ""}`);
+      link.setAttribute("aria-label", source ? gettext("Source {number}: {title}", { number: link.dataset.marker, title: source.title }) : gettext("Source {number}", { number: link.dataset.marker }));
       if (source) link.title = [source.title, pageOf(source)].filter(Boolean).join(", ");
     }
     for (const link of this.text.querySelectorAll(/** @type {"a"} */ ("a:not(.citation)"))) link.target = "_blank";
     for (const table of this.text.querySelectorAll("table")) {
-      const frame = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "Table" });
+      const frame = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": gettext("Table") });
       table.replaceWith(frame);
       frame.append(table);
     }
@@ -159,22 +164,22 @@ export class Answer {
 
   /** Sentences that their passages do not bear out: underlined by the server's <mark>, explained below the answer. */
   dressWeakSentences() {
-    for (const mark of this.text.querySelectorAll("mark")) mark.title = "The passages do not clearly say this.";
+    for (const mark of this.text.querySelectorAll("mark")) mark.title = gettext("The passages do not clearly say this.");
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded }) {
+  showSummary({ decision_path: steps, usage, decision, degraded, status }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = decision === "ANSWER" ? (cited ? `Answered from ${plural(cited, "source")}` : "Answered")
-      : decision === "CLARIFY" ? "Asked back" : decision === "NO_ANSWER" ? "No answer found" : "How this was answered";
+    const outcome = ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+      : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), degraded.length ? h("span", { class: "chip is-warn" }, plural(degraded.length, "fallback")) : null, icon("chevron")), body);
+      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), degraded.length ? h("span", { class: "chip is-warn" }, ngettext("{count} fallback", "{count} fallbacks", degraded.length)) : null, icon("chevron")), body);
     details.addEventListener("toggle", () => {
       if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
     });
@@ -182,22 +187,26 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, error, decision, grounding }) {
+  showNotices({ status, error, decision, grounding, degraded }) {
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (ENDINGS[status]) {
-      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ENDINGS[status]),
-        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), "Write it again")))]);
+      // Its limit or its connection to the model; without a reason the site itself ended.
+      const reason = status === "interrupted" ? degraded.findLast(({ step }) => step === "generate")?.reason : "";
+      const ending = reason ? gettext("This answer is not complete: {reason}.", { reason }) : ENDINGS[status];
+      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ending),
+        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
-      append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {},
-        this.text.querySelector("mark") ? [h("mark", {}, "Underlined"), `: ${weak.length === 1 ? "a sentence" : `${weak.length} sentences`}`] : plural(weak.length, "sentence"),
-        " that the passages do not clearly bear out. Check the source before you rely on it."))]);
+      const what = this.text.querySelector("mark")
+        ? [h("mark", {}, gettext("Underlined")), ngettext(": a sentence that the passages do not clearly bear out.", ": {count} sentences that the passages do not clearly bear out.", weak.length)]
+        : ngettext("{count} sentence that the passages do not clearly bear out.", "{count} sentences that the passages do not clearly bear out.", weak.length);
+      append(this.after, [h("p", { class: "weak-note" }, icon("warn"), h("span", {}, what, gettext(" Check the source before you rely on it.")))]);
     }
     if (decision === "NO_ANSWER") {
       this.element.classList.add("is-no-answer");
       append(this.after, [h("div", { class: "notice" }, icon("search"), h("div", {},
-        h("p", {}, "Try other words, choose other collections, or ", h("a", { href: "/documents/" }, "add a document"), ".")))]);
+        h("p", {}, gettextWith("Try other words, choose other collections, or {link}.", { link: h("a", { href: "/documents/" }, gettext("add a document")) }))))]);
     }
   }
 
@@ -205,7 +214,7 @@ export class Answer {
   showClarification({ options = [], question }) {
     if (!this.isDone && question && !this.stream.text) this.stream.push(question);
     if (!options.length) return;
-    append(this.after, [h("div", { class: "options", role: "group", "aria-label": "Choose one" },
+    append(this.after, [h("div", { class: "options", role: "group", "aria-label": gettext("Choose one") },
       options.map((option) => h("button", { type: "button", class: "option", disabled: !this.isDone, onclick: () => this.on.option(option) }, option)))]);
   }
 
@@ -214,9 +223,11 @@ export class Answer {
     const cited = this.sources.filter((source) => source.cited);
     const rest = this.sources.filter((source) => !source.cited);
     const cards = (/** @type {Api.Source[]} */ list) => h("ul", { class: "source-cards" }, list.map((source) => h("li", {}, this.card(source))));
-    append(this.after, [h("section", { class: "answer-sources", "aria-label": "Sources" },
+    append(this.after, [h("section", { class: "answer-sources", "aria-label": gettext("Sources") },
       cited.length ? cards(cited) : null,
-      rest.length ? h("details", { class: "more-sources" }, h("summary", {}, icon("chevron"), `${plural(rest.length, cited.length ? "more passage" : "passage")} looked at`), cards(rest)) : null)]);
+      rest.length ? h("details", { class: "more-sources" }, h("summary", {}, icon("chevron"), cited.length
+        ? ngettext("{count} more passage looked at", "{count} more passages looked at", rest.length)
+        : ngettext("{count} passage looked at", "{count} passages looked at", rest.length)), cards(rest)) : null)]);
   }
 
   /** @param {Api.Source} source */
@@ -230,25 +241,44 @@ export class Answer {
 
   /** @param {number} marker @param {HTMLElement} opener */
   openSource(marker, opener) {
+    const links = [...this.text.querySelectorAll("[data-marker]")];
+    if (this.message && links.includes(opener)) {
+      this.on.source(this, this.citations(), links.indexOf(opener), opener);
+      return;
+    }
     const cited = this.sources.filter((source) => source.cited);
     const list = cited.some((source) => source.marker === marker) ? cited : this.sources;
-    this.on.source(this, list, list.findIndex((source) => source.marker === marker), opener);
+    const shown = list.map((source) => ({ source, quotes: quotesFor(this.message, source) }));
+    this.on.source(this, shown, list.findIndex((source) => source.marker === marker), opener);
+  }
+
+  /** What each citation of the text rests on, in their order. */
+  citations() {
+    /** @type {Map<number, number>} */
+    const seen = new Map();
+    return /** @type {HTMLElement[]} */ ([...this.text.querySelectorAll("[data-marker]")]).map(({ dataset }) => {
+      const marker = Number(dataset.marker);
+      const nth = seen.get(marker) ?? 0;
+      seen.set(marker, nth + 1);
+      const source = /** @type {Api.Source} */ (this.sources.find((one) => one.marker === marker));
+      return { source, quotes: source ? quotesFor(this.message, source, citedAt(this.message?.answer || "", marker)[nth] ?? null) : [] };
+    });
   }
 
   /** @param {Api.Answer} message */
   showActions({ message_id: id, session_id: session, status, rating: given, answer, model }) {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
-    const copy = iconButton("copy", "Copy the answer", () => this.copy(answer, copy), { class: "small" });
-    const more = iconButton("more", "More", null, { class: "small" });
+    const copy = iconButton("copy", gettext("Copy the answer"), () => this.copy(answer, copy), { class: "small" });
+    const more = iconButton("more", gettext("More"), null, { class: "small" });
     menuButton(more, [
-      { label: "Copy with sources", icon: "copy", run: () => this.copy(withSources(answer, this.sources), copy) },
-      { label: "Copy the address", icon: "external", run: () => this.copy(`${location.origin}/chat/${session}/#message-${id}`, copy) },
+      { label: gettext("Copy with sources"), icon: "copy", run: () => this.copy(withSources(answer, this.sources), copy) },
+      { label: gettext("Copy the address"), icon: "external", run: () => this.copy(`${location.origin}/chat/${session}/#message-${id}`, copy) },
     ], { align: "start" });
     const rateable = status === "complete" || status === "stopped";
     append(this.after, [
       h("div", { class: "answer-actions" }, copy,
-        iconButton("retry", "Write it again", () => this.on.regenerate(this), { class: "small" }),
+        iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
         rateable ? [rating.up, rating.down] : null, more,
         model ? h("span", { class: "answer-model" }, model) : null),
       rateable ? rating.form : null,
@@ -260,11 +290,11 @@ export class Answer {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      toast("The browser did not allow copying.");
+      toast(gettext("The browser did not allow copying."));
       return;
     }
     replace(button, icon("check"));
-    toast("Copied.", { ms: 1800 });
+    toast(gettext("Copied."), { ms: 1800 });
     setTimeout(() => replace(button, icon("copy")), 1800);
   }
 }
@@ -273,7 +303,7 @@ export class Answer {
 const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);
 
 /** @param {Api.Source} source */
-const pageOf = ({ page }) => (page ? `p. ${page}` : null);
+const pageOf = ({ page }) => (page ? gettext("p. {page}", { page }) : null);
 
 /** @param {string} answer @param {Api.Source[]} sources */
 export function withSources(answer, sources) {

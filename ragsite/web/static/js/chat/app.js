@@ -1,8 +1,10 @@
 // The chat page: joins the session list, the thread, the composer and the connection.
 import { api, fetchAll } from "../api.js";
 import { bootData, byId, icon, replace, store } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Composer } from "./composer.js";
+import { liveLine } from "./live.js";
 import { SessionList } from "./sessions.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { SourcePanel } from "./source_panel.js";
@@ -66,7 +68,7 @@ async function openSession(id, name = "", { push = true } = {}) {
 
 /** @param {string} name */
 function showTitle(name) {
-  title.textContent = name || (sessionId ? "Conversation" : "New conversation");
+  title.textContent = name || (sessionId ? gettext("Conversation") : gettext("New conversation"));
   document.title = name ? `${name} · Ragsite` : "Ragsite";
 }
 
@@ -94,7 +96,7 @@ async function loadMessages(id) {
 }
 
 function showWelcome() {
-  thread.showWelcome("What would you like to know?", "Answers come from your documents, with the passages they rest on.", boot.suggestions, ask);
+  thread.showWelcome(gettext("What would you like to know?"), gettext("Answers come from your documents, with the passages they rest on."), boot.suggestions, ask);
 }
 
 // --------------------------------------------------------------------------------------------- asking
@@ -140,7 +142,7 @@ function regenerate(answer) {
 /** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} ask */
 async function recoverAsk({ message }) {
   const answer = pending;
-  const failed = () => receive({ type: "error", content: "The connection broke before the question arrived.", code: "connection" });
+  const failed = () => receive({ type: "error", content: gettext("The connection broke before the question arrived."), code: "connection" });
   if (!sessionId) {
     failed();
     return;
@@ -226,9 +228,17 @@ function showOthersQuestion(event) {
   api.get(`/api/messages/${event.user_message_id}`).then((/** @type {Api.Question} */ message) => replace(bubble, message.text)).catch(errorToast);
 }
 
+let announced = "";
+
+/** @param {string} line */
+function announceStep(line) {
+  if (line && line !== announced) announce(line);
+  announced = line || announced;
+}
+
 /** Screen readers hear steps, and then whole sentences, not single tokens. @param {Api.Event} event */
 function speak(event) {
-  if (event.type === "reasoning" || event.type === "tool_call") announce(event.content);
+  if (event.type === "reasoning" || event.type === "tool_call") announceStep(liveLine(event));
   if (event.type === "chunk") {
     spoken += event.content;
     const end = Math.max(...[". ", "。", "! ", "？", "\n"].map((mark) => spoken.lastIndexOf(mark)));
@@ -238,7 +248,7 @@ function speak(event) {
     }
   }
   if (event.done) {
-    announce(event.type === "error" ? event.content : `${spoken} Answer complete.`);
+    announce(event.type === "error" ? event.content : `${spoken} ${gettext("Answer complete.")}`);
     spoken = "";
   }
 }
@@ -264,7 +274,7 @@ for (const link of document.querySelectorAll(/** @type {"a"} */ ("[data-new-chat
 }
 const sessionMenu = byId("session-menu");
 menuButton(sessionMenu, () => {
-  if (!sessionId) return [{ label: "New conversation", icon: "plus", run: () => openSession(null) }];
+  if (!sessionId) return [{ label: gettext("New conversation"), icon: "plus", run: () => openSession(null) }];
   return sessions.options(sessions.find(sessionId) || { id: sessionId, title: title.textContent || "" }, ["markdown", "json"]);
 });
 replace(sessionMenu, icon("more"));

@@ -1,16 +1,17 @@
 // Where a question is written: grows with its text, keeps a draft, sends on Enter, and knows when not to.
 import { fetchAll } from "../api.js";
 import { collectionLabel, findCollection } from "../collection_names.js";
-import { icon, plural, query, replace, store } from "../dom.js";
+import { icon, query, replace, store } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { menuButton } from "../ui.js";
 
 /** @type {Record<string, [string, string]>} */
 const WORKFLOWS = {
-  corrective: ["Corrective", "Checks what it found, and searches again when that is weak"],
-  self_corrective: ["Self-corrective", "Grades every passage before answering"],
-  dual_loop: ["Dual loop", "Checks its own answer against the sources"],
-  planned: ["Planned", "Splits a question into steps"],
-  react: ["ReAct", "Rewrites the query until what it finds is enough"],
+  corrective: [gettext("Corrective"), gettext("Checks what it found, and searches again when that is weak")],
+  self_corrective: [gettext("Self-corrective"), gettext("Grades every passage before answering")],
+  dual_loop: [gettext("Dual loop"), gettext("Checks its own answer against the sources")],
+  planned: [gettext("Planned"), gettext("Splits a question into steps")],
+  react: [gettext("ReAct"), gettext("Rewrites the query until what it finds is enough")],
 };
 // Looks on the web by itself where the documents hold nothing, unless the user has switched that off.
 const WEB_BY_ITSELF = "dual_loop";
@@ -87,7 +88,7 @@ export class Composer {
     this.input.style.height = `${Math.min(this.input.scrollHeight, TALLEST_PX)}px`;
     const left = this.limit - this.input.value.length;
     this.counter.hidden = left > 500;
-    this.counter.textContent = left >= 0 ? `${left} characters left` : `${plural(-left, "character")} too long`;
+    this.counter.textContent = left >= 0 ? ngettext("{count} character left", "{count} characters left", left) : ngettext("{count} character too long", "{count} characters too long", -left);
     this.counter.classList.toggle("is-over", left < 0);
     this.showButton();
   }
@@ -102,7 +103,7 @@ export class Composer {
   showButton() {
     const text = this.input.value.trim();
     this.button.disabled = !this.busy && (!text || text.length > this.limit);
-    this.button.setAttribute("aria-label", this.busy ? "Stop the answer" : "Send the question");
+    this.button.setAttribute("aria-label", this.busy ? gettext("Stop the answer") : gettext("Send the question"));
     if (this.button.dataset.shows !== String(this.busy)) replace(this.button, icon(this.busy ? "stop" : "send"));
     this.button.dataset.shows = String(this.busy);
   }
@@ -136,7 +137,7 @@ export class Composer {
         show();
         onChange();
       },
-    })), { align: "start", title: "How to look for the answer" });
+    })), { align: "start", title: gettext("How to look for the answer") });
   }
 
   /** @param {HTMLElement} button @returns {() => void} shows anew where will be looked */
@@ -147,8 +148,8 @@ export class Composer {
     const show = () => {
       const chosen = [...this.collections];
       const only = chosen.length === 1 ? known.find(({ id }) => id === chosen[0]) : undefined;
-      const label = chosen.length === 0 ? "All collections" : only ? labelOf(only) : plural(chosen.length, "collection");
-      replace(button, icon("folder"), this.searchesWeb ? `${label} + web` : label, icon("chevron"));
+      const label = chosen.length === 0 ? gettext("All collections") : only ? labelOf(only) : ngettext("{count} collection", "{count} collections", chosen.length);
+      replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
     };
     const toggleWeb = () => {
       this.webChosen = !this.searchesWeb;
@@ -162,20 +163,20 @@ export class Composer {
       show();
     };
     const hintOf = (/** @type {Api.Collection} */ { document_count, visibility, owner, approved }) => [
-      plural(document_count, "document"),
-      visibility === "public" && !approved && owner !== this.username ? "not approved by the site, searched only when chosen" : null,
+      ngettext("{count} document", "{count} documents", document_count),
+      visibility === "public" && !approved && owner !== this.username ? gettext("not approved by the site, searched only when chosen") : null,
     ].filter(Boolean).join(" · ");
     show();
     menuButton(button, () => [
-      { label: "All collections", checked: this.collections.size === 0, run: () => choose(null) },
+      { label: gettext("All collections"), checked: this.collections.size === 0, run: () => choose(null) },
       ...known.map((row) => ({
         label: labelOf(row), hint: hintOf(row), checked: this.collections.has(row.id), run: () => choose(row.id),
       })),
       ...(this.web ? [{
-        label: "The web, too", hint: "Where the documents are not enough; words of your question go to the search engine",
+        label: gettext("The web, too"), hint: gettext("Where the documents are not enough; words of your question go to the search engine"),
         checked: this.searchesWeb, run: toggleWeb,
       }] : []),
-    ], { align: "start", title: "Where to look", keepOpen: true });
+    ], { align: "start", title: gettext("Where to look"), keepOpen: true });
     const read = async () => {
       try {
         known = await fetchAll("/api/collections");

@@ -1,17 +1,48 @@
 // The decision path: how an answer came about, step by step.
-import { capitalized, h, icon, plural, seconds } from "../dom.js";
+import { capitalized, h, icon, seconds } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { planTasks } from "./plan.js";
 
 /** @type {Record<string, string>} */
 const LABELS = {
-  memory: "Recall", condense: "Understand in context", route: "Choose the way", plan: "Plan", rewrite: "Rephrase",
-  step_back: "Step back", decompose: "Split the question", hyde: "Imagine an answer", retrieve: "Search", fuse: "Merge results",
-  boost: "Apply feedback", dedupe: "Remove repeats", rerank: "Rank", assess: "Judge the evidence", grade: "Grade passages",
-  refine: "Search again", web_search: "Search the web", compress: "Shorten", order: "Order", clarify: "Ask back",
-  generate: "Write", verify: "Check the answer", reflect: "Reflect", consolidate: "Remember",
+  memory: gettext("Recall"), condense: gettext("Understand in context"), route: gettext("Choose the way"), plan: gettext("Plan"), rewrite: gettext("Rephrase"),
+  step_back: gettext("Step back"), decompose: gettext("Split the question"), hyde: gettext("Imagine an answer"), retrieve: gettext("Search"), fuse: gettext("Merge results"),
+  boost: gettext("Apply feedback"), dedupe: gettext("Remove repeats"), rerank: gettext("Rank"), assess: gettext("Judge the evidence"), grade: gettext("Grade passages"),
+  refine: gettext("Search again"), web_search: gettext("Search the web"), compress: gettext("Shorten"), order: gettext("Order"), clarify: gettext("Ask back"),
+  generate: gettext("Write"), verify: gettext("Check the answer"), reflect: gettext("Reflect"), consolidate: gettext("Remember"),
 };
 /** @type {Record<string, string>} */
-const STATUS = { ok: "Done", skipped: "Skipped", degraded: "Fallback used", failed: "Failed" };
+const STATUS = { ok: gettext("Done"), skipped: gettext("Skipped"), degraded: gettext("Fallback used"), failed: gettext("Failed") };
+
+/** @type {Record<string, string>} of a step's details; others are called by their names */
+const DETAILS = {
+  accepted: gettext("Accepted"), answer_judge: gettext("Answer judge"), blended: gettext("Blended"), boosts: gettext("Boosts"),
+  borne_out: gettext("Borne out"), broader: gettext("Broader"), by_model: gettext("By model"), cached: gettext("Cached"),
+  candidates: gettext("Candidates"), chunk_ids: gettext("Chunk ids"), cited: gettext("Cited"), complexity: gettext("Complexity"),
+  completeness: gettext("Completeness"), corrective: gettext("Corrective"), criteria: gettext("Criteria"), decision: gettext("Decision"),
+  documents: gettext("Documents"), dropped: gettext("Dropped"), engine: gettext("Engine"), entities: gettext("Entities"),
+  evidence: gettext("Evidence"), factuality: gettext("Factuality"), facts: gettext("Facts"), fact: gettext("Fact"),
+  filters: gettext("Filters"), found: gettext("Found"), from_model: gettext("From model"), from_question: gettext("From question"),
+  given: gettext("Given"), grounding: gettext("Grounding"), holds_answer: gettext("Holds answer"), judge: gettext("Judge"),
+  kept: gettext("Kept"), keywords: gettext("Keywords"), legs: gettext("Legs"), lexical: gettext("Lexical"), lifted: gettext("Lifted"),
+  looked: gettext("Looked"), merged: gettext("Merged"), missing: gettext("Missing"), model: gettext("Model"),
+  model_calls: gettext("Model calls"), nearest: gettext("Nearest"), new: gettext("New"), not_asked: gettext("Not asked"),
+  not_available: gettext("Not available"), notes: gettext("Notes"), of: gettext("Of"), options: gettext("Options"),
+  original: gettext("Original"), outcome: gettext("Outcome"), partial: gettext("Partial"), pass_count: gettext("Pass count"),
+  pass_rate: gettext("Pass rate"), pass_threshold: gettext("Pass threshold"), passage: gettext("Passage"),
+  passed_in_all: gettext("Passed in all"), problems: gettext("Problems"), queries: gettext("Queries"), query: gettext("Query"),
+  reason: gettext("Reason"), relaxed: gettext("Relaxed"), relevance: gettext("Relevance"), remedies: gettext("Remedies"),
+  repairs: gettext("Repairs"), replaced: gettext("Replaced"), reranker: gettext("Reranker"), results: gettext("Results"),
+  retry: gettext("Retry"), revision: gettext("Revision"), rewrite: gettext("Rewrite"), rewrite_reason: gettext("Rewrite reason"),
+  rewritten: gettext("Rewritten"), route: gettext("Route"), score: gettext("Score"), scores: gettext("Scores"),
+  stage: gettext("Stage"), standalone_question: gettext("Standalone question"), statements: gettext("Statements"),
+  stop: gettext("Stop"), supported: gettext("Supported"), tasks: gettext("Tasks"), timings_ms: gettext("Timings ms"),
+  total_count: gettext("Total count"), tried: gettext("Tried"), type: gettext("Type"), verdict: gettext("Verdict"),
+  waited_for_index_s: gettext("Waited for index s"), why: gettext("Why"),
+};
+
+/** @param {string} key */
+const detailLabel = (key) => DETAILS[key] || capitalized(key.replaceAll("_", " "));
 
 /** @param {string} name */
 export const stepLabel = (name) => LABELS[name] || name.replaceAll("_", " ");
@@ -56,14 +87,14 @@ function isEmpty(value) {
 /** @param {[string, any]} entry */
 function detailRow([key, value]) {
   const isPlan = key === "tasks" && Array.isArray(value) && value.every((task) => task?.id && task.type);
-  return h("div", { class: isPlan ? "is-wide" : null }, h("dt", {}, capitalized(key.replaceAll("_", " "))),
+  return h("div", { class: isPlan ? "is-wide" : null }, h("dt", {}, detailLabel(key)),
     h("dd", {}, isPlan ? planTasks(value) : key === "model_calls" ? modelCalls(value) : detailValue(value)));
 }
 
 /** @param {unknown} value @returns {Ui.Child} */
 function detailValue(value) {
   if (typeof value === "number") return Number.isInteger(value) ? String(value) : value.toFixed(3);
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "boolean") return value ? gettext("yes") : gettext("no");
   if (typeof value === "string") return value;
   if (Array.isArray(value) && value.every((item) => typeof item !== "object" || item === null)) {
     return h("ul", { class: "path-values" }, value.map((item) => h("li", {}, detailValue(item ?? ""))));
@@ -77,18 +108,18 @@ function modelCalls(calls) {
     `${call.model || call.kind} `,
     h("span", { class: "muted" }, [
       call.prompt, call.ended_ms === null ? null : seconds(call.ended_ms - call.started_ms),
-      call.prompt_tokens ? `${call.prompt_tokens} → ${call.completion_tokens} tokens` : null, call.error,
+      call.prompt_tokens ? gettext("{read} → {written} tokens", { read: call.prompt_tokens, written: call.completion_tokens }) : null, call.error,
     ].filter(Boolean).join(" · ")))));
 }
 
 /** @param {Api.Usage} usage */
 function usageLine(usage) {
   const parts = [
-    usage.llm_calls !== undefined ? plural(usage.llm_calls, "model call") : null,
-    usage.llm_rounds ? `${plural(usage.llm_rounds, "round")} before the first word` : null,
-    usage.first_token_ms ? `first word after ${seconds(usage.first_token_ms)}` : null,
-    usage.prompt_tokens ? plural(usage.prompt_tokens + (usage.completion_tokens || 0), "token") : null,
-    usage.total_ms ? `${seconds(usage.total_ms)} in all` : null,
+    usage.llm_calls !== undefined ? ngettext("{count} model call", "{count} model calls", usage.llm_calls) : null,
+    usage.llm_rounds ? ngettext("{count} round before the first word", "{count} rounds before the first word", usage.llm_rounds) : null,
+    usage.first_token_ms ? gettext("first word after {time}", { time: seconds(usage.first_token_ms) }) : null,
+    usage.prompt_tokens ? ngettext("{count} token", "{count} tokens", usage.prompt_tokens + (usage.completion_tokens || 0)) : null,
+    usage.total_ms ? gettext("{time} in all", { time: seconds(usage.total_ms) }) : null,
   ].filter(Boolean);
   return parts.length ? h("p", { class: "path-usage" }, parts.join(" · ")) : null;
 }

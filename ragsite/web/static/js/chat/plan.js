@@ -1,18 +1,19 @@
 // A plan as its graph of tasks: rows from top to bottom, tasks of one row side by side, each with its state.
 import { h, seconds } from "../dom.js";
+import { gettext } from "../i18n.js";
 
 /** @type {Record<string, string>} */
 const TYPES = {
-  rewrite: "Rephrase", decompose: "Split the question", step_back: "Step back", hyde: "Imagine an answer",
-  retrieve: "Search", text_search: "Search by words", vector_search: "Search by meaning", wide_search: "Search wider",
-  web_search: "Search the web", rerank: "Judge what was found", evaluate: "Judge what was found",
+  rewrite: gettext("Rephrase"), decompose: gettext("Split the question"), step_back: gettext("Step back"), hyde: gettext("Imagine an answer"),
+  retrieve: gettext("Search"), text_search: gettext("Search by words"), vector_search: gettext("Search by meaning"), wide_search: gettext("Search wider"),
+  web_search: gettext("Search the web"), rerank: gettext("Judge what was found"), evaluate: gettext("Judge what was found"),
 };
 /** @type {Record<string, string>} */
-const STATES = { waiting: "Waiting", running: "Running", done: "Done", failed: "Failed", late: "Took too long" };
+const STATES = { waiting: gettext("Waiting"), running: gettext("Running"), done: gettext("Done"), failed: gettext("Failed"), late: gettext("Took too long") };
 
 /** @param {Api.PlanTask[]} tasks as the decision path's `plan` entry holds them */
 export function planTasks(tasks) {
-  return h("ol", { class: "plan", "aria-label": "Plan" }, rows(tasks).map((row) => h("li", { class: "plan-row" },
+  return h("ol", { class: "plan", "aria-label": gettext("Plan") }, rows(tasks).map((row) => h("li", { class: "plan-row" },
     h("ul", { class: "plan-tasks" }, row.map(taskCard)))));
 }
 
@@ -46,5 +47,5 @@ function taskCard({ id, type, input, depends_on: after = [], state, note, durati
     h("span", { class: "plan-type" }, TYPES[type] || type.replaceAll("_", " ")),
     h("span", { class: "plan-state" }, [STATES[state] || state, state === "waiting" ? null : seconds(duration)].filter(Boolean).join(" · ")),
     input ? h("span", { class: "plan-input" }, input) : null,
-    h("span", { class: "plan-note" }, [id, after.length ? `after ${after.join(", ")}` : null, note].filter(Boolean).join(" · ")));
+    h("span", { class: "plan-note" }, [id, after.length ? gettext("after {tasks}", { tasks: after.join(", ") }) : null, note].filter(Boolean).join(" · ")));
 }

@@ -1,23 +1,29 @@
 // Rating an answer (thumbs, 1 to 5, reasons, a comment) or one of its sources (thumbs).
 import { api } from "../api.js";
 import { h, iconButton, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { errorToast, toast } from "../ui.js";
 
 /** @type {Record<string, string>} */
 const TAGS = {
-  helpful: "Helpful", accurate: "Accurate", wrong_source: "Wrong source", outdated: "Outdated", incomplete: "Incomplete",
-  wrong_reasoning: "Wrong reasoning", style: "Style", not_helpful: "Not helpful",
+  helpful: gettext("Helpful"), accurate: gettext("Accurate"), wrong_source: gettext("Wrong source"), outdated: gettext("Outdated"), incomplete: gettext("Incomplete"),
+  wrong_reasoning: gettext("Wrong reasoning"), style: gettext("Style"), not_helpful: gettext("Not helpful"),
 };
 const GOOD = ["helpful", "accurate"];
 
+/** @typedef {"answer" | "source"} Rated */
+/** @type {Record<Rated, [string, string]>} */
+const THUMBS = { answer: [gettext("Good answer"), gettext("Bad answer")], source: [gettext("Good source"), gettext("Bad source")] };
+
 /**
  * Two buttons; `rate` is called with null when a pressed one is pressed again.
- * @param {string} noun
+ * @param {Rated} rated
  * @param {(thumb: Api.Thumb | null) => unknown} rate
  */
-function thumbs(noun, rate) {
-  const up = iconButton("up", `Good ${noun}`, () => rate(up.ariaPressed === "true" ? null : "up"), { class: "small" });
-  const down = iconButton("down", `Bad ${noun}`, () => rate(down.ariaPressed === "true" ? null : "down"), { class: "small" });
+function thumbs(rated, rate) {
+  const [good, bad] = THUMBS[rated];
+  const up = iconButton("up", good, () => rate(up.ariaPressed === "true" ? null : "up"), { class: "small" });
+  const down = iconButton("down", bad, () => rate(down.ariaPressed === "true" ? null : "down"), { class: "small" });
   const show = (/** @type {Api.Rating | null} */ rating) => {
     up.ariaPressed = String(rating?.thumb === "up");
     down.ariaPressed = String(rating?.thumb === "down");
@@ -31,15 +37,15 @@ const asInput = ({ score, tags, comment }) => ({ score, tags, comment });
 class Rating {
   /**
    * @param {string} url
-   * @param {string} noun what is rated
+   * @param {Rated} rated
    * @param {Api.Rating | null | undefined} rating the one there is
    * @param {(rating: Api.Rating | null) => unknown} onchange
    */
-  constructor(url, noun, rating, onchange = () => {}) {
+  constructor(url, rated, rating, onchange = () => {}) {
     this.url = url;
     this.rating = rating || null;
     this.onchange = onchange;
-    this.buttons = thumbs(noun, (thumb) => this.thumb(thumb));
+    this.buttons = thumbs(rated, (thumb) => this.thumb(thumb));
     this.show();
   }
 
@@ -63,8 +69,8 @@ class Rating {
       this.show();
     }
     if (undo) {
-      const action = { label: "Undo", run: () => this.save(before && asInput(before), { undo: false }) };
-      toast(input === null ? "Rating taken back." : "Thank you, your rating is stored.", { action });
+      const action = { label: gettext("Undo"), run: () => this.save(before && asInput(before), { undo: false }) };
+      toast(input === null ? gettext("Rating taken back.") : gettext("Thank you, your rating is stored."), { action });
     }
     return true;
   }
@@ -80,7 +86,7 @@ export function sourceRating(messageId, source) {
   const rating = new Rating(`/api/messages/${messageId}/sources/${source.marker}/rating`, "source", source.rating, (now) => {
     source.rating = now;
   });
-  return h("div", { class: "source-rating" }, h("span", {}, "Did this source help?"), rating.buttons.up, rating.buttons.down);
+  return h("div", { class: "source-rating" }, h("span", {}, gettext("Did this source help?")), rating.buttons.up, rating.buttons.down);
 }
 
 /** The thumbs, and the form that a rating opens. @param {Api.Id} messageId @param {Api.Rating | null} given */
@@ -100,7 +106,7 @@ export function answerRating(messageId, given) {
 function openForm(form, rating, { score, tags, comment: written }) {
   const order = score >= 3 ? Object.keys(TAGS) : [...Object.keys(TAGS).filter((tag) => !GOOD.includes(tag)), ...GOOD];
   const name = `score-${Math.random().toString(36).slice(2)}`;
-  const comment = h("textarea", { class: "input", rows: 2, maxlength: 2000, placeholder: "Anything else? (optional)", "aria-label": "Comment" });
+  const comment = h("textarea", { class: "input", rows: 2, maxlength: 2000, placeholder: gettext("Anything else? (optional)"), "aria-label": gettext("Comment") });
   comment.value = written;
   /** @param {SubmitEvent & {target: HTMLFormElement}} event */
   const save = async (event) => {
@@ -109,15 +115,15 @@ function openForm(form, rating, { score, tags, comment: written }) {
     const input = { score: Number(data.get(name)), tags: data.getAll("tag").map(String), comment: comment.value.trim() };
     if (await rating.save(input)) form.hidden = true;
   };
-  replace(form, h("form", { onsubmit: save, "aria-label": "Rating" },
-    h("fieldset", { class: "scale" }, h("legend", {}, "How good was it?"),
-      [1, 2, 3, 4, 5].map((value) => h("label", {}, h("input", { type: "radio", name, value, checked: value === score, "aria-label": `${value} of 5` }), h("span", {}, value)))),
-    h("fieldset", { class: "tags" }, h("legend", {}, "Why?"),
+  replace(form, h("form", { onsubmit: save, "aria-label": gettext("Rating") },
+    h("fieldset", { class: "scale" }, h("legend", {}, gettext("How good was it?")),
+      [1, 2, 3, 4, 5].map((value) => h("label", {}, h("input", { type: "radio", name, value, checked: value === score, "aria-label": gettext("{value} of 5", { value }) }), h("span", {}, value)))),
+    h("fieldset", { class: "tags" }, h("legend", {}, gettext("Why?")),
       order.map((tag) => h("label", { class: "tag" }, h("input", { type: "checkbox", name: "tag", value: tag, checked: tags.includes(tag) }), h("span", {}, TAGS[tag])))),
     comment,
     h("div", { class: "rating-actions" },
-      h("button", { type: "button", class: "button quiet small", onclick: () => { form.hidden = true; } }, "Close"),
-      h("button", { type: "submit", class: "button primary small" }, "Save details"))));
+      h("button", { type: "button", class: "button quiet small", onclick: () => { form.hidden = true; } }, gettext("Close")),
+      h("button", { type: "submit", class: "button primary small" }, gettext("Save details")))));
   form.hidden = false;
   form.scrollIntoView({ block: "nearest" });
 }

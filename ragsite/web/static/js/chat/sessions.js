@@ -1,13 +1,14 @@
 // The list of conversations at the side: search, paging, rename, delete with undo.
 import { api, request } from "../api.js";
 import { dayOf, debounce, h, iconButton, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
 
 const UNDO_MS = 6000;
 const EXPORTS = {
-  markdown: { label: "Export as Markdown", icon: "download" },
-  json: { label: "Export as JSON", icon: "code" },
+  markdown: { label: gettext("Export as Markdown"), icon: "download" },
+  json: { label: gettext("Export as JSON"), icon: "code" },
 };
 
 /** @typedef {Pick<Api.Session, "id" | "title">} Named */
@@ -73,14 +74,14 @@ export class SessionList {
     }
     replace(this.element,
       items.length ? h("ul", { class: "side-rows" }, items)
-        : h("p", { class: "side-empty" }, this.search.value.trim() ? "Nothing found." : "Your conversations will appear here."),
-      this.list.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, "Show more") : null);
+        : h("p", { class: "side-empty" }, this.search.value.trim() ? gettext("Nothing found.") : gettext("Your conversations will appear here.")),
+      this.list.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, gettext("Show more")) : null);
   }
 
   /** @param {Api.Session} session */
   row(session) {
-    const title = session.title || "New conversation";
-    const more = iconButton("more", `Options for ${title}`, null, { class: "small" });
+    const title = session.title || gettext("New conversation");
+    const more = iconButton("more", gettext("Options for {name}", { name: title }), null, { class: "small" });
     menuButton(more, this.options(session));
     const link = h("a", {
       class: "side-link", href: `/chat/${session.id}/`, title, "aria-current": session.id === this.current ? "page" : null,
@@ -101,15 +102,15 @@ export class SessionList {
    */
   options(session, formats = ["markdown"]) {
     return [
-      { label: "Rename", icon: "edit", run: () => this.rename(session) },
+      { label: gettext("Rename"), icon: "edit", run: () => this.rename(session) },
       ...formats.map((format) => ({ ...EXPORTS[format], href: `/api/sessions/${session.id}/export?format=${format}`, download: true })),
-      { label: "Delete", icon: "trash", danger: true, run: () => this.remove(session) },
+      { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(session) },
     ];
   }
 
   /** @param {Named} session */
   rename(session) {
-    return formDialog("Rename conversation", [{ name: "title", label: "Title", value: session.title, maxlength: 200 }], {
+    return formDialog(gettext("Rename conversation"), [{ name: "title", label: gettext("Title"), value: session.title, maxlength: 200 }], {
       save: async ({ title }) => {
         Object.assign(session, await api.patch(`/api/sessions/${session.id}`, { title: title.trim() }));
         this.draw();
@@ -124,9 +125,9 @@ export class SessionList {
     this.leaving.set(session.id, timer);
     this.draw();
     if (session.id === this.current) this.onGone();
-    toast("Conversation deleted.", {
+    toast(gettext("Conversation deleted."), {
       ms: UNDO_MS,
-      action: { label: "Undo", run: () => {
+      action: { label: gettext("Undo"), run: () => {
         clearTimeout(timer);
         this.leaving.delete(session.id);
         this.draw();

@@ -1,14 +1,19 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
-import { h, icon, iconButton, plural, replace } from "../dom.js";
+import { h, icon, iconButton, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
+import { hasPage, markTexts, pageFigure } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
 
 const SCORES = {
-  final: "Final score", rerank: "Relevance", dense: "Meaning", bm25: "Words", fused: "Merged", boost: "Feedback",
+  final: gettext("Final score"), rerank: gettext("Relevance"), dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), boost: gettext("Feedback"),
 };
 
 /** @typedef {import("./answer.js").Answer} Answer */
+/** @typedef {import("./evidence.js").Evidence} Evidence */
+/** What of a PDF is shown: the page as it looks, or its text. The reader's last choice holds. */
+let view = "page";
 
 export class SourcePanel {
   /** @param {HTMLElement} element */
@@ -18,11 +23,17 @@ export class SourcePanel {
     this.opener = null;
     /** @type {Answer | null} */
     this.answer = null;
+    /** @type {(step: number) => void} to the evidence before or after; nothing where there is none */
+    this.go = () => {};
     element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
         this.close();
       }
+      const step = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
+      if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || isField(event.target)) return;
+      event.preventDefault();
+      this.go(step);
     });
   }
 
@@ -38,41 +49,64 @@ export class SourcePanel {
   }
 
   /**
-   * Shows `sources[index]` of an answer.
+   * Shows `shown[index]`, evidence of an answer; the others are a step away.
    * @param {Answer} answer
-   * @param {Api.Source[]} sources
+   * @param {Evidence[]} shown
    * @param {number} index
    * @param {HTMLElement | null} opener where the focus goes back to
    */
-  open(answer, sources, index, opener) {
-    const source = sources[index];
-    if (!source) return;
+  open(answer, shown, index, opener) {
+    if (!shown[index]?.source) return;
+    const { source, quotes } = shown[index];
     if (!this.isOpen || !this.element.contains(opener)) this.opener = opener;
     this.answer = answer;
-    const go = (/** @type {number} */ step) => () => this.open(answer, sources, index + step, this.opener);
+    this.go = (step) => this.open(answer, shown, index + step, this.opener);
+    const go = (/** @type {number} */ step) => () => this.go(step);
     // While it is written its sources are not stored yet.
     const tell = (/** @type {"opened" | "copied"} */ action) => answer.id && answer.isDone && tellUse(answer.id, source, action);
     const title = h("h2", { id: "panel-title", tabindex: "-1" }, source.title);
     replace(this.element,
       h("div", { class: "panel-head" },
-        h("span", { class: "source-number", "aria-label": `Source ${source.marker}` }, source.marker), title,
-        iconButton("close", "Close the source", () => this.close())),
+        h("span", { class: "source-number", "aria-label": gettext("Source {number}", { number: source.marker }) }, source.marker), title,
+        iconButton("close", gettext("Close the source"), () => this.close())),
       h("div", { class: "panel-body" },
         meta(source),
-        h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": "The passage", dir: "auto", oncopy: () => tell("copied") }, drawPassage(source.text)),
-        h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : [
-          h("a", { class: "button small", href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, icon("documents"), "Open in document"),
-          h("a", { class: "button small", href: `/api/documents/${source.document_id}/file`, target: "_blank", rel: "noopener" }, icon("external"), "Original file")]),
+        this.evidence({ source, quotes }, () => tell("copied")),
+        h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : documentLinks({ source, quotes })),
         scores(source.scores, boostOrigin(answer.message?.decision_path || [], source.chunk_id)),
         answer.id && answer.isDone ? sourceRating(answer.id, source) : null),
-      sources.length > 1 ? h("div", { class: "panel-nav" },
-        h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), "Previous"),
-        h("span", { class: "muted" }, `${index + 1} of ${plural(sources.length, "source")}`),
-        h("button", { type: "button", class: "button quiet small", disabled: index === sources.length - 1, onclick: go(1) }, "Next", icon("right"))) : null);
+      shown.length > 1 ? h("div", { class: "panel-nav" },
+        h("button", { type: "button", class: "button quiet small", disabled: index === 0, onclick: go(-1) }, icon("left"), gettext("Previous")),
+        h("span", { class: "muted" }, gettext("{number} of {count}", { number: index + 1, count: shown.length })),
+        h("button", { type: "button", class: "button quiet small", disabled: index === shown.length - 1, onclick: go(1) }, gettext("Next"), icon("right"))) : null);
     this.element.hidden = false;
     this.mark(source.marker);
     title.focus({ preventScroll: true });
     tell("opened");
+    this.element.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
+  }
+
+  /**
+   * The passage with the texts marked that bear the statement out; of a PDF its page, and the passage a click away.
+   * @param {Evidence} shown
+   * @param {() => unknown} copied
+   */
+  evidence({ source, quotes }, copied) {
+    const passage = h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto", oncopy: copied }, drawPassage(source.text));
+    markTexts(passage, quotes);
+    if (!hasPage(source)) return passage;
+    const place = h("div", { class: "evidence-view" });
+    const choice = (/** @type {string} */ name, /** @type {string} */ label) => h("button", { type: "button", class: "segment", "aria-pressed": String(view === name), onclick: () => choose(name) }, label);
+    const choose = (/** @type {string} */ name) => {
+      view = name;
+      draw();
+      place.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
+    };
+    const draw = () => replace(place,
+      h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("page", gettext("Page")), choice("text", gettext("Text"))),
+      view === "page" ? pageFigure({ source, quotes }) : passage);
+    draw();
+    return place;
   }
 
   /** Marks the citations of the open source in its answer. @param {number | null} marker */
@@ -81,6 +115,22 @@ export class SourcePanel {
     if (marker === null || !this.answer) return;
     for (const link of this.answer.element.querySelectorAll(`[data-marker="${marker}"]`)) link.classList.add("is-open");
   }
+}
+
+/** Where arrow keys have a meaning of their own. @param {EventTarget | null} target */
+function isField(target) {
+  return target instanceof HTMLElement && /^(input|textarea|select)$/.test(target.localName);
+}
+
+/** @param {Evidence} shown */
+function documentLinks({ source, quotes }) {
+  const file = `/api/documents/${source.document_id}/file`;
+  const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
+  return [
+    h("a", { class: "button small", href: `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
+    hasPage(source) ? h("a", { class: "button small", href: `${file}?inline=true#page=${source.page}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
+    h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
+  ];
 }
 
 /** @param {Api.Source} source */
@@ -95,7 +145,7 @@ export function webPlace({ url, published }) {
 
 /** The page opens beside ours, and is told neither where the reader came from nor given a handle on our window. @param {Api.Source} source */
 function webLink({ url }) {
-  return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), "Open the web page");
+  return h("a", { class: "button small", href: url, target: "_blank", rel: "noopener noreferrer" }, icon("globe"), gettext("Open the web page"));
 }
 
 /** The path of headings, without the title that stands above it. @param {{title: string, heading: string}} place */
@@ -111,7 +161,7 @@ export function firstLine({ title, text }) {
 
 /** @param {Api.Source} source */
 function meta(source) {
-  const parts = isWeb(source) ? [`From the web: ${webPlace(source)}`] : [source.page ? `Page ${source.page}` : null, placeIn(source)].filter(Boolean);
+  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [source.page ? gettext("Page {page}", { page: source.page }) : null, placeIn(source)].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 
@@ -139,11 +189,11 @@ function scores(given, origin) {
     return value === undefined || value === null ? [] : [{ name, label, value }];
   });
   if (!rows.length) return null;
-  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), "Why this passage"),
+  return h("details", { class: "scores" }, h("summary", {}, icon("chevron"), gettext("Why this passage")),
     h("dl", {}, rows.map(({ name, label, value }) => {
       const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
       bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
       return h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(value < 1 ? 3 : 2))));
     })),
-    origin ? h("p", { class: "muted" }, `Feedback: ${origin}.`) : null);
+    origin ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin })) : null);
 }

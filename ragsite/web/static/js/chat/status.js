@@ -1,10 +1,11 @@
 // The banner: no connection, or answers without a model; to administrators also what works, but not well.
 import { api } from "../api.js";
-import { query } from "../dom.js";
+import { capitalized, query } from "../dom.js";
+import { gettext } from "../i18n.js";
 
 const LOOK_AGAIN_MS = 60_000;
 
-const sentence = (/** @type {string} */ text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+const sentence = (/** @type {string} */ text) => gettext("{reason}. ", { reason: capitalized(text) });
 
 /** @param {HTMLElement} banner */
 export function watchStatus(banner) {
@@ -16,15 +17,15 @@ export function watchStatus(banner) {
 
   const show = () => {
     let message = "";
-    if (signedOut) message = "You have been signed out. Reload the page and sign in again.";
-    else if (!navigator.onLine || !connected) message = "No connection. An answer being written goes on, and appears here as soon as you are back.";
+    if (signedOut) message = gettext("You have been signed out. Reload the page and sign in again.");
+    else if (!navigator.onLine || !connected) message = gettext("No connection. An answer being written goes on, and appears here as soon as you are back.");
     else if (models && !models.online) {
       message = models.offline_forced
-        ? "Working without a language model: answers are passages quoted from the documents."
-        : "No language model is reachable: until one is, answers are passages quoted from the documents.";
+        ? gettext("Working without a language model: answers are passages quoted from the documents.")
+        : gettext("No language model is reachable: until one is, answers are passages quoted from the documents.");
     }
     const quiet = !message && "staff" in banner.dataset;
-    if (quiet) message = (models?.warnings ?? []).map(sentence).join(" ");
+    if (quiet) message = (models?.warnings ?? []).map(sentence).join("").trim();
     banner.classList.toggle("is-quiet", quiet);
     text.textContent = message;
     banner.title = models?.reason || "";

@@ -1,5 +1,6 @@
 // The conversation on the page: questions, answers, and where it is scrolled to.
 import { h, icon, query, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { Answer } from "./answer.js";
 
 const NEAR_END_PX = 120;
@@ -49,22 +50,22 @@ export class Thread {
     this.scroll.classList.add("is-welcome");
     this.list.append(h("div", { class: "welcome" }, h("h2", {}, heading), h("p", {}, text),
       suggestions.length
-        ? h("ul", { class: "suggestions", "aria-label": "Questions to start with" }, suggestions.map((suggestion) =>
+        ? h("ul", { class: "suggestions", "aria-label": gettext("Questions to start with") }, suggestions.map((suggestion) =>
           h("li", {}, h("button", { type: "button", class: "suggestion", lang: suggestion.language, onclick: () => ask(suggestion.text) },
             h("span", {}, suggestion.text), icon("right")))))
-        : h("a", { class: "button", href: "/documents/" }, icon("upload"), "Add documents")));
+        : h("a", { class: "button", href: "/documents/" }, icon("upload"), gettext("Add documents"))));
   }
 
   showLoading() {
     this.clear();
-    this.list.append(h("div", { class: "loading", role: "status" }, h("span", { class: "spinner" }), h("span", { class: "visually-hidden" }, "Loading the conversation")));
+    this.list.append(h("div", { class: "loading", role: "status" }, h("span", { class: "spinner" }), h("span", { class: "visually-hidden" }, gettext("Loading the conversation"))));
   }
 
   /** @param {string} text @param {() => unknown} retry */
   showProblem(text, retry) {
     this.clear();
     this.list.append(h("div", { class: "notice is-error", role: "alert" }, icon("warn"), h("div", {}, h("p", {}, text),
-      h("button", { type: "button", class: "button small", onclick: retry }, icon("retry"), "Try again"))));
+      h("button", { type: "button", class: "button small", onclick: retry }, icon("retry"), gettext("Try again")))));
   }
 
   /** @param {Api.Message[]} messages */
@@ -90,7 +91,7 @@ export class Thread {
   addQuestion(text, id = null) {
     if (this.scroll.classList.contains("is-welcome")) this.clear();
     const words = h("p", { dir: "auto" }, text);
-    const element = h("article", { class: "question", "aria-label": "Question" }, words);
+    const element = h("article", { class: "question", "aria-label": gettext("Question") }, words);
     this.list.append(element);
     if (id) this.questions.set(id, element);
     this.lastQuestion = element;

@@ -1,6 +1,7 @@
 // The documents page: collections at the side, uploads and the list with live progress.
 import { api } from "../api.js";
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
+import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Collections, isUnapproved, wantsReembedding } from "./collections.js";
@@ -67,7 +68,7 @@ async function load({ quiet = false } = {}) {
     for (const row of documents.rows) {
       const was = before.find(({ id }) => id === row.id)?.status;
       if (was && was !== row.status && !isWorking(row)) {
-        announce(row.status === "ready" ? `${row.title} is ready.` : `${row.title} could not be read. ${row.error}`);
+        announce(row.status === "ready" ? gettext("{title} is ready.", { title: row.title }) : gettext("{title} could not be read. {error}", { title: row.title, error: row.error }));
         refreshCollections();
       }
     }
@@ -100,8 +101,8 @@ function draw() {
   byId("filters").hidden = !documents.rows.length && !filtered;
   emptyState.hidden = documents.rows.length > 0;
   replace(emptyState, filtered
-    ? [h("h2", {}, "Nothing found"), h("p", {}, "No document has these words in its title, or this state.")]
-    : [h("h2", {}, collections.current ? "This collection is empty" : "No documents yet"), h("p", {}, "Drop files here or choose them above. They can be asked about as soon as they are ready.")]);
+    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document has these words in its title, or this state."))]
+    : [h("h2", {}, collections.current ? gettext("This collection is empty") : gettext("No documents yet")), h("p", {}, gettext("Drop files here or choose them above. They can be asked about as soon as they are ready."))]);
 }
 
 /** @param {Api.Document} row */
@@ -120,18 +121,18 @@ function removed(id) {
 // --------------------------------------------------------------------------------------------- the header
 function showHeader() {
   const row = collections.find(collections.current);
-  title.textContent = row ? collections.labelOf(row) : "All documents";
+  title.textContent = row ? collections.labelOf(row) : gettext("All documents");
   document.title = `${title.textContent} · Ragsite`;
   const description = byId("description");
   description.textContent = row?.description || "";
   description.hidden = !row?.description;
   const buttons = [];
   if (row?.editable) {
-    const options = iconButton("more", "Collection options", null);
+    const options = iconButton("more", gettext("Collection options"), null);
     menuButton(options, collections.options(row));
     buttons.push(options);
   }
-  replace(actions, row ? h("a", { class: "button small", href: "/", onclick: () => store.set("collections", JSON.stringify([row.id])) }, icon("chat"), "Ask this collection") : null, buttons);
+  replace(actions, row ? h("a", { class: "button small", href: "/", onclick: () => store.set("collections", JSON.stringify([row.id])) }, icon("chat"), gettext("Ask this collection")) : null, buttons);
   const readOnly = row !== undefined && !row.editable;
   byId("upload").hidden = readOnly;
   byId("read-only").hidden = !readOnly;
@@ -146,11 +147,11 @@ async function showUsage() {
   try {
     /** @type {Api.DocumentsUsage} */
     const { documents, storage_bytes: storage } = await api.get("/api/documents/usage");
-    const count = documents.used === 1 ? "1 document" : `${documents.used.toLocaleString()} documents`;
+    const count = ngettext("{count} document", "{count} documents", documents.used);
     const used = bytes(storage.used) || "0 B";
     line.textContent = [
-      documents.allowed === null ? `Yours: ${count}` : `Yours: ${documents.used.toLocaleString()} of ${documents.allowed.toLocaleString()} documents`,
-      storage.allowed === null ? used : `${used} of ${bytes(storage.allowed)}`,
+      documents.allowed === null ? gettext("Yours: {documents}", { documents: count }) : gettext("Yours: {used} of {allowed} documents", { used: documents.used.toLocaleString(LOCALE), allowed: documents.allowed.toLocaleString(LOCALE) }),
+      storage.allowed === null ? used : gettext("{used} of {allowed}", { used, allowed: bytes(storage.allowed) }),
     ].join(" · ");
     line.hidden = false;
   } catch {

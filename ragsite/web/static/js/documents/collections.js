@@ -1,11 +1,12 @@
 // The list of collections at the side: choose, create, share, delete.
 import { api, fetchAll } from "../api.js";
 import { collectionLabel, findCollection, ownerLabel, shortAddress } from "../collection_names.js";
-import { h, icon, iconButton, plural, replace } from "../dom.js";
+import { h, icon, iconButton, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 
 const VISIBILITY = { private: "lock", shared: "people", public: "globe" };
-const VISIBILITY_TEXT = { private: "Private: only you", shared: "Shared with groups", public: "Public: everybody on this site" };
+const VISIBILITY_TEXT = { private: gettext("Private: only you"), shared: gettext("Shared with groups"), public: gettext("Public: everybody on this site") };
 const LEXICAL = "lexical";
 
 export class Collections {
@@ -63,7 +64,7 @@ export class Collections {
     const total = this.rows.reduce((sum, row) => sum + row.document_count, 0);
     replace(this.element, h("ul", { class: "side-rows" },
       this.item("documents", total, null),
-      this.rows.length ? h("li", { class: "side-group", role: "presentation" }, "Collections") : null,
+      this.rows.length ? h("li", { class: "side-group", role: "presentation" }, gettext("Collections")) : null,
       this.rows.map((row) => this.item(VISIBILITY[row.visibility] || "folder", row.document_count, row))));
   }
 
@@ -80,13 +81,13 @@ export class Collections {
         event.preventDefault();
         this.choose(id);
       },
-    }, icon(symbol), h("span", { class: "text" }, row ? row.name : "All documents"), owner ? h("small", { class: "owner" }, owner) : null, h("span", { class: "count" }, count));
+    }, icon(symbol), h("span", { class: "text" }, row ? row.name : gettext("All documents")), owner ? h("small", { class: "owner" }, owner) : null, h("span", { class: "count" }, count));
     return h("li", { class: `side-item${current ? " is-current" : ""}` }, link, row?.editable ? this.menu(row) : null);
   }
 
   /** @param {Api.Collection} row */
   menu(row) {
-    const more = iconButton("more", `Options for ${row.name}`, null, { class: "small" });
+    const more = iconButton("more", gettext("Options for {name}", { name: row.name }), null, { class: "small" });
     menuButton(more, this.options(row));
     return more;
   }
@@ -94,8 +95,8 @@ export class Collections {
   /** @param {Api.Collection} row */
   options(row) {
     return [
-      { label: "Edit and share", icon: "edit", run: () => this.edit(row) },
-      { label: "Delete", icon: "trash", danger: true, run: () => this.remove(row) },
+      { label: gettext("Edit and share"), icon: "edit", run: () => this.edit(row) },
+      { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(row) },
     ];
   }
 
@@ -105,12 +106,12 @@ export class Collections {
     const visibilities = Object.entries(VISIBILITY_TEXT).filter(([key]) => key !== "public" || this.mayPublish || row?.visibility === key);
     /** @type {Ui.Field[]} */
     const fields = [
-      { name: "name", label: "Name", value: row?.name, maxlength: 100, required: true },
-      { name: "description", label: "What it holds", value: row?.description, maxlength: 500, optional: true },
-      { name: "visibility", label: "Who may read it", value: row?.visibility ?? "private", options: visibilities },
+      { name: "name", label: gettext("Name"), value: row?.name, maxlength: 100, required: true },
+      { name: "description", label: gettext("What it holds"), value: row?.description, maxlength: 500, optional: true },
+      { name: "visibility", label: gettext("Who may read it"), value: row?.visibility ?? "private", options: visibilities },
     ];
     if (this.groups.length) {
-      fields.push({ name: "groups", label: "Groups", value: row?.groups.join(", "), optional: true, help: `For a shared collection, separated by commas. Yours: ${this.groups.join(", ")}.` });
+      fields.push({ name: "groups", label: gettext("Groups"), value: row?.groups.join(", "), optional: true, help: gettext("For a shared collection, separated by commas. Yours: {groups}.", { groups: this.groups.join(", ") }) });
     }
     return fields;
   }
@@ -121,8 +122,8 @@ export class Collections {
   }
 
   create() {
-    return formDialog("New collection", this.fields(null), {
-      confirm: "Create",
+    return formDialog(gettext("New collection"), this.fields(null), {
+      confirm: gettext("Create"),
       save: async (values) => {
         const row = await api.post("/api/collections", this.input(values));
         await this.load();
@@ -133,7 +134,7 @@ export class Collections {
 
   /** @param {Api.Collection} row */
   edit(row) {
-    return formDialog("Edit collection", this.fields(row), {
+    return formDialog(gettext("Edit collection"), this.fields(row), {
       save: async (values) => {
         await api.patch(`/api/collections/${row.id}`, this.input(values));
         await this.load();
@@ -145,11 +146,11 @@ export class Collections {
   /** @param {Api.Collection} row */
   async remove(row) {
     const count = row.document_count;
-    const what = count ? `It holds ${plural(count, "document")}, which will be deleted with it. ` : "";
-    if (!(await confirmDialog(`Delete “${row.name}”?`, `${what}This cannot be undone.`))) return;
+    const what = count ? ngettext("It holds {count} document, which will be deleted with it. ", "It holds {count} documents, which will be deleted with it. ", count) : "";
+    if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.name }), what + gettext("This cannot be undone.")))) return;
     try {
       await api.delete(`/api/collections/${row.id}`);
-      toast("Collection deleted.");
+      toast(gettext("Collection deleted."));
     } catch (error) {
       errorToast(error);
     }
@@ -171,7 +172,7 @@ export const isUnapproved = (row) => row?.visibility === "public" && !row.approv
 
 /** @param {Api.Collection} row */
 function visibilityText(row) {
-  return isUnapproved(row) ? `${VISIBILITY_TEXT.public}; not approved` : VISIBILITY_TEXT[row.visibility];
+  return isUnapproved(row) ? gettext("{visibility}; not approved", { visibility: VISIBILITY_TEXT.public }) : VISIBILITY_TEXT[row.visibility];
 }
 
 /** What commas part, each once. @param {string} text */

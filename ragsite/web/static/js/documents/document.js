@@ -1,7 +1,9 @@
 // One document's page: its passages, its state while it is being read, and its actions.
 import { api, samePath } from "../api.js";
-import { bootData, bytes, byId, h, icon, plural, query, replace } from "../dom.js";
+import { bootData, bytes, byId, h, icon, query, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
+import { markTexts } from "../chat/evidence.js";
 import { placeIn } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
 import { documentOptions, isWorking, metadataChips, statusBadge } from "./document_row.js";
@@ -60,16 +62,16 @@ async function loadChunks() {
   next = page.next && samePath(page.next);
   list.append(...page.results.map(chunkRow));
   more.hidden = !next;
-  if (!list.childElementCount) list.append(h("li", { class: "side-empty" }, "No passages yet."));
+  if (!list.childElementCount) list.append(h("li", { class: "side-empty" }, gettext("No passages yet.")));
 }
 
 /** @param {Api.Chunk} chunk */
 function chunkRow(chunk) {
-  const pages = chunk.page_end && chunk.page_end !== chunk.page ? `Pages ${chunk.page}–${chunk.page_end}` : `Page ${chunk.page}`;
+  const pages = chunk.page_end && chunk.page_end !== chunk.page ? gettext("Pages {first}–{last}", { first: chunk.page, last: chunk.page_end }) : gettext("Page {page}", { page: chunk.page });
   const place = [chunk.page ? pages : null, placeIn({ title: row?.title || "", heading: chunk.heading })].filter(Boolean).join(" · ");
   return h("li", { class: "chunk", id: `chunk-${chunk.id}`, tabindex: "-1" },
     h("div", { class: "chunk-head" }, h("span", { class: "chunk-seq" }, chunk.seq + 1), h("span", {}, place),
-      chunk.token_count ? h("span", { class: "muted" }, plural(chunk.token_count, "token")) : null),
+      chunk.token_count ? h("span", { class: "muted" }, ngettext("{count} token", "{count} tokens", chunk.token_count)) : null),
     h("div", { class: "chunk-text prose", dir: "auto" }, drawPassage(chunk.text)));
 }
 
@@ -82,7 +84,11 @@ async function showTarget() {
   if (!target) return;
   for (const old of list.querySelectorAll(".is-target")) old.classList.remove("is-target");
   target.classList.add("is-target");
-  target.scrollIntoView({ block: "center" });
+  const quote = new URLSearchParams(location.search).get("quote") || "";
+  // A passage may have been joined of several: what is quoted then stands beside the one that is named.
+  const texts = [target, target.previousElementSibling, target.nextElementSibling].flatMap((row) => row?.querySelector(".chunk-text") ?? []);
+  const mark = texts.map((text) => markTexts(text, quote.split("\n"))).find(Boolean);
+  (mark || target).scrollIntoView({ block: "center" });
   target.focus({ preventScroll: true });
 }
 

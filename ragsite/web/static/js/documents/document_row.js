@@ -1,6 +1,7 @@
 // One document: its state in words, its metadata, and what can be done with it.
 import { api } from "../api.js";
-import { bytes, dateOf, h, icon, iconButton, plural } from "../dom.js";
+import { bytes, dateOf, h, icon, iconButton } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 import { splitList } from "./collections.js";
 
@@ -10,7 +11,7 @@ import { splitList } from "./collections.js";
  */
 
 /** @type {Record<string, string>} */
-const WORKING = { queued: "Waiting for its turn", parsing: "Reading", embedding: "Indexing" };
+const WORKING = { queued: gettext("Waiting for its turn"), parsing: gettext("Reading"), embedding: gettext("Indexing") };
 
 /** @param {Api.Document} row */
 export const isWorking = (row) => row.status in WORKING;
@@ -24,9 +25,9 @@ export function statusBadge(row) {
       : h("progress", { max: 100, value: share, "aria-label": `${WORKING[row.status]} ${row.title}` });
     return h("span", { class: "doc-status is-working" }, bar, h("span", {}, WORKING[row.status], row.status === "queued" || !share ? "" : ` ${share} %`));
   }
-  if (row.status === "failed") return h("span", { class: "doc-status is-failed" }, icon("warn"), "Could not be read");
-  const size = [row.page_count ? plural(row.page_count, "page") : null, row.chunk_count ? plural(row.chunk_count, "passage") : null].filter(Boolean);
-  return h("span", { class: "doc-status is-ready" }, icon("check"), size.join(" · ") || "Ready");
+  if (row.status === "failed") return h("span", { class: "doc-status is-failed" }, icon("warn"), gettext("Could not be read"));
+  const size = [row.page_count ? ngettext("{count} page", "{count} pages", row.page_count) : null, row.chunk_count ? ngettext("{count} passage", "{count} passages", row.chunk_count) : null].filter(Boolean);
+  return h("span", { class: "doc-status is-ready" }, icon("check"), size.join(" · ") || gettext("Ready"));
 }
 
 /** @param {Api.Document} row */
@@ -40,7 +41,7 @@ export function metadataChips(row) {
  * @param {Options & {collection: string | null}} options `collection`: its label, null where that is clear
  */
 export function documentRow(row, { writable, collection, on }) {
-  const more = iconButton("more", `Options for ${row.title}`, null, { class: "small" });
+  const more = iconButton("more", gettext("Options for {name}", { name: row.title }), null, { class: "small" });
   menuButton(more, () => documentOptions(row, { writable, on }));
   return h("li", { class: `doc${row.status === "failed" ? " is-failed" : ""}`, "data-id": row.id },
     h("div", { class: "doc-main" },
@@ -56,25 +57,25 @@ export function documentRow(row, { writable, collection, on }) {
 /** @param {Api.Document} row @param {Options} options */
 export function documentOptions(row, { writable, on }) {
   return [
-    { label: "Open", icon: "documents", href: `/documents/${row.id}/` },
-    { label: "Download the file", icon: "download", href: `/api/documents/${row.id}/file`, download: true },
-    writable ? { label: "Edit details", icon: "edit", run: () => editDocument(row, on.changed) } : null,
-    writable ? { label: "Delete", icon: "trash", danger: true, run: () => removeDocument(row, on.removed) } : null,
+    { label: gettext("Open"), icon: "documents", href: `/documents/${row.id}/` },
+    { label: gettext("Download the file"), icon: "download", href: `/api/documents/${row.id}/file`, download: true },
+    writable ? { label: gettext("Edit details"), icon: "edit", run: () => editDocument(row, on.changed) } : null,
+    writable ? { label: gettext("Delete"), icon: "trash", danger: true, run: () => removeDocument(row, on.removed) } : null,
   ];
 }
 
 const METADATA = [
-  { name: "department", label: "Department", maxlength: 100, optional: true },
-  { name: "doc_type", label: "Type", maxlength: 100, optional: true },
-  { name: "policy_year", label: "Year", inputmode: "numeric", maxlength: 4, optional: true },
-  { name: "tags", label: "Tags", optional: true, help: "Separated by commas." },
+  { name: "department", label: gettext("Department"), maxlength: 100, optional: true },
+  { name: "doc_type", label: gettext("Type"), maxlength: 100, optional: true },
+  { name: "policy_year", label: gettext("Year"), inputmode: "numeric", maxlength: 4, optional: true },
+  { name: "tags", label: gettext("Tags"), optional: true, help: gettext("Separated by commas.") },
 ];
 
 /** @param {Api.Document} row @param {() => unknown} changed */
 function editDocument(row, changed) {
-  const fields = [{ name: "title", label: "Title", value: row.title, maxlength: 300 },
+  const fields = [{ name: "title", label: gettext("Title"), value: row.title, maxlength: 300 },
     ...METADATA.map((field) => ({ ...field, value: field.name === "tags" ? row.tags.join(", ") : /** @type {any} */ (row)[field.name] ?? "" }))];
-  return formDialog("Edit details", fields, {
+  return formDialog(gettext("Edit details"), fields, {
     save: async ({ title, department, doc_type, policy_year, tags }) => {
       await api.patch(`/api/documents/${row.id}`, {
         title: title.trim(), department: department.trim(), doc_type: doc_type.trim(), policy_year: yearFrom(policy_year), tags: splitList(tags),
@@ -92,10 +93,10 @@ export function yearFrom(text) {
 
 /** @param {Api.Document} row @param {(id: Api.Id) => unknown} removed */
 async function removeDocument(row, removed) {
-  if (!(await confirmDialog(`Delete “${row.title}”?`, "Its passages will no longer be found. Answers already given keep what they cited."))) return;
+  if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.title }), gettext("Its passages will no longer be found. Answers already given keep what they cited.")))) return;
   try {
     await api.delete(`/api/documents/${row.id}`);
-    toast("Document deleted.");
+    toast(gettext("Document deleted."));
     removed(row.id);
   } catch (error) {
     errorToast(error);

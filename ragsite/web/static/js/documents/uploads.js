@@ -1,6 +1,7 @@
 // Choosing files and sending them, each with its own progress. What the server then does with them shows in the list.
 import { ApiError, upload } from "../api.js";
 import { bytes, h, icon, iconButton, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { toast } from "../ui.js";
 
 const AT_ONCE = 2;
@@ -68,7 +69,7 @@ export class Uploads {
   /** @param {File[]} files */
   add(files) {
     if (files.length > this.limits.files) {
-      toast(`At most ${this.limits.files} files at once; the first ${this.limits.files} are taken.`, { ms: 8000 });
+      toast(gettext("At most {count} files at once; the first {count} are taken.", { count: this.limits.files }), { ms: 8000 });
     }
     for (const file of files.slice(0, this.limits.files)) {
       const row = this.row(file);
@@ -82,16 +83,16 @@ export class Uploads {
   /** Why a file is not sent; null where it is. @param {Pick<File, "name" | "size">} file */
   refuse(file) {
     const suffix = file.name.includes(".") ? file.name.slice(file.name.lastIndexOf(".")).toLowerCase() : "";
-    if (!this.accept.includes(suffix)) return `This kind of file cannot be read. Use ${this.accept.map((accepted) => accepted.slice(1)).join(", ")}.`;
-    if (file.size > this.limits.file_bytes) return `Larger than ${Math.round(this.limits.file_bytes / 1048576)} MiB; split it.`;
-    if (file.size === 0) return "The file is empty.";
+    if (!this.accept.includes(suffix)) return gettext("This kind of file cannot be read. Use {kinds}.", { kinds: this.accept.map((accepted) => accepted.slice(1)).join(", ") });
+    if (file.size > this.limits.file_bytes) return gettext("Larger than {limit} MiB; split it.", { limit: Math.round(this.limits.file_bytes / 1048576) });
+    if (file.size === 0) return gettext("The file is empty.");
     return null;
   }
 
   /** @param {File} file @returns {Row} */
   row(file) {
-    const bar = h("progress", { max: 1, value: 0, "aria-label": `Upload of ${file.name}` });
-    const note = h("span", { class: "upload-note" }, "Waiting");
+    const bar = h("progress", { max: 1, value: 0, "aria-label": gettext("Upload of {name}", { name: file.name }) });
+    const note = h("span", { class: "upload-note" }, gettext("Waiting"));
     const element = h("li", { class: "upload" }, icon("documents"), h("span", { class: "upload-name" }, file.name), h("span", { class: "upload-size" }, bytes(file.size)), bar, note);
     this.list.append(element);
     return { element, bar, note };
@@ -115,7 +116,7 @@ export class Uploads {
     try {
       const { documents } = await upload("/api/documents", form, (share) => {
         row.bar.value = share;
-        row.note.textContent = share < 1 ? `${Math.round(share * 100)} %` : "Storing";
+        row.note.textContent = share < 1 ? `${Math.round(share * 100)} %` : gettext("Storing");
       });
       this.stored(row, documents);
     } catch (error) {
@@ -137,7 +138,7 @@ export class Uploads {
     }
     row.element.classList.add("is-done");
     const { outcome } = documents[0];
-    row.note.textContent = outcome === "unchanged" ? "Already there" : outcome === "retried" ? "Reading it again" : "Uploaded";
+    row.note.textContent = outcome === "unchanged" ? gettext("Already there") : outcome === "retried" ? gettext("Reading it again") : gettext("Uploaded");
     setTimeout(() => row.element.remove(), KEPT_MS);
     this.onStored();
   }
@@ -154,8 +155,8 @@ export class Uploads {
     };
     replace(row.note, message);
     row.element.append(h("span", { class: "upload-actions" },
-      job ? h("button", { type: "button", class: "button small", onclick: () => again(job) }, "Try again") : null,
-      iconButton("close", "Dismiss", () => row.element.remove(), { class: "small" })));
+      job ? h("button", { type: "button", class: "button small", onclick: () => again(job) }, gettext("Try again")) : null,
+      iconButton("close", gettext("Dismiss"), () => row.element.remove(), { class: "small" })));
   }
 }
 

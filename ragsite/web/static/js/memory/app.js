@@ -1,6 +1,7 @@
 // The memory page: what is remembered, its search, deleting with a way back, and the switch.
 import { api, ApiError, request } from "../api.js";
-import { bootData, byId, dateOf, debounce, h, iconButton, plural, replace } from "../dom.js";
+import { bootData, byId, dateOf, debounce, h, iconButton, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
 import { announcer, confirmDialog, errorToast, toast } from "../ui.js";
 
@@ -46,21 +47,21 @@ function draw() {
   const left = Math.max(0, total - rows.filter(({ id }) => going.has(id)).length);
   byId("filters").hidden = !left && !searching;
   byId("clear").hidden = searching;
-  byId("count").textContent = searching ? plural(left, "hit") : `${left} of at most ${boot.max_per_user}`;
+  byId("count").textContent = searching ? ngettext("{count} hit", "{count} hits", left) : gettext("{count} of at most {most}", { count: left, most: boot.max_per_user });
   emptyState.hidden = shown.length > 0 || Boolean(next);
   replace(emptyState, searching
-    ? [h("h2", {}, "Nothing found"), h("p", {}, "Nothing that is remembered has all of these words.")]
-    : [h("h2", {}, "Nothing is remembered yet"), h("p", {}, "Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each.")]);
+    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("Nothing that is remembered has all of these words."))]
+    : [h("h2", {}, gettext("Nothing is remembered yet")), h("p", {}, gettext("Ask with “Dual loop” or “Planned”, under the question. What their answers cite is kept here, one sentence each."))]);
 }
 
 /** @param {Api.Memory} row */
 function memoryRow(row) {
-  const used = row.use_count ? ` · used ${plural(row.use_count, "time")}` : "";
+  const used = row.use_count ? ` · ${ngettext("used {count} time", "used {count} times", row.use_count)}` : "";
   return h("li", { class: "memory", dataset: { id: row.id } },
     h("p", { class: "memory-question" }, row.question),
     h("p", { class: "memory-text" }, row.text),
     h("p", { class: "memory-meta" }, h("time", { datetime: row.updated_at }, dateOf(row.updated_at)), used),
-    iconButton("trash", "Delete this memory", () => takeOff(row)));
+    iconButton("trash", gettext("Delete this memory"), () => takeOff(row)));
 }
 
 // --------------------------------------------------------------------------------------------- deleting
@@ -72,8 +73,8 @@ function takeOff(row) {
   /** @type {HTMLElement | null | undefined} */
   const beside = list.children[Math.min(at, list.children.length - 1)]?.querySelector(".icon-button");
   (beside ?? search).focus({ preventScroll: true });
-  announce("Deleted.");
-  toast("Deleted.", { ms: UNDO_MS, action: { label: "Undo", run: () => keep(row.id) } });
+  announce(gettext("Deleted."));
+  toast(gettext("Deleted."), { ms: UNDO_MS, action: { label: gettext("Undo"), run: () => keep(row.id) } });
 }
 
 /** @param {Api.Id} id */
@@ -101,14 +102,14 @@ async function forget(id, options = {}) {
 }
 
 async function clear() {
-  const sure = await confirmDialog("Delete everything that is remembered?", "Conversations stay as they are. This can't be undone.", { confirm: "Delete all" });
+  const sure = await confirmDialog(gettext("Delete everything that is remembered?"), gettext("Conversations stay as they are. This can't be undone."), { confirm: gettext("Delete all") });
   if (!sure) return;
   try {
     await api.delete("/api/memory");
     for (const timer of going.values()) clearTimeout(timer);
     going.clear();
-    announce("Everything was deleted.");
-    toast("Everything was deleted.");
+    announce(gettext("Everything was deleted."));
+    toast(gettext("Everything was deleted."));
   } catch (error) {
     errorToast(error);
   }
@@ -125,7 +126,7 @@ addEventListener("pagehide", () => {
 function showSwitch(state) {
   enabled.checked = state.enabled;
   enabled.disabled = false;
-  byId("enabled-note").textContent = state.enabled ? "" : "Off: nothing is recalled, and nothing new is written.";
+  byId("enabled-note").textContent = state.enabled ? "" : gettext("Off: nothing is recalled, and nothing new is written.");
 }
 
 enabled.addEventListener("change", async () => {

@@ -1,7 +1,9 @@
 // The page of the self-corrective workflow: settings, chat, nodes, decision path, grades.
 import { bootData, byId, h, query, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { announcer, errorToast } from "../ui.js";
 import { Composer } from "../chat/composer.js";
+import { liveLine } from "../chat/live.js";
 import { decisionPath } from "../chat/path.js";
 import { listenForShortcuts } from "../chat/shortcuts.js";
 import { SourcePanel } from "../chat/source_panel.js";
@@ -14,7 +16,7 @@ import { Settings } from "./settings.js";
 import { Views } from "./views.js";
 
 const ADDRESS = "/api/self-corrective-rag";
-const PATH_EMPTY = "Every step of the answer is listed here as it is taken.";
+const PATH_EMPTY = gettext("Every step of the answer is listed here as it is taken.");
 
 /** A question's words alone: how to answer stands in the settings. */
 class QuestionBox extends Composer {
@@ -80,10 +82,10 @@ function startAnew() {
   panel.close();
   composer.setBusy(false);
   composer.useDraft("self-corrective");
-  clearDetails("Waiting for a question.");
+  clearDetails(gettext("Waiting for a question."));
   views.open("chat");
   document.dispatchEvent(new CustomEvent("ragsite:navigated"));
-  thread.showWelcome("Graded before it is answered", "Ask, and watch each document being judged.", boot.suggestions, ask);
+  thread.showWelcome(gettext("Graded before it is answered"), gettext("Ask, and watch each document being judged."), boot.suggestions, ask);
   if (!matchMedia("(pointer: coarse)").matches) composer.input.focus({ preventScroll: true });
 }
 
@@ -152,7 +154,10 @@ function receive(event) {
   progress.apply(event);
   if (event.type === "reasoning" && event.step) showStep(answer, event.step);
   thread.grew(event.done);
-  if (event.type === "reasoning" || event.type === "tool_call") announce(event.content);
+  if (event.type === "reasoning" || event.type === "tool_call") {
+    const line = liveLine(event);
+    if (line) announce(line);
+  }
   if (event.type === "done") finish(event.message);
   if (event.type === "error") end(event.content);
 }
@@ -181,7 +186,7 @@ function end(text) {
 
 /** @param {Api.Answer} message */
 function finish(message) {
-  end("Answer complete.");
+  end(gettext("Answer complete."));
   if (!message.decision_path.length) return;
   // The stored path has every step, also one whose event was missed.
   grades.clear();

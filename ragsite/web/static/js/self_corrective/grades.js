@@ -1,5 +1,6 @@
 // Each document's grade, search by search.
-import { capitalized, h, icon, plural, replace } from "../dom.js";
+import { capitalized, h, icon, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
 import { drawPassage } from "../chat/stream_text.js";
 
 const percent = (/** @type {number} */ share) => `${Math.round(share * 100)} %`;
@@ -19,7 +20,7 @@ export class Grades {
     this.query = "";
     this.rounds = 0;
     this.verdict = null;
-    replace(this.element, h("p", { class: "card-empty" }, "Each document that a search finds is listed here, with its grade and the reason for it."));
+    replace(this.element, h("p", { class: "card-empty" }, gettext("Each document that a search finds is listed here, with its grade and the reason for it.")));
   }
 
   /** @param {Api.Step} step */
@@ -37,8 +38,8 @@ export class Grades {
     const documents = detail.documents || [];
     this.verdict = h("p", { class: "round-verdict" });
     this.element.append(h("details", { class: "round", open: true },
-      h("summary", {}, icon("chevron"), h("span", { class: "round-title" }, `Search ${this.rounds}`),
-        h("span", { class: "round-share" }, documents.length ? `${detail.pass_count} of ${detail.total_count} passed` : "nothing found")),
+      h("summary", {}, icon("chevron"), h("span", { class: "round-title" }, gettext("Search {number}", { number: this.rounds })),
+        h("span", { class: "round-share" }, documents.length ? gettext("{passed} of {total} passed", { passed: detail.pass_count, total: detail.total_count }) : gettext("nothing found"))),
       h("p", { class: "round-query", dir: "auto" }, icon("search"), this.query),
       documents.length ? h("ul", { class: "grades" }, documents.map(gradeRow)) : h("p", { class: "card-empty" }, summary),
       this.verdict));
@@ -48,37 +49,37 @@ export class Grades {
   addVerdict({ detail, summary }) {
     if (!this.verdict) return;
     const reached = detail.pass_rate >= detail.pass_threshold && detail.total_count > 0;
-    replace(this.verdict, h("span", { class: `chip ${reached ? "is-good" : "is-warn"}` }, `Pass rate ${percent(detail.pass_rate)}`),
-      ` ${percent(detail.pass_threshold)} wanted. `, sayVerdict(detail, summary));
+    replace(this.verdict, h("span", { class: `chip ${reached ? "is-good" : "is-warn"}` }, gettext("Pass rate {share}", { share: percent(detail.pass_rate) })),
+      ` ${gettext("{share} wanted.", { share: percent(detail.pass_threshold) })} `, sayVerdict(detail, summary));
   }
 }
 
 /** @param {Api.Step["detail"]} detail @param {string} summary */
 function sayVerdict({ verdict, stop, passed_in_all: passed }, summary) {
-  const why = stop ? `${capitalized(stop)}. ` : "";
-  if (verdict === "rewrite") return "The query is rewritten.";
-  if (verdict === "generate") return `${why}The answer is written from ${plural(passed, "document")}.`;
-  if (verdict === "web_search") return `${why}The web is searched.`;
-  if (verdict === "no_answer") return `${why}No document passed.`;
+  const why = stop ? gettext("{reason}. ", { reason: capitalized(stop) }) : "";
+  if (verdict === "rewrite") return gettext("The query is rewritten.");
+  if (verdict === "generate") return why + ngettext("The answer is written from {count} document.", "The answer is written from {count} documents.", passed);
+  if (verdict === "web_search") return why + gettext("The web is searched.");
+  if (verdict === "no_answer") return why + gettext("No document passed.");
   return summary;
 }
 
 /** @param {Api.Grade} entry */
 function gradeRow(entry) {
-  const place = [entry.page ? `p. ${entry.page}` : null, entry.heading !== entry.title ? entry.heading.split(" › ").at(-1) : null].filter(Boolean).join(" · ");
+  const place = [entry.page ? gettext("p. {page}", { page: entry.page }) : null, entry.heading !== entry.title ? entry.heading.split(" › ").at(-1) : null].filter(Boolean).join(" · ");
   const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
   bar.style.setProperty("--share", percent(entry.confidence).replace(" ", ""));
   return h("li", { class: `grade ${entry.relevant ? "is-passed" : "is-rejected"}` },
     h("details", {},
       h("summary", {},
-        h("span", { class: "grade-mark" }, icon(entry.relevant ? "check" : "close"), h("span", { class: "visually-hidden" }, entry.relevant ? "Relevant" : "Not relevant")),
+        h("span", { class: "grade-mark" }, icon(entry.relevant ? "check" : "close"), h("span", { class: "visually-hidden" }, entry.relevant ? gettext("Relevant") : gettext("Not relevant"))),
         h("span", { class: "grade-text" },
           h("span", { class: "grade-title" }, entry.title || entry.file_name),
           place ? h("span", { class: "grade-place" }, place) : null,
           h("span", { class: "grade-reason", dir: "auto" }, entry.reason),
-          h("span", { class: "grade-sure" }, bar, `${percent(entry.confidence)} sure`,
-            entry.by_model ? null : h("span", { class: "chip is-warn" }, "without the model"),
-            entry.graded_before ? h("span", { class: "chip" }, "graded before") : null)),
+          h("span", { class: "grade-sure" }, bar, gettext("{share} sure", { share: percent(entry.confidence) }),
+            entry.by_model ? null : h("span", { class: "chip is-warn" }, gettext("without the model")),
+            entry.graded_before ? h("span", { class: "chip" }, gettext("graded before")) : null)),
         icon("chevron")),
       h("div", { class: "grade-passage prose passage", dir: "auto" }, drawPassage(entry.text))));
 }

@@ -1,12 +1,16 @@
 // The workflow's graph as a picture that lights up: which node runs, which have run and how often, which ways were taken.
 import { capitalized, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
 import { layOut } from "./graph_layout.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const NODE = { width: 104, height: 34 };
 const MARGIN = 10;
 /** @type {Record<string, string>} */
-const NAMES = { __start__: "Start", __end__: "End" };
+const NAMES = {
+  __start__: gettext("Start"), __end__: gettext("End"), condense: gettext("Condense"), retrieve: gettext("Retrieve"), web_search: gettext("Web search"), grade: gettext("Grade"),
+  rewrite: gettext("Rewrite"), generate: gettext("Generate"), greet: gettext("Greet"), clarify: gettext("Clarify"), no_answer: gettext("No answer"),
+};
 
 /** @param {string} id */
 export const nodeName = (id) => NAMES[id] || capitalized(id).replaceAll("_", " ");
@@ -56,9 +60,9 @@ export class GraphPicture {
   described() {
     const ways = this.graph.nodes.map((id) => {
       const next = this.graph.edges.filter((edge) => edge.source === id).map((edge) => nodeName(edge.target));
-      return next.length ? `${nodeName(id)} leads to ${next.join(", or ")}` : "";
+      return next.length ? gettext("{node} leads to {next}", { node: nodeName(id), next: next.join(gettext(", or ")) }) : "";
     });
-    return `The workflow's nodes. ${ways.filter(Boolean).join(". ")}.`;
+    return gettext("The workflow's nodes. {ways}.", { ways: ways.filter(Boolean).join(gettext(". ")) });
   }
 
   /** @param {string} id @param {import("./graph_layout.js").Point} point its middle */
@@ -82,7 +86,7 @@ export class GraphPicture {
   }
 
   // ------------------------------------------------------------------------------------------- states
-  reset(text = "Waiting for a question.") {
+  reset(text = gettext("Waiting for a question.")) {
     this.current = null;
     for (const node of this.nodes.values()) {
       node.visits = 0;
@@ -112,7 +116,8 @@ export class GraphPicture {
     node.visits += 1;
     node.count.textContent = node.visits > 1 ? `×${node.visits}` : "";
     this.markCurrent("running");
-    this.say(`${nodeName(id)} runs${node.visits > 1 ? ` for the ${ordinal(node.visits)} time` : ""}.`);
+    this.say(node.visits > 1
+      ? gettext("{node} runs for the {nth} time.", { node: nodeName(id), nth: ordinal(node.visits) }) : gettext("{node} runs.", { node: nodeName(id) }));
   }
 
   /** A fallback served in this node, or it failed. @param {string} id @param {"degraded" | "failed"} status */
@@ -141,7 +146,7 @@ export class GraphPicture {
 
 /** @param {number} number */
 function ordinal(number) {
-  return ["", "first", "second", "third", "fourth", "fifth"][number] || `${number}th`;
+  return ["", gettext("first"), gettext("second"), gettext("third"), gettext("fourth"), gettext("fifth")][number] || gettext("{number}th", { number });
 }
 
 /**

@@ -1,8 +1,9 @@
 // From an answer's events to the node that runs: what a finished step says about the one that comes next.
+import { gettext } from "../i18n.js";
 
 /** @type {Record<string, string>} */
-const BROKEN_OFF = { stopped: "You stopped the answer.", interrupted: "The answer broke off.", failed: "The answer could not be written." };
-const OUTCOMES = { ANSWER: "The answer is there.", CLARIFY: "The question is asked back.", NO_ANSWER: "Nothing that was found answers the question." };
+const BROKEN_OFF = { stopped: gettext("You stopped the answer."), interrupted: gettext("The answer broke off."), failed: gettext("The answer could not be written.") };
+const OUTCOMES = { ANSWER: gettext("The answer is there."), CLARIFY: gettext("The question is asked back."), NO_ANSWER: gettext("Nothing that was found answers the question.") };
 
 export class Progress {
   /**
@@ -18,7 +19,7 @@ export class Progress {
 
   start() {
     this.searched = true;
-    this.picture.reset("The question is read.");
+    this.picture.reset(gettext("The question is read."));
   }
 
   /** @param {Api.Event} event */
@@ -44,7 +45,7 @@ export class Progress {
         this.done(event.message);
         break;
       case "error":
-        this.picture.end(event.content || "The answer could not be written.", { reached: false });
+        this.picture.end(event.content || gettext("The answer could not be written."), { reached: false });
     }
   }
 
@@ -96,6 +97,6 @@ export class Progress {
   done({ status, decision }) {
     if (decision === "NO_ANSWER" && this.picture.current !== "generate") this.enter("no_answer");
     const brokenOff = BROKEN_OFF[status];
-    this.picture.end(brokenOff || (decision && OUTCOMES[decision]) || "Done.", { reached: !brokenOff });
+    this.picture.end(brokenOff || (decision && OUTCOMES[decision]) || gettext("Done."), { reached: !brokenOff });
   }
 }

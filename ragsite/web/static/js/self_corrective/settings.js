@@ -1,13 +1,14 @@
 // The settings panel: a preset or numbers of one's own, kept in this browser.
 import { collectionLabel, findCollection } from "../collection_names.js";
 import { h, icon, query, replace, store } from "../dom.js";
+import { gettext } from "../i18n.js";
 
 /** @type {Record<string, [string, string]>} */
 const PRESETS = {
-  standard: ["Standard", "Answers once most of what was found is relevant."],
-  strict: ["Strict", "Wants nearly all of it relevant: more rewriting, more waiting."],
-  relaxed: ["Relaxed", "Answers sooner, with less certainty."],
-  custom: ["Custom", "Numbers of your own."],
+  standard: [gettext("Standard"), gettext("Answers once most of what was found is relevant.")],
+  strict: [gettext("Strict"), gettext("Wants nearly all of it relevant: more rewriting, more waiting.")],
+  relaxed: [gettext("Relaxed"), gettext("Answers sooner, with less certainty.")],
+  custom: [gettext("Custom"), gettext("Numbers of your own.")],
 };
 const TOP_K_MAX = 20;
 const percent = (/** @type {number} */ value) => `${Math.round(value * 100)} %`;
@@ -31,10 +32,10 @@ export class Settings {
     this.shown = shown;
     /** @type {Record<Name, Row>} */
     this.rows = {
-      topK: { label: "Documents per search", help: "How many are found and graded.", min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
-      similarityThreshold: { label: "Least similarity", help: "Of documents that share no words with the query.", min: 0, max: 1, step: 0.05, show: percent },
-      maxRewriteAttempts: { label: "Rewrites at most", help: "Two or three are usually enough.", min: 0, max: boot.limits.rewrites, step: 1, show: (value) => (value ? String(value) : "none") },
-      gradePassThreshold: { label: "Pass rate wanted", help: "The share of relevant documents that is enough.", min: 0, max: 1, step: 0.05, show: percent },
+      topK: { label: gettext("Documents per search"), help: gettext("How many are found and graded."), min: 1, max: Math.min(TOP_K_MAX, boot.limits.top_k), step: 1, show: String },
+      similarityThreshold: { label: gettext("Least similarity"), help: gettext("Of documents that share no words with the query."), min: 0, max: 1, step: 0.05, show: percent },
+      maxRewriteAttempts: { label: gettext("Rewrites at most"), help: gettext("Two or three are usually enough."), min: 0, max: boot.limits.rewrites, step: 1, show: (value) => (value ? String(value) : gettext("none")) },
+      gradePassThreshold: { label: gettext("Pass rate wanted"), help: gettext("The share of relevant documents that is enough."), min: 0, max: 1, step: 0.05, show: percent },
     };
     /** @type {Values} */
     this.values = { ...boot.defaults, ...this.stored() };
@@ -69,16 +70,16 @@ export class Settings {
   }
 
   draw() {
-    const presets = h("fieldset", { class: "segments presets" }, h("legend", { class: "visually-hidden" }, "Preset"),
+    const presets = h("fieldset", { class: "segments presets" }, h("legend", { class: "visually-hidden" }, gettext("Preset")),
       Object.entries(PRESETS).map(([name, [label]]) => h("label", {},
         h("input", { type: "radio", name: "preset", value: name, onchange: () => this.choose(name) }), h("span", {}, label))));
     const collection = h("select", { id: "set-collection", name: "collection", onchange: (event) => this.change({ collection: event.target.value }) },
-      h("option", { value: "" }, "All collections"),
+      h("option", { value: "" }, gettext("All collections")),
       this.boot.collections.map((row) => h("option", { value: row.id }, collectionLabel(row, this.boot.collections, this.boot.username))));
     collection.value = this.values.collection || "";
     replace(this.form, presets, this.help, this.names.map((name) => this.slider(name)),
-      h("div", { class: "field" }, h("label", { for: "set-collection" }, "Collection"), collection),
-      h("button", { type: "button", class: "button small quiet", onclick: () => this.choose("standard") }, icon("retry"), "Back to the defaults"));
+      h("div", { class: "field" }, h("label", { for: "set-collection" }, gettext("Collection")), collection),
+      h("button", { type: "button", class: "button small quiet", onclick: () => this.choose("standard") }, icon("retry"), gettext("Back to the defaults")));
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.show();
   }
@@ -125,7 +126,7 @@ export class Settings {
     query(this.form, `input[value="${preset}"]`, HTMLInputElement).checked = true;
     this.help.textContent = PRESETS[preset][1];
     replace(this.shown, icon("settings"), PRESETS[preset][0], icon("chevron"));
-    this.shown.setAttribute("aria-label", `Settings: ${PRESETS[preset][0]}`);
+    this.shown.setAttribute("aria-label", gettext("Settings: {preset}", { preset: PRESETS[preset][0] }));
   }
 
   /** The fields of a request besides its query. @returns {Omit<Api.SelfCorrectiveAsk, "query" | "sessionId">} */

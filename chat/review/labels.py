@@ -1,0 +1,43 @@
+"""What reviewers call steps and their states, in their language."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+STEPS: dict[str, str | Promise] = {
+    "memory": _("memory"), "condense": _("condense"), "route": _("route"), "plan": _("plan"),
+    "rewrite": _("rewrite"), "step_back": _("step back"), "decompose": _("decompose"), "hyde": _("hyde"),
+    "retrieve": _("retrieve"), "fuse": _("fuse"), "boost": _("boost"), "dedupe": _("dedupe"), "rerank": _("rerank"),
+    "assess": _("assess"), "grade": _("grade"), "refine": _("refine"), "web_search": _("web search"),
+    "compress": _("compress"), "order": _("order"), "clarify": _("clarify"), "generate": _("generate"),
+    "verify": _("verify"), "reflect": _("reflect"), "consolidate": _("consolidate"),
+}  # fmt: skip
+STATES: dict[str, str | Promise] = {
+    "ok": _("ok"), "skipped": _("skipped"), "degraded": _("degraded"), "failed": _("failed"),
+}  # fmt: skip
+
+
+DECISIONS: dict[str, str | Promise] = {
+    "ANSWER": _("ANSWER"), "CLARIFY": _("CLARIFY"), "NO_ANSWER": _("NO_ANSWER"),
+}  # fmt: skip
+STATUSES: dict[str, str | Promise] = {  # of an answer
+    "streaming": _("streaming"), "complete": _("complete"), "cut": _("cut"), "stopped": _("stopped"),
+    "interrupted": _("interrupted"), "failed": _("failed"),
+}  # fmt: skip
+
+
+def decision_label(name: str) -> str:
+    return str(DECISIONS.get(name, name))
+
+
+def answer_status(name: str) -> str:
+    return str(STATUSES.get(name, name))
+
+
+def step_label(name: str) -> str:
+    return str(STEPS.get(name, name.replace("_", " ")))
+
+
+def step_status(name: str) -> str:
+    return str(STATES.get(name, name))

@@ -1,0 +1,71 @@
+"""Sentences of `ragsite.core.wording` in the language of whoever reads them: the active one of Django."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.utils import translation
+
+from ragsite.core.wording import Sentence, Wording, Wordings, counted, say, worded
+
+
+class _Active:
+    """Django's catalogue of the active language."""
+
+    def gettext(self, message: str) -> str:
+        return translation.gettext(message) if message else ""
+
+    def ngettext(self, singular: str, plural: str, number: int) -> str:
+        return translation.ngettext(singular, plural, number)
+
+
+def is_english() -> bool:
+    """Whether texts stay as they were written."""
+    return (translation.get_language() or settings.LANGUAGE_CODE).startswith("en")
+
+
+def said(template: str, **values: Any) -> str:
+    """`worded` in the active language."""
+    return str(localized(worded(template, **values)))
+
+
+def said_count(one: str, many: str, count: int, **values: Any) -> str:
+    """`counted` in the active language."""
+    return str(localized(counted(one, many, count, **values)))
+
+
+def language_of_terminal(environ: Mapping[str, str]) -> str:
+    """The site's language for a command, by the locale of the terminal: `zh_TW.UTF-8` is zh-hant."""
+    locale = next((environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(name)), "")
+    language, _, place = locale.partition(".")[0].replace("-", "_").lower().partition("_")
+    if language != "zh":
+        return settings.LANGUAGE_CODE
+    return "zh-hant" if place in ("tw", "hk", "mo", "hant") else "zh-hans"
+
+
+def localized_text(text: str, wording: Wording | None) -> str:
+    """A stored text in the active language, where it is known what it was made of."""
+    return text if wording is None or not text or is_english() else say(wording, _Active())
+
+
+def localized(value: Any, wordings: Wordings | None = None) -> Any:
+    """`value` with every sentence in it said in the active language.
+
+    A sentence is a `Sentence`, or a string that `wordings` has. Other strings (names, what users and models wrote)
+    stay as they are, and so does everything in English.
+    """
+    if is_english():
+        return value
+    match value:
+        case Sentence():
+            return say(value.wording, _Active())
+        case str():
+            return say(wordings[value], _Active()) if wordings and value in wordings else value
+        case Mapping():
+            return {name: localized(item, wordings) for name, item in value.items()}
+        case list() | tuple():
+            return [localized(item, wordings) for item in value]
+        case _:
+            return value

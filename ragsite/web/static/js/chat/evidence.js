@@ -1,0 +1,193 @@
+// Where the evidence of a statement stands: in the passage that it cites, and on the page of a PDF.
+import { api } from "../api.js";
+import { h, icon, iconButton, replace } from "../dom.js";
+import { gettext } from "../i18n.js";
+
+const PICTURE_WIDTHS = [800, 1200, 2000]; // pixels: few, so that the browser's cache serves the next look
+const MARKER = /\[(\d{1,3})\]/g;
+const LETTER = /[\p{L}\p{N}]/u;
+const LEAST_LETTERS = 8; // of a quotation that is looked for: less stands anywhere
+
+/** @typedef {{source: Api.Source, quotes: string[]}} Evidence what bears a statement out: texts of one source */
+
+// ------------------------------------------------------------------------------------------------ which texts
+/**
+ * The texts of a source that bear the answer out; of one statement alone where `offset` (in the answer's text) is given.
+ * @param {Api.Answer | null} message
+ * @param {Api.Source} source
+ * @param {number | null} offset
+ * @returns {string[]}
+ */
+export function quotesFor(message, source, offset = null) {
+  if (!message) return [];
+  const statements = (message.grounding || []).filter(({ evidence }) => evidence?.some(({ marker }) => marker === source.marker));
+  const chosen = offset === null ? statements : statements.filter(({ start }) => start <= offset).slice(-1);
+  const places = chosen.flatMap(({ evidence }) => evidence.filter(({ marker }) => marker === source.marker));
+  const checked = places.map(({ start, end }) => source.text.slice(start, end));
+  return distinct(checked.length ? checked : quoted(message.answer, source, offset));
+}
+
+/**
+ * Statements that stand in the source word for word, as without a model all do.
+ * @param {string} answer @param {Api.Source} source @param {number | null} offset
+ */
+function quoted(answer, source, offset) {
+  const passage = letters(source.text);
+  /** @type {string[]} */
+  const found = [];
+  let begin = 0;
+  for (const match of answer.matchAll(MARKER)) {
+    const wanted = Number(match[1]) === source.marker && (offset === null || offset === match.index);
+    const said = wanted ? answer.slice(begin, match.index).split("\n") : [];
+    found.push(...said.filter((line) => letters(line).length >= LEAST_LETTERS && passage.includes(letters(line))));
+    begin = match.index + match[0].length;
+  }
+  return found;
+}
+
+/**
+ * The offset in the answer's text of each place where it cites `marker`, in order.
+ * @param {string} answer @param {number} marker
+ */
+export function citedAt(answer, marker) {
+  return [...answer.matchAll(MARKER)].filter((match) => Number(match[1]) === marker).map((match) => match.index);
+}
+
+/** @param {string[]} texts */
+const distinct = (texts) => [...new Set(texts.map((text) => text.trim()).filter(Boolean))];
+
+// ------------------------------------------------------------------------------------------------ in the passage
+/** Letters and digits alone, in small letters: as a text is compared. @param {string} text */
+function letters(text) {
+  return [...text].filter((character) => LETTER.test(character)).join("").toLowerCase();
+}
+
+/**
+ * Marks texts within an element, whatever markup and white space lies between their letters. Returns the first mark.
+ * @param {Element} root
+ * @param {string[]} texts
+ */
+export function markTexts(root, texts) {
+  const nodes = textNodes(root);
+  /** @type {{node: number, at: number, letter: string}[]} */
+  const places = [];
+  nodes.forEach((text, node) => {
+    let at = 0;
+    for (const character of text.textContent || "") {
+      if (LETTER.test(character)) places.push({ node, at, letter: character.toLowerCase() });
+      at += character.length;
+    }
+  });
+  const whole = places.map(({ letter }) => letter).join("");
+  /** @type {Map<number, [number, number][]>} by text node, what of it is marked */
+  const marked = new Map();
+  for (const text of texts) {
+    const wanted = letters(text);
+    const found = wanted.length >= LEAST_LETTERS ? whole.indexOf(wanted) : -1;
+    if (found < 0 || whole.length !== places.length) continue;
+    for (const { node } of places.slice(found, found + wanted.length)) if (!marked.has(node)) marked.set(node, []);
+    const [first, last] = [places[found], places[found + wanted.length - 1]];
+    for (let node = first.node; node <= last.node; node += 1) {
+      const end = node === last.node ? last.at + 1 : (nodes[node].textContent || "").length;
+      marked.get(node)?.push([node === first.node ? first.at : 0, end]);
+    }
+  }
+  const marks = [...marked].flatMap(([node, spans]) => wrap(nodes[node], spans));
+  return marks[0] ?? null;
+}
+
+/** @param {Node} root @returns {Text[]} */
+function textNodes(root) {
+  return [...root.childNodes].flatMap((node) => ("localName" in node ? textNodes(node) : [/** @type {Text} */ (node)]));
+}
+
+/** @param {Text} node @param {[number, number][]} spans */
+function wrap(node, spans) {
+  const text = node.textContent || "";
+  const marks = [];
+  let done = 0;
+  for (const [start, end] of spans.sort(([left], [right]) => left - right)) {
+    const from = Math.max(start, done);
+    if (end <= from) continue;
+    const mark = h("mark", { class: "evidence" }, text.slice(from, end));
+    if (from > done) node.before(document.createTextNode(text.slice(done, from)));
+    node.before(mark);
+    marks.push(mark);
+    done = end;
+  }
+  if (done < text.length) node.before(document.createTextNode(text.slice(done)));
+  node.remove();
+  return marks;
+}
+
+// ------------------------------------------------------------------------------------------------ on the page
+/** Whether the source is a page that can be shown. @param {Api.Source} source */
+export function hasPage({ kind, page, file_name: file }) {
+  return kind === "document" && Boolean(page) && /\.pdf$/i.test(file);
+}
+
+/**
+ * The source's page as it looks, with the texts marked, and a way to its neighbours.
+ * @param {Evidence} evidence
+ * @returns {HTMLElement}
+ */
+export function pageFigure({ source, quotes }) {
+  const figure = h("figure", { class: "page-figure", "aria-busy": "true" });
+  const first = source.page || 1;
+  let asked = 0;
+  /** @param {number} number @param {boolean} mayGoOn whether the texts may stand on the next page */
+  async function show(number, mayGoOn) {
+    const turn = asked += 1;
+    const picture = h("img", { alt: gettext("Page {page} of {title}", { page: number, title: source.title }), src: pictureAddress(source, number), decoding: "async" });
+    const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page: number }) }, picture);
+    picture.addEventListener("error", () => fail(gettext("The page could not be shown.")));
+    /** @type {Api.DocumentPage} */
+    let page;
+    try {
+      page = await api.get(`/api/documents/${source.document_id}/pages/${number}?${new URLSearchParams({ quote: oneALine(quotes) })}`);
+    } catch (error) {
+      if (turn === asked) fail(error instanceof Error ? error.message : String(error));
+      return;
+    }
+    if (turn !== asked) return; // the reader has gone on
+    if (mayGoOn && quotes.length && !page.boxes.length && number < page.page_count) {
+      await show(number + 1, false);
+      return;
+    }
+    frame.style.aspectRatio = `${page.width} / ${page.height}`;
+    frame.append(...page.boxes.map(drawBox));
+    replace(figure, frame, h("figcaption", { class: "page-turn" },
+      iconButton("left", gettext("Page before"), () => show(number - 1, false), { class: "small", disabled: number <= 1 }),
+      h("span", {}, gettext("Page {page} of {count}", { page: number, count: page.page_count })),
+      iconButton("right", gettext("Page after"), () => show(number + 1, false), { class: "small", disabled: number >= page.page_count })));
+    figure.removeAttribute("aria-busy");
+    figure.querySelector(".page-mark")?.scrollIntoView?.({ block: "center" });
+  }
+  /** @param {string} reason */
+  function fail(reason) {
+    figure.removeAttribute("aria-busy");
+    replace(figure, h("p", { class: "notice" }, icon("warn"), reason));
+  }
+  show(first, true);
+  return figure;
+}
+
+/** @param {Api.Source} source @param {number} number */
+function pictureAddress(source, number) {
+  const needed = Math.min(globalThis.innerWidth || 800, 720) * (globalThis.devicePixelRatio || 1);
+  const width = PICTURE_WIDTHS.find((offered) => offered >= needed) ?? PICTURE_WIDTHS.at(-1);
+  return `/api/documents/${source.document_id}/pages/${number}/picture?width=${width}`;
+}
+
+/** @param {string[]} quotes */
+const oneALine = (quotes) => quotes.map((quote) => quote.replace(/\s+/g, " ")).join("\n").slice(0, 8000);
+
+/** @param {Api.Box} box */
+function drawBox({ left, top, width, height }) {
+  const mark = h("span", { class: "page-mark", "aria-hidden": "true" });
+  Object.assign(mark.style, { left: percent(left), top: percent(top), width: percent(width), height: percent(height) });
+  return mark;
+}
+
+/** @param {number} share */
+const percent = (share) => `${(share * 100).toFixed(3)}%`;

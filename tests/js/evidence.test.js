@@ -1,0 +1,97 @@
+// Where the evidence of a statement stands: which texts, their marks in the passage, and the page of a PDF.
+import assert from "node:assert/strict";
+import { beforeEach, describe, test } from "node:test";
+import { freshPage, serve, settled } from "./page.js";
+import { site } from "./site.js";
+
+const { citedAt, hasPage, markTexts, pageFigure, quotesFor } = await site("chat/evidence.js");
+const { h } = await site("dom.js");
+const { drawPassage } = await site("chat/stream_text.js");
+
+beforeEach(() => freshPage());
+
+describe("the texts that bear a statement out", () => {
+  const source = { marker: 1, text: "Loans last four weeks. Fines are 20 cents a day. Nothing else." };
+  const message = {
+    answer: "Four weeks [1]. A fine of 20 cents [1].",
+    grounding: [
+      { start: 0, end: 15, evidence: [{ marker: 1, start: 0, end: 22 }] },
+      { start: 16, end: 39, evidence: [{ marker: 1, start: 23, end: 48 }, { marker: 2, start: 0, end: 4 }] },
+    ],
+  };
+  test("are those of the sentence that was clicked", () => {
+    const [first, second] = citedAt(message.answer, 1);
+    assert.deepEqual(quotesFor(message, source, first), ["Loans last four weeks."]);
+    assert.deepEqual(quotesFor(message, source, second), ["Fines are 20 cents a day."]);
+  });
+  test("are all of them for the source as a whole", () => {
+    assert.equal(quotesFor(message, source).length, 2);
+  });
+  test("are none while the answer is written", () => assert.deepEqual(quotesFor(null, source), []));
+  test("are what an answer without a model quotes", () => {
+    const quoting = { answer: "From the rules:\n\n- Fines are 20 cents a day. [1]\n- Other words than there. [1]", grounding: [] };
+    assert.deepEqual(quotesFor(quoting, source), ["- Fines are 20 cents a day."]);
+    assert.deepEqual(quotesFor(quoting, source, citedAt(quoting.answer, 1)[1]), []);
+  });
+});
+
+describe("marks in a passage", () => {
+  const marked = (text, quotes) => {
+    const root = h("div", {}, drawPassage(text));
+    const first = markTexts(root, quotes);
+    return { root, first, marks: [...root.querySelectorAll("mark")].map((mark) => mark.textContent) };
+  };
+  test("stand at the text, whatever its markup and lines", () => {
+    const { root, first, marks } = marked("Before. Loans last **four** weeks,\nnot more. After.", ["Loans last four weeks, not more."]);
+    assert.equal(marks.join("").replace(/\s+/g, " "), "Loans last four weeks, not more");
+    assert.equal(first.textContent, "Loans last ");
+    assert.equal(root.textContent.replace(/\s+/g, " "), "Before. Loans last four weeks, not more. After.");
+  });
+  test("reach over rows of a table", () => {
+    const { marks } = marked("| Item | Fine |\n| --- | --- |\n| Book | 20 cents |", ["Book 20 cents"]);
+    assert.deepEqual(marks, ["Book", "20 cents"]);
+  });
+  test("of two texts that overlap are not put twice", () => {
+    const { root, marks } = marked("Loans last four weeks at most.", ["Loans last four weeks", "four weeks at most"]);
+    assert.equal(marks.join(""), "Loans last four weeks at most");
+    assert.equal(root.textContent, "Loans last four weeks at most.");
+  });
+  test("are found in Chinese", () => assert.deepEqual(marked("借期为四周。逾期每天罚款两角。", ["逾期每天罚款两角"]).marks, ["逾期每天罚款两角"]));
+  for (const quote of ["", "20", "Masters may borrow forty journals"]) {
+    test(`are none for “${quote}”`, () => {
+      const { first, root } = marked("Fines are 20 cents a day.", [quote]);
+      assert.equal(first, null);
+      assert.equal(root.textContent, "Fines are 20 cents a day.");
+    });
+  }
+});
+
+describe("the page of a PDF", () => {
+  const source = { kind: "document", page: 2, file_name: "guide.PDF", document_id: "d", title: "Guide", marker: 1, text: "" };
+  const page = (changes) => ({ page: 2, page_count: 4, width: 600, height: 800, boxes: [{ left: 0.1, top: 0.2, width: 0.5, height: 0.02 }], ...changes });
+  test("is shown for documents that are PDF alone", () => {
+    assert.deepEqual([hasPage(source), hasPage({ ...source, file_name: "a.docx" }), hasPage({ ...source, page: null }), hasPage({ ...source, kind: "web" })], [true, false, false, false]);
+  });
+  test("shows its picture with the text marked", async () => {
+    const asked = serve({ "GET /api/documents/d/pages/2?quote=Four+weeks.": page({}) });
+    const figure = pageFigure({ source, quotes: ["Four\nweeks."] });
+    await settled();
+    assert.match(figure.querySelector("img").getAttribute("src"), /^\/api\/documents\/d\/pages\/2\/picture\?width=\d+$/);
+    assert.equal(figure.querySelector("img").getAttribute("alt"), "Page 2 of Guide");
+    assert.equal(figure.querySelectorAll(".page-mark")[0].style.left, "10.000%");
+    assert.match(figure.textContent, /Page 2 of 4/);
+    assert.equal(asked.length, 1);
+  });
+  test("goes on to the next one where the text stands there", async () => {
+    serve({ "GET /api/documents/d/pages/2?quote=Four+weeks.": page({ boxes: [] }), "GET /api/documents/d/pages/3?quote=Four+weeks.": page({ page: 3 }) });
+    const figure = pageFigure({ source, quotes: ["Four weeks."] });
+    await settled();
+    assert.match(figure.textContent, /Page 3 of 4/);
+  });
+  test("that can't be shown says why", async () => {
+    serve({ "GET /api/documents/d/pages/2?quote=": [422, { error: { code: "document_unreadable", message: "The file is damaged." } }] });
+    const figure = pageFigure({ source, quotes: [] });
+    await settled();
+    assert.match(figure.textContent, /The file is damaged\./);
+  });
+});

@@ -1,0 +1,126 @@
+"""Pages of a PDF: their pictures, and the boxes of a text on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
+from rest_framework.test import APIClient
+
+from retrieval.models import Document
+from retrieval.services import document_pages
+from tests.constants import constants
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory
+from tests.retrieval.ingest.files import pdf_bytes
+
+PAGES = [
+    "Loans\nStudents may borrow ten books.\nBooks are kept for four\nweeks, and can be",
+    "renewed twice.\nFines are 20 cents a day.",
+]
+
+
+def stored(user: User, data: bytes, name: str = "loans.pdf", media_type: str = "application/pdf") -> Document:
+    collection = CollectionFactory(owner=user, visibility="private")
+    document = DocumentFactory(collection=collection, file_name=name, media_type=media_type)
+    document.file.save(name, ContentFile(data))
+    return document
+
+
+@pytest.fixture
+def document(user: User) -> Document:
+    return stored(user, pdf_bytes(PAGES))
+
+
+def page(client: APIClient, document: Document, number: int = 1, quote: str = "") -> Any:
+    return client.get(f"/api/documents/{document.pk}/pages/{number}", {"quote": quote})
+
+
+def test_a_page_says_where_a_sentence_stands(client: APIClient, document: Document) -> None:
+    body = page(client, document, quote="Students may  borrow TEN books.").json()
+    assert (body["page"], body["page_count"], body["width"], body["height"]) == (1, 2, 612, 792)
+    [box] = body["boxes"]
+    assert box["left"] == pytest.approx(60 / 612, abs=0.01)
+    assert box["top"] == pytest.approx((792 - 740 - 12) / 792, abs=0.02)
+    assert 0.2 < box["width"] < 0.4 and 0.005 < box["height"] < 0.03
+
+
+def test_a_sentence_over_two_lines_has_a_box_on_each(client: APIClient, document: Document) -> None:
+    boxes = page(client, document, quote="Books are kept for four weeks").json()["boxes"]
+    assert len(boxes) == 2 and boxes[0]["top"] < boxes[1]["top"]
+
+
+def test_of_a_sentence_over_two_pages_each_page_shows_its_part(client: APIClient, document: Document) -> None:
+    quote = "Books are kept for four weeks, and can be renewed twice."
+    assert [len(page(client, document, number, quote).json()["boxes"]) for number in (1, 2)] == [2, 1]
+
+
+def test_several_texts_are_found_one_a_line(client: APIClient, document: Document) -> None:
+    assert len(page(client, document, quote="ten books\n\nfour weeks\n").json()["boxes"]) == 3
+
+
+@pytest.mark.parametrize("quote", ["", "Masters may borrow forty journals.", "...", "be renewed"])
+def test_what_is_not_on_the_page_has_no_box(client: APIClient, document: Document, quote: str) -> None:
+    assert page(client, document, quote=quote).json()["boxes"] == []
+
+
+def test_a_picture_is_a_png_of_the_width_asked_for_that_browsers_keep(client: APIClient, document: Document) -> None:
+    response = client.get(f"/api/documents/{document.pk}/pages/2/picture", {"width": "306"})
+    assert (response.status_code, response["Content-Type"]) == (200, "image/png")
+    assert response.content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert [int.from_bytes(response.content[at : at + 4], "big") for at in (16, 20)] == [306, 396]
+    assert "private" in response["Cache-Control"]
+
+
+@pytest.mark.parametrize("number", [0, 3, 10**9])
+@pytest.mark.parametrize("what", ["", "/picture"])
+def test_a_page_that_the_file_does_not_have_is_404(
+    client: APIClient, document: Document, number: int, what: str
+) -> None:
+    assert client.get(f"/api/documents/{document.pk}/pages/{number}{what}").status_code == 404
+
+
+def test_a_stranger_gets_no_page(document: Document) -> None:
+    stranger = APIClient()
+    assert stranger.get(f"/api/documents/{document.pk}/pages/1/picture").status_code in (401, 403)
+    stranger.force_authenticate(UserFactory())
+    assert page(stranger, document).status_code == 404
+    assert stranger.get(f"/api/documents/{document.pk}/pages/1/picture").status_code == 404
+
+
+def test_a_file_without_pages_is_refused_with_a_reason(client: APIClient, user: User) -> None:
+    response = page(client, stored(user, b"# Loans", "loans.md", "text/markdown"))
+    assert (response.status_code, response.json()["error"]["message"]) == (
+        400, "Only PDF files have pages that can be shown.",
+    )  # fmt: skip
+
+
+def test_a_damaged_file_and_one_that_is_gone_say_so(client: APIClient, user: User, document: Document) -> None:
+    damaged = page(client, stored(user, b"%PDF-1.4 nothing"))
+    assert (damaged.status_code, damaged.json()["error"]["code"]) == (422, "document_unreadable")
+    document.file.storage.delete(document.file.name)
+    assert page(client, document).json()["error"]["message"] == "The file of this document is gone."
+
+
+@pytest.mark.parametrize("query", ["width=99", "width=2401", "width=x", "width=1&width=2"])
+def test_an_impossible_width_is_400(client: APIClient, document: Document, query: str) -> None:
+    assert client.get(f"/api/documents/{document.pk}/pages/1/picture?{query}").status_code == 400
+
+
+def test_a_quotation_that_is_too_long_is_400(client: APIClient, document: Document) -> None:
+    assert page(client, document, quote="a" * 8001).status_code == 400
+
+
+def test_a_page_that_takes_too_long_is_given_up(client: APIClient, document: Document) -> None:
+    with constants(document_pages, TIMEOUT_S=0.0001):
+        assert page(client, document).status_code in (422, 503)
+    assert page(client, document).status_code == 200
+
+
+def test_a_turned_page_has_its_boxes_turned(client: APIClient, user: User) -> None:
+    turned = pdf_bytes(PAGES).replace(b"/MediaBox [0 0 612 792]", b"/Rotate 90 /MediaBox [0 0 612 792]")
+    body = page(client, stored(user, turned), quote="Students may borrow ten books.").json()
+    assert (body["width"], body["height"]) == (792, 612)
+    [box] = body["boxes"]
+    assert box["height"] > box["width"] and box["left"] > 0.9
