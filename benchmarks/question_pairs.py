@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from feedback.ranking.question_groups import nearest_by_terms
 from feedback.ranking.question_similarity import QuestionSimilarity, TermIndex
 from feedback.ranking.same_question import (
     FORBIDDEN,
+    ONE_WORD_MORE,
     SHIPPED,
     UNKNOWN,
     VECTOR_SIGNALS,
@@ -42,6 +44,7 @@ from feedback.ranking.same_question import (
     SameQuestionModel,
     above_background,
     background_of,
+    difference,
     load_model,
     pair_signals,
     read_question,
@@ -57,8 +60,8 @@ SAME_FROM = 0.5
 TRAINED_ON = ("squad2_en", "cmrc2018_zh", "docs_en_milvus")
 REPORTED_ON = ("hotpotqa_en", "xquad_en", "scifact_en", "rgb_zh", "docs_zh_tidb")
 QUESTIONS_OF_SET, NEAREST_OF_SET = 500, 700  # of each set: questions, and their nearest pairs
-CAUTION = 2.0  # how much more different questions weigh where the cosine's weights are fitted
-ALL_OF_SETS = 300.0  # weight of all of these pairs together
+CAUTION = 1.6  # how much more different questions weigh where the cosine's weights are fitted
+OF_SET = {"squad2_en": 100.0, "cmrc2018_zh": 90.0, "docs_en_milvus": 100.0}  # weight of all pairs of it together
 PENALTY = 2.0  # of the squared weights
 DIFFERENT_WEIGHS = 2.0  # a contrast pair, for one rewording
 NEIGHBOURS = 3  # other questions that each one is also paired with, as questions that want another answer
@@ -132,19 +135,20 @@ def training_rows(
 ) -> Rows:
     """The pairs that no difference sets apart, and as others each question beside its neighbours in its domain."""
     labelled = [*pairs, *_neighbours(pairs, vectors), *near]
-    of_near = ALL_OF_SETS / max(1, len(near))
+    of_near = {name: OF_SET[name] / count for name, count in Counter(pair.domain for pair in near).items()}
     cosines: Sequence[Vectors | None] = list(vectors) if names == VECTOR_SIGNALS else [None]
     signals, same, weight, domains = [], [], [], []
     for pair in labelled:
         first, second = read_question(min(pair.a, pair.b)), read_question(max(pair.a, pair.b))
-        if set_apart(first, second, pair.common):
+        # Those that differ in one word more stay: without them the model has hardly seen what contains another one.
+        if set_apart(first, second, pair.common) and difference(first, second, pair.common) != ONE_WORD_MORE:
             continue
         usable = [cosine for cosine in cosines if cosine is None or cosine.knows(pair)]
         for space in usable:
             cosine = space.cosine if space else None
             signals.append(pair_signals(first, second, cosine(pair.a, pair.b) if cosine else None, pair.common))
             same.append(float(pair.same))
-            of_kind = {"neighbour": 0.3, "nearest": of_near}.get(pair.kind, DIFFERENT_WEIGHS)
+            of_kind = {"neighbour": 0.3, "nearest": of_near.get(pair.domain, 0.0)}.get(pair.kind, DIFFERENT_WEIGHS)
             weight.append((1.0 if pair.same else of_kind) / len(usable))
             domains.append(pair.domain)
     return Rows(np.asarray(signals), np.asarray(same), np.asarray(weight), np.asarray(domains))

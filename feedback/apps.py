@@ -1,8 +1,10 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class FeedbackConfig(AppConfig):
     name = "feedback"
+    verbose_name = _("Feedback")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

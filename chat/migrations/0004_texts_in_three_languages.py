@@ -13,6 +13,13 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='message',
+            name='wordings',
+            field=models.JSONField(blank=True, default=dict, editable=False, help_text="What the site's own sentences in it were made of.", verbose_name='wordings'),
+        ),
+        # Names and explanations of fields: nothing of them is in the database.
+        migrations.SeparateDatabaseAndState(state_operations=[
         migrations.AlterModelOptions(
             name='decisionstep',
             options={'ordering': ['message', 'seq'], 'verbose_name': 'decision step', 'verbose_name_plural': 'decision steps'},
@@ -28,11 +35,6 @@ class Migration(migrations.Migration):
         migrations.AlterModelOptions(
             name='source',
             options={'ordering': ['message', 'marker'], 'verbose_name': 'source', 'verbose_name_plural': 'sources'},
-        ),
-        migrations.AddField(
-            model_name='message',
-            name='wordings',
-            field=models.JSONField(blank=True, default=dict, editable=False, help_text="What the site's own sentences in it were made of.", verbose_name='wordings'),
         ),
         migrations.AlterField(
             model_name='decisionstep',
@@ -264,4 +266,5 @@ class Migration(migrations.Migration):
             name='url',
             field=models.CharField(blank=True, help_text='Of a web page.', max_length=2000, verbose_name='url'),
         ),
+        ]),
     ]

@@ -16,6 +16,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # Names and explanations of fields: nothing of them is in the database.
+        migrations.SeparateDatabaseAndState(state_operations=[
         migrations.AlterModelOptions(
             name='boost',
             options={'ordering': ['pk'], 'verbose_name': 'boost', 'verbose_name_plural': 'boosts'},
@@ -775,4 +777,5 @@ class Migration(migrations.Migration):
             name='voter',
             field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='voter_weight', serialize=False, to=settings.AUTH_USER_MODEL, verbose_name='voter'),
         ),
+        ]),
     ]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedback.ranking.boosts import QUERY_BOUND
+from ragsite.core.wording import joined
 from retrieval.search.boosting import Ranked
 from retrieval.values import DRAWN, Boost, Boosts
 
@@ -73,7 +74,7 @@ def explored(
             by_chunk[place.chunk_id] = replace(
                 boost,
                 draw=boost.draw * float(finals[at]) / place.final,
-                origin="; ".join(filter(None, (boost.origin, DRAWN))),
+                origin=joined("; ", filter(None, (boost.origin, DRAWN))),
                 shown=share * probability + (1.0 - share) * (at == member),
             )
     return replace(boosts, by_chunk=by_chunk)

@@ -124,13 +124,12 @@ def probabilities(
     common: Commonness = UNKNOWN,
 ) -> Floats:  # fmt: skip
     """In the pairs' order, 0..1. Pairs whose cosine is NaN are compared by words alone. common: of all questions."""
-    found = [
-        model.of_readings(
-            read_question(texts[first]), read_question(texts[second]), common=common,
-            cosine=None if np.isnan(cosine) else cosine,
-        )  # fmt: skip
-        for (first, second), cosine in pairs.items()
-    ]
+
+    def probability(first: int, second: int, cosine: float) -> float:
+        near = None if np.isnan(cosine) else cosine
+        return model.of_readings(read_question(texts[first]), read_question(texts[second]), cosine=near, common=common)
+
+    found = [probability(first, second, cosine) for (first, second), cosine in pairs.items()]
     return np.asarray(found, dtype=np.float32)
 
 

@@ -277,11 +277,8 @@ for _line in _lines(_SYNONYMS):
     _first, *_others = _line.split(", ")
     for _wording in (_first, *_others):
         SYNONYM_OF.setdefault(_wording, _first)
-PHRASE_OF = {
-    wording: first
-    for wording, first in SYNONYM_OF.items()
-    if wording != first and (" " in wording or _HAN.search(wording))
-}
+# First wordings too, so that no shorter one is found inside them (修 in 修改).
+PHRASE_OF = {wording: first for wording, first in SYNONYM_OF.items() if " " in wording or _HAN.search(wording)}
 PHRASES = re.compile(_one_of(PHRASE_OF))
 # wording → (number of the kind, number of the member)
 ALTERNATIVE_OF: dict[str, frozenset[tuple[int, int]]] = {}
@@ -293,7 +290,7 @@ ALTERNATIVES = re.compile(_one_of(ALTERNATIVE_OF))
 
 
 def _forms(verb: str) -> Iterator[str]:
-    """"stop" → stop, stops, stopped, stopping. The first word of a phrase is inflected."""
+    """ "stop" → stop, stops, stopped, stopping. The first word of a phrase is inflected."""
     first, _, rest = verb.partition(" ")
     stem = first[:-1] if first.endswith("e") else first
     doubled = first + first[-1] if re.search(r"[^aeiou][aeiou][bdgmnprt]$", first) else stem
@@ -311,4 +308,6 @@ for _action, _line in enumerate(_lines(_ACTIONS.replace(",\n", ", "))):
             ACTIONS_OF[_form] = ACTIONS_OF.get(_form, frozenset()) | {_action}
 for _form, _verb in {"began": "begin", "ran": "run", "wrote": "write", "made": "make", "built": "build"}.items():
     ACTIONS_OF[_form] = ACTIONS_OF[_verb]
-HAN_ACTIONS = re.compile("|".join(sorted(filter(_HAN.search, ACTIONS_OF), key=lambda wording: (-len(wording), wording))))
+HAN_ACTIONS = re.compile(
+    "|".join(sorted(filter(_HAN.search, ACTIONS_OF), key=lambda wording: (-len(wording), wording)))
+)

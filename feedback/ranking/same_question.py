@@ -20,6 +20,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ from retrieval.text.numbers import missing_numbers
 
 Floats = NDArray[np.float64]
 SHIPPED = Path(__file__).with_name("same_question.json")
+ONE_WORD_MORE = "one word more"
 FORBIDDEN = 0.05  # the highest probability of questions that a difference sets apart
 WEAK = 0.3  # weight of a term that questions need and that says little
 MAX_CHARS = 600  # of a question that are compared
@@ -57,10 +59,12 @@ RARE, COMMON = 0.05, 0.4  # share of a site's questions up to which a term says 
 LEAST = 0.05
 UNSEEN = 20  # questions without the term that are supposed beside those of a site, for sites with few
 INFORMATIVE = 0.5  # weight from which a term tells questions apart
+NEARLY_EQUAL = 0.75  # share of the pairs of characters from which a word more is the only thing that differs
 ALIKE = 0.25  # share of common weight from which another action makes them two questions
 WORD_SIGNALS = (
     "jaccard", "containment", "characters", "same_order", "shared", "least_left", "most_left", "one_for_one",
-    "same_frame", "inserted", "action_missing", "names_left", "negation", "kinds_differ", "kinds_agree", "length_ratio", "han",
+    "same_frame", "inserted", "action_missing", "names_left", "negation", "kinds_differ",
+    "kinds_agree", "length_ratio", "han",
 )  # fmt: skip
 VECTOR_SIGNALS = ("cosine", "cosine_squared", "cosine_of_one_for_one", *WORD_SIGNALS)
 _KINDS = {
@@ -91,9 +95,14 @@ _DEFINITION = re.compile(r"^(?:so )?what(?:'s| is| are)\b|^什么是|是什么[�
 # What stands on the two sides of a word that has a direction.
 _DIRECTED = (
     re.compile(r"\b(from) ([^,.;:?!]{1,40}?) (?:in)?to ([^,.;:?!]{1,40})"),
-    re.compile(r"(从|由)([^，。；？?]{1,20}?)(?:迁移|转换|同步|导入|升级|搬|转|换)?(?:到|至|成|为)([^，。；？?]{1,20})"),
+    re.compile(
+        r"(从|由)([^，。；？?]{1,20}?)(?:迁移|转换|同步|导入|升级|搬|转|换)?(?:到|至|成|为)([^，。；？?]{1,20})"
+    ),
     re.compile(r"(?<![\w.-])([\w.-]{1,30}) (to|into|before|after|over|than) (?:the |an? |my )?([\w.-]{1,30})"),
-    re.compile(r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?([^\s，。；？?]{1,12})"),
+    re.compile(
+        r"([^\s，。；？?从由]{1,12}) ?(迁移到|迁移至|转换成|转换为|转成|换成|同步到|导入到|导入|比) ?"
+        r"([^\s，。；？?]{1,12})"
+    ),
 )
 _TURNED = re.compile(r"\b(?:in)?to ([^,.;:?!]{1,40}?) (from) ([^,.;:?!]{1,40})")
 _ARTICLES = frozenset(("the", "a", "an", "my", "our", "your", "this", "that"))
@@ -107,8 +116,7 @@ class QuestionReading:
     """What of a question is compared. terms: what it is about, distinct, without filler, synonyms made one; weights: of
     each. names: of its terms, those written as names. alternatives: (kind, member), see `question_words`. grams: pairs
     of characters. folded: small letters, Simplified. actions: of each word, the numbers
-    of those in `question_words` that it names. directed: by word of
-    direction, the terms before it and after it. defines: it asks what something is."""
+    of those in `question_words` that it names. defines: it asks what something is."""
 
     text: str
     terms: tuple[str, ...]
@@ -124,37 +132,42 @@ class QuestionReading:
     opposites: tuple[Opposition, ...]
     prefixed: frozenset[str]
     actions: frozenset[frozenset[int]]
-    directed: tuple[tuple[str, frozenset[str], frozenset[str]], ...]
     defines: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Commonness:
-    """How much each term says among the questions of one site. holders: how many of them hold it; count: questions.
+    """How much each term says among the questions of one site: 1, but for those in `weights`.
 
     On a site about one product its name stands in most questions, and to share it says nothing.
     """
 
-    holders: Mapping[str, int] = field(default_factory=dict)
-    count: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, holders: Mapping[str, int], count: int) -> Commonness:
-        """holders: of analysed terms (`TermIndex.holders`), whose synonyms are made one here."""
+        """The weight falls from 1 to LEAST, with the logarithm of the share of the questions that hold the term,
+        between RARE and COMMON.
+
+        holders: of analysed terms (`TermIndex.holders`), whose synonyms are made one here. count: questions.
+        """
         of_meaning: dict[str, int] = {}
         for term, questions in holders.items():
             for meaning in query_terms(PHRASE_OF[term])[:1] if term in PHRASE_OF else [term]:
-                meaning = _one_synonym(meaning)
-                of_meaning[meaning] = min(of_meaning.get(meaning, 0) + questions, count)
-        return cls(of_meaning, count)
+                synonym = _one_synonym(meaning)
+                of_meaning[synonym] = min(of_meaning.get(synonym, 0) + questions, count)
+        shares = {term: questions / (count + UNSEEN) for term, questions in of_meaning.items()}
+        return cls(
+            {
+                term: max(LEAST, math.log(COMMON / share) / math.log(COMMON / RARE))
+                for term, share in shares.items()
+                if share > RARE
+            }
+        )
 
     def weight(self, term: str) -> float:
-        """LEAST..1: falls with the logarithm of the share of the questions that hold the term, between RARE and COMMON.
-        1 for a term that none holds."""
-        share = self.holders.get(term, 0) / (self.count + UNSEEN)
-        if share <= RARE:
-            return 1.0
-        return max(LEAST, math.log(COMMON / share) / math.log(COMMON / RARE))
+        """LEAST..1."""
+        return self.weights.get(term, 1.0)
 
 
 UNKNOWN = Commonness()
@@ -186,7 +199,6 @@ def read_question(text: str) -> QuestionReading:
         opposites=opposites_of(folded),
         prefixed=prefixed(folded),
         actions=_actions(folded),
-        directed=tuple(_directed(folded)),
         defines=bool(_DEFINITION.search(folded)),
     )
 
@@ -231,15 +243,21 @@ def _alternatives(folded: str) -> frozenset[tuple[int, int]]:
 
 def _actions(folded: str) -> frozenset[frozenset[int]]:
     words = [word for word in _WORD.findall(folded) if word not in _ARTICLES]
-    pairs = [f"{first} {second}" for first, second in zip(words, words[1:], strict=False)]
+    pairs = [f"{first} {second}" for first, second in pairwise(words)]
     found = {pair: ACTIONS_OF[pair] for pair in pairs if pair in ACTIONS_OF}
     inside = {word for pair in found for word in pair.split()}
     own = [ACTIONS_OF[word] for word in words if word in ACTIONS_OF and word not in inside]
-    han = [ACTIONS_OF[match.group()] for match in HAN_ACTIONS.finditer(folded)]
+    han = [ACTIONS_OF[match.group()] for match in HAN_ACTIONS.finditer(folded)] if not folded.isascii() else []
     return frozenset((*found.values(), *own, *han))
 
 
-def _directed(folded: str) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
+@lru_cache(maxsize=CACHED)
+def _directed(folded: str) -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]:
+    """Words of direction, each with the terms before it and after it."""
+    return tuple(_all_directed(folded))
+
+
+def _all_directed(folded: str) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:
     for pattern in _DIRECTED:
         for match in pattern.finditer(folded):
             one, other, third = match.groups()
@@ -298,9 +316,9 @@ def compared(first: QuestionReading, second: QuestionReading, common: Commonness
     )  # fmt: skip
 
 
-def difference(first: QuestionReading, second: QuestionReading) -> str:
+def difference(first: QuestionReading, second: QuestionReading, common: Commonness = UNKNOWN) -> str:
     """What makes them two questions, in a few words; empty where nothing does for sure. Symmetric."""
-    return _difference(compared(first, second))
+    return _difference(compared(first, second, common))
 
 
 def set_apart(first: QuestionReading, second: QuestionReading, common: Commonness = UNKNOWN) -> bool:
@@ -332,13 +350,34 @@ def _difference(pair: Comparison) -> str:
         return "other actions"
     if _only_defines(first, second, pair.left[0]) or _only_defines(second, first, pair.left[1]):
         return "one asks what it is, the other what to do"
-    if _places_changed(first, second):
+    if pair.jaccard >= ALIKE and _places_changed(first, second):
         return "changed places"
     if first.kinds and second.kinds and not _may_ask_alike(first.kinds, second.kinds):
         return "other kinds of answer"
     if first.negated != second.negated and pair.jaccard >= CLOSE:
         return "one of them is negated"
+    if _one_word_more(pair):
+        return ONE_WORD_MORE
     return ""
+
+
+def _one_word_more(pair: Comparison) -> bool:
+    """Whether the sentences are equal but for a word that one has more: "default", "dynamic". Who rewords changes more
+    than that."""
+    if min(map(len, pair.left)) > 0 or max(map(len, pair.left)) != 1 or max(pair.left_weights) < INFORMATIVE:
+        return False
+    return _same_order(pair.first, pair.second) and _alike(pair.first, pair.second) >= NEARLY_EQUAL
+
+
+def _same_order(first: QuestionReading, second: QuestionReading) -> bool:
+    shared = [term for term in first.terms if term in second.weights]
+    return bool(shared) and shared == [term for term in second.terms if term in first.weights]
+
+
+def _alike(first: QuestionReading, second: QuestionReading) -> float:
+    """Share of the pairs of characters that both have (Dice), 0..1."""
+    grams = len(first.grams) + len(second.grams)
+    return 2.0 * len(first.grams & second.grams) / grams if grams else 0.0
 
 
 def _any_action(reading: QuestionReading) -> frozenset[int]:
@@ -361,8 +400,8 @@ def _places_changed(first: QuestionReading, second: QuestionReading) -> bool:
     return any(
         way == other_way and before & other_after and after & other_before
         and not (before & other_before or after & other_after)
-        for way, before, after in first.directed
-        for other_way, other_before, other_after in second.directed
+        for way, before, after in _directed(first.folded)
+        for other_way, other_before, other_after in _directed(second.folded)
     )  # fmt: skip
 
 
@@ -433,25 +472,23 @@ def _signals(pair: Comparison, cosine: float | None) -> Floats:
     first, second, shared = pair.first, pair.second, pair.shared
     lefts = sorted(pair.left_weights)
     smaller = shared + lefts[0]
-    grams = len(first.grams) + len(second.grams)
-    alike = 2.0 * len(first.grams & second.grams) / grams if grams else 0.0
+    alike = _alike(first, second)
     one_for_one = float(shared >= 1.0 and all(0 < len(left) <= 2 for left in pair.left))
     common = [term for term in first.terms if term in second.weights]
-    order = [term for term in second.terms if term in first.weights]
+    in_order = common == [term for term in second.terms if term in first.weights]
     lengths = sorted((len(first.text), len(second.text)))
     exact, asked = first.kinds & second.kinds, bool(first.kinds and second.kinds)
     words = [
         pair.jaccard,
         shared / smaller if smaller else 0.0,
         alike,
-        float(common == order and len(common) > 1),
+        float(in_order and len(common) > 1),
         math.log1p(shared),
         math.log1p(lefts[0]),
         math.log1p(lefts[1]),
         one_for_one,
         one_for_one * alike,
-        # One word more in an otherwise equal sentence: "default", "dynamic". Who rewords changes more than that.
-        alike * min(1.0, lefts[1]) if lefts[0] < WEAK / 2 and common == order else 0.0,
+        alike * min(1.0, lefts[1]) if lefts[0] < WEAK / 2 and in_order else 0.0,
         float(_lacks_action(first, second) or _lacks_action(second, first)),
         math.log1p(len(first.names & pair.left[0]) + len(second.names & pair.left[1])),
         float(first.negated != second.negated),

@@ -31,12 +31,13 @@ from feedback.ranking.same_question import (
     read_question,
     shipped_model,
 )
+from ragsite.core.wording import Sentence, counted, joined, worded
 from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
 
 VERSION = 1
 RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are named in the audit trail
 ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
-FOUND_ELSEWHERE = "found for the same question in other words, where its ratings are even"
+FOUND_ELSEWHERE = worded("found for the same question in other words, where its ratings are even")
 MATCHED_FROM = 0.6  # probability from which an asked question is taken to be a rated one
 MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
 MOST_COMPARED = 100  # rated questions, by terms and by vector each, whose passages may move a query
@@ -510,11 +511,9 @@ class Snapshot:
             if score[place] > 0.0:
                 row, near = int(rows[place]), float(cosine[place])
                 other = read_question(self._texts[row])
-                likely = model.of_readings(
-                    own, other, cosine=None if np.isnan(near) else near, common=self._common
-                )
+                likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near, common=self._common)
                 similarity[row] = likely if likely >= matched_from else 0.0
-                differs[row] = likely <= FORBIDDEN and bool(difference(own, other))
+                differs[row] = likely <= FORBIDDEN and bool(difference(own, other, self._common))
         carried = similarity[self._pair_from] * self._pair_same
         np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
         return similarity[questions]
@@ -530,22 +529,24 @@ def _joined(boost: Boost, prior: DocumentPrior | None, rule: ManualRule | None) 
         origins.append(_document_origin(prior))
     if rule:
         multiplier *= rule.multiplier
-        origins.append("hidden by staff" if rule.hide else "set by staff")
-    return replace(boost, multiplier=multiplier, origin="; ".join(origins), hide=bool(rule and rule.hide))
+        origins.append(worded("hidden by staff") if rule.hide else worded("set by staff"))
+    return replace(boost, multiplier=multiplier, origin=joined("; ", origins), hide=bool(rule and rule.hide))
 
 
 # ------------------------------------------------------------------------------------------------ for people
-def _people(count: int) -> str:
-    return "1 person" if count == 1 else f"{count} people"
+def _people(count: int) -> Sentence:
+    return counted("{count} person", "{count} people", count)
 
 
 def _query_origin(up: int, down: int) -> str:
-    parts = [f"{_people(up)} found this useful for similar questions"] if up else []
+    parts = [worded("{people} found this useful for similar questions", people=_people(up))] if up else []
     if down:
-        parts.append(f"{_people(down)} did not find this useful for similar questions")
-    return "; ".join(parts) or "rated or opened for questions that are somewhat similar"
+        parts.append(worded("{people} did not find this useful for similar questions", people=_people(down)))
+    return joined("; ", parts) or worded("rated or opened for questions that are somewhat similar")
 
 
 def _document_origin(prior: DocumentPrior) -> str:
-    way = "better" if prior.multiplier >= 1.0 else "worse"
-    return f"its document is rated {way} than others, by {_people(prior.raters_up + prior.raters_down)}"
+    people = _people(prior.raters_up + prior.raters_down)
+    if prior.multiplier >= 1.0:
+        return worded("its document is rated better than others, by {people}", people=people)
+    return worded("its document is rated worse than others, by {people}", people=people)

@@ -14,6 +14,8 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # Names and explanations of fields: nothing of them is in the database.
+        migrations.SeparateDatabaseAndState(state_operations=[
         migrations.AlterModelOptions(
             name='attemptcounter',
             options={'verbose_name': 'attempt counter', 'verbose_name_plural': 'attempt counters'},
@@ -101,4 +103,5 @@ class Migration(migrations.Migration):
             name='user',
             field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='sign_up', serialize=False, to=settings.AUTH_USER_MODEL, verbose_name='user'),
         ),
+        ]),
     ]

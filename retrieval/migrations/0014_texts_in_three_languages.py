@@ -16,6 +16,13 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='document',
+            name='error_wording',
+            field=models.JSONField(blank=True, editable=False, help_text='What `error` was made of.', null=True),
+        ),
+        # Names and explanations of fields: nothing of them is in the database.
+        migrations.SeparateDatabaseAndState(state_operations=[
         migrations.AlterModelOptions(
             name='chunk',
             options={'ordering': ['document', 'seq'], 'verbose_name': 'chunk', 'verbose_name_plural': 'chunks'},
@@ -47,11 +54,6 @@ class Migration(migrations.Migration):
         migrations.AlterModelOptions(
             name='memorypreference',
             options={'verbose_name': 'memory preference', 'verbose_name_plural': 'memory preferences'},
-        ),
-        migrations.AddField(
-            model_name='document',
-            name='error_wording',
-            field=models.JSONField(blank=True, editable=False, help_text='What `error` was made of.', null=True),
         ),
         migrations.AlterField(
             model_name='chunk',
@@ -443,4 +445,5 @@ class Migration(migrations.Migration):
             name='user',
             field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='memory_preference', serialize=False, to=settings.AUTH_USER_MODEL, verbose_name='user'),
         ),
+        ]),
     ]

@@ -116,7 +116,7 @@ def test_the_review_of_a_conversation_is_in_chinese(open_page: OpenPage) -> None
     page.keyboard.press("Enter")
     expect(page.locator(".answer").last.get_by_role("button", name="複製回答")).to_be_visible()
     page.goto("/admin/chat/session/")
-    page.locator("#result_list th a").first.click()
+    page.locator("#result_list tbody th a").first.click()
     expect(page.get_by_text("決策路徑", exact=False).first).to_be_visible()
     page.locator(".review-message details > summary").first.click()
     assert english_in(page, but="django|Django") == []

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from feedback.ranking import same_question
 from feedback.ranking.same_question import (
     FORBIDDEN,
+    LEAST,
+    Commonness,
     above_background,
     background_of,
     difference,
@@ -74,12 +76,48 @@ def test_rewordings_by_people_are_one_question(pair: tuple[str, str]) -> None:
         ("What are regulated drugs?", "What are unregulated drugs?", "opposites"),
         ("Who signs the form?", "Where is the form signed?", "other kinds of answer"),
         ("Which metals are magnetic?", "Which metals are not magnetic?", "one of them is negated"),
+        ("How do I list sessions?", "How do I kill sessions?", "other actions"),
+        ("如何查看任务？", "如何删除任务？", "other actions"),
+        ("What is a replica?", "How do I drop a replica?", "one asks what it is, the other what to do"),
+        ("How do I insert data into a table?", "How do I insert dynamic data into a table?", "one word more"),
+        ("How do I convert PDF to Word?", "How do I convert Word to PDF?", "changed places"),
+        ("How do I move files from Box to Drive?", "How do I move files from Drive to Box?", "changed places"),
+        ("How do I move files from Box to Drive?", "How do I move files to Drive from Box?", ""),
+        ("如何从文本转换成表格？", "如何从表格转换成文本？", "changed places"),
+        ("How do I set up an account?", "How do I create an account?", ""),
         ("When is it due?", "By when is it due?", ""),
         ("Take it for 5 years?", "Take it for five years?", ""),
     ],
 )
 def test_a_difference_says_why(first: str, second: str, reason: str) -> None:
     assert difference(read_question(first), read_question(second)) == reason
+
+
+HANDBOOK = Commonness.of({"acm": 60, "log": 3}, 100)  # most of its questions name the product
+
+
+def test_what_most_questions_of_a_site_name_makes_no_two_of_them_one() -> None:
+    pair = "Acme price", "Where are the logs of Acme?"
+    assert shipped_model().probability(*pair, cosine=NEARLY_EQUAL, common=HANDBOOK) <= FORBIDDEN
+
+
+def test_a_rewording_that_names_only_the_product_is_still_one_question() -> None:
+    assert shipped_model().probability("What is Acme?", "what's acme", cosine=NEARLY_EQUAL, common=HANDBOOK) >= 0.5
+
+
+def test_a_term_says_less_the_more_questions_hold_it() -> None:
+    common = Commonness.of({"acme": 90, "install": 20, "replica": 1}, 100)
+    weights = [common.weight(term) for term in ("acme", "install", "replica", "unseen")]
+    assert weights[0] == LEAST < weights[1] < weights[2] == weights[3] == 1.0
+
+
+def test_on_a_site_with_few_questions_no_term_is_common() -> None:
+    assert Commonness.of({"acme": 1}, 1).weight("acme") == 1.0
+
+
+def test_wordings_of_one_meaning_are_counted_together() -> None:
+    together = Commonness.of({"begin": 10, "start": 10}, 100)
+    assert together.weight("begin") < Commonness.of({"begin": 10}, 100).weight("begin")
 
 
 def test_traditional_and_simplified_are_one_question() -> None:

@@ -435,3 +435,20 @@ def test_a_revision_of_an_earlier_version_has_no_pairs() -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **kept)
     assert len(Content.decode(buffer.getvalue()).pairs) == 0
+
+
+def test_a_question_that_names_only_the_product_does_not_match_all_others_about_it() -> None:
+    things = ("replica", "alias", "partition", "index", "schema", "quota", "token", "backup", "cluster", "bucket")
+    texts = ["What is Acme?", *(f"Where is the {thing} of Acme?" for thing in (*things, *map("big {}".format, things)))]
+    ids = np.arange(len(texts))
+    ones, zeros = np.ones(len(texts)), np.zeros(len(texts))
+    rows = QueryTallies(
+        question=ids, passage=ids, up=ones, down=zeros, raters_up=ones.astype(np.int64),
+        raters_down=zeros.astype(np.int64), normalized_score=np.full(len(texts), np.nan),
+    )  # fmt: skip
+    questions = RatedQuestions(ids=ids, texts=texts, terms=[query_terms(text) for text in texts])
+    content = Content(queries=rows, documents={}, parameters=parameters())
+    snap = Snapshot(content, questions, {int(key): str(key) for key in ids})
+    own, other = "Acme, what is it?", "Where are the logs of Acme?"
+    assert snap.highest_similarity(AskedQuestion(text=own, terms=query_terms(own))) >= 0.6
+    assert snap.highest_similarity(AskedQuestion(text=other, terms=query_terms(other))) == 0.0
