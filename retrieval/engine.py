@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -95,7 +96,8 @@ async def close_engine() -> None:
 
 
 def warm_up() -> None:
-    """Load dictionaries and the index's client in the background: seconds that the first question need not wait.
+    """Load dictionaries and the clients of the index and the models in the background: seconds that the first question
+    need not wait.
 
     What is loaded then stays, so the garbage collector need not look through it: a full collection would hold up
     everybody by 0.2 s.
@@ -104,6 +106,7 @@ def warm_up() -> None:
     def load() -> None:
         analysis.warm_up()
         import_client()
+        importlib.import_module("retrieval.providers.ollama")
         gc.collect()
         gc.freeze()
 

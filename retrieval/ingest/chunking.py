@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from langchain_text_splitters import RecursiveCharacterTextSplitter
-
 from ragsite.core.rag_settings import IngestSettings
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, Block, ParsedDocument
 from retrieval.text.tokens import estimate_tokens, estimate_word_pieces
@@ -86,6 +84,9 @@ class Chunker:
     texts apart than for both together."""
 
     def __init__(self, *, chunk_tokens: int, overlap_tokens: int, count_tokens: Callable[[str], int]) -> None:
+        # It loads much, and many processes never split a text.
+        from langchain_text_splitters import RecursiveCharacterTextSplitter
+
         self._limit = chunk_tokens
         self._overlap = overlap_tokens
         self._count = count_tokens

@@ -12,7 +12,7 @@ models that the settings name are called all the same, and new collections wait 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ragsite.core.rag_settings import OllamaSettings
 from ragsite.core.wording import Sentence, joined, worded
@@ -31,11 +31,13 @@ from retrieval.providers.discovery import (
 from retrieval.providers.failures import not_installed
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.providers.lexical import LexicalEmbedder
-from retrieval.providers.ollama import OllamaChatModel, OllamaEmbedder
 from retrieval.providers.server import OllamaServer
 from retrieval.providers.vectors import QUERY_VECTORS_KEPT, VectorCache
 from retrieval.trace import note_models
 from retrieval.values import EmbeddingSpace
+
+if TYPE_CHECKING:
+    from retrieval.providers.ollama import OllamaChatModel, OllamaEmbedder
 
 FORCED_OFFLINE = worded("offline mode is switched on (RAG_OFFLINE=1)")
 NO_CHAT_MODEL = worded("Ollama has no chat model: ollama pull one, e.g. qwen3:4b")
@@ -103,6 +105,8 @@ class ModelRegistry:
         known = self._chat_models.get(model)
         if known is None:
             details = await self._discovery.details(model)
+            from retrieval.providers.ollama import OllamaChatModel  # with LangChain: 36 MiB and a second, if it is used
+
             known = OllamaChatModel(
                 model.name,
                 server=self._server,
@@ -208,11 +212,16 @@ class ModelRegistry:
 
     def _embedder(self, space: EmbeddingSpace) -> OllamaEmbedder:
         if space not in self._embedders:
-            self._embedders[space] = OllamaEmbedder(space, server=self._server, cache=self._cache)
+            self._embedders[space] = self._make_embedder(space)
         return self._embedders[space]
+
+    def _make_embedder(self, space: EmbeddingSpace) -> OllamaEmbedder:
+        from retrieval.providers.ollama import OllamaEmbedder
+
+        return OllamaEmbedder(space, server=self._server, cache=self._cache)
 
     async def _dimension(self, model: InstalledModel) -> int:
         if model not in self._dimensions:
-            unmeasured = EmbeddingSpace(model=model.name, dim=0)
-            self._dimensions[model] = await OllamaEmbedder(unmeasured, server=self._server, cache=self._cache).measure()
+            unmeasured = self._make_embedder(EmbeddingSpace(model=model.name, dim=0))
+            self._dimensions[model] = await unmeasured.measure()
         return self._dimensions[model]
