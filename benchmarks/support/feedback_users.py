@@ -1,82 +1,165 @@
-"""Simulated users: how they put a question in other words, and how they rate what they are shown. No model.
+"""Simulated people: what they look at, how they rate, and who they are to the site. No model, no text is read.
 
-Everything is drawn from a generator that is passed in, so a run can be repeated.
+Everything is drawn from a generator that is passed in, so a run can be repeated. The behaviour differs on purpose from
+what the estimator assumes: few places are looked at, thumbs go up out of habit, answers are rated far more often than
+sources, bad answers are often left without a rating, and some passages look right to everybody and are not.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
-from feedback.ranking.attribution import CitedSource, Credit, GivenRating, RatedAnswer, attribute
-from retrieval.text.stop_words import ENGLISH
+from feedback.ranking.attribution import CheckedSentence, CitedSource, Credit, GivenRating, RatedAnswer, attribute
 
 SHOWN = 6  # passages under an answer
-CITED = 2  # of them the answer leans on
-FRAMES = (
-    "{}", "{}", "could you tell me {}", "i would like to know: {}", "please help, {}", "what do we know about this: {}",
-    "{} - what do the documents say", "question: {}",
-)  # fmt: skip
-WORDS = {
-    "increase": "raise", "increases": "raises", "increased": "raised", "decrease": "lower", "decreases": "lowers",
-    "reduce": "lower", "reduces": "lowers", "reduced": "lowered", "cause": "lead to", "causes": "leads to",
-    "caused": "led to", "show": "demonstrate", "shows": "demonstrates", "important": "essential", "large": "big",
-    "many": "a lot of", "small": "little", "begin": "start", "began": "started", "called": "named", "known": "named",
-    "located": "situated", "country": "nation", "people": "persons", "kind": "type", "type": "kind", "use": "employ",
-    "used": "employed", "make": "produce", "made": "produced", "big": "large", "film": "movie", "movie": "film",
-    "born": "given birth to", "wrote": "authored", "written": "authored", "year": "time", "main": "chief",
-    "associated": "linked", "risk": "danger", "treatment": "therapy", "during": "in the course of", "first": "earliest",
-}  # fmt: skip
-_TOKEN = re.compile(r"\w+|\W+")
-
-
-def paraphrase(text: str, draw: np.random.Generator) -> str:
-    """Other words where a table has them, an order that may change, a frame of small talk, a word left out.
-
-    Names and numbers stay: a question about another year is another question.
-    """
-    parts = [WORDS.get(part.casefold(), part) for part in _TOKEN.findall(text.strip().rstrip("?.!"))]
-    plain = [at for at, part in enumerate(parts) if part.isalpha() and part.islower() and part not in ENGLISH]
-    if len(plain) > 4:
-        parts[int(draw.choice(plain))] = ""
-    words = "".join(parts).split()
-    if len(words) > 7 and draw.random() < 0.5:  # "a b c d" → "c d, a b"
-        cut = int(draw.integers(len(words) // 3, 2 * len(words) // 3 + 1))
-        words = [*words[cut:], "/", *words[:cut]]
-    elif draw.random() < 0.3:
-        words = [word for word in words if word.casefold() not in ENGLISH] or words
-    return FRAMES[int(draw.integers(len(FRAMES)))].format(" ".join(words))
+SOURCE_RATINGS = 1 / 7  # share of the ratings that are of one source
+RATED_IF_GOOD, RATED_IF_BAD = 0.5, 0.25  # chance that an answer is rated by somebody who would give it an up, a down
+UP_IF_INDIFFERENT = 0.8
+FOOLED = 0.85  # chance that a passage which looks right is taken for right
+WRITER_FINDS, WRITER_IS_FOOLED, WRITER_CITES_FIRST = 0.75, 0.5, 0.5  # the model that writes the answer
+BORNE_OUT_IF_GOOD, BORNE_OUT_IF_NOT = 0.9, 0.35  # chance that the site's check of a cited sentence finds it borne out
+NO_ANSWER = 0.3  # chance that it declines, where nothing shown answers
+OPENED_IF_GOOD, OPENED_IF_NOT = 0.5, 0.1  # chance that a source that was looked at is opened
+# Share of the verdicts that are wrong; None: it says nothing about what was shown.
+ERROR: Mapping[str, float | None] = {"careful": 0.1, "ordinary": 0.1, "lazy": None, "random": None}
+PEOPLE = {"careful": 0.35, "ordinary": 0.45, "lazy": 0.12, "random": 0.08}
+UP_SHARES = (0.6, 0.8, 0.9)  # of those who rate at random
+OFFICES = 3  # address blocks that many honest people share
+Draw = np.random.Generator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    """noise: chance that a verdict is the wrong way round. malicious: always the wrong way round, on every source."""
+class Person:
+    """joined: day, negative before the simulation begins. block: of their address. patience: chance to go on from one
+    place to the next. up_share: of one who rates at random. noise: chance that a verdict is turned round besides."""
 
     number: int
-    noise: float
-    malicious: bool = False
+    temper: str
+    joined: int
+    block: int
+    confirmed: bool
+    patience: float
+    up_share: float = 1.0
+    noise: float = 0.0
 
-    def rate(self, shown: Sequence[int], relevant: set[int], draw: np.random.Generator) -> list[Credit]:
-        """Evidence on the shown passages, each rated by itself, and on the answer, through the site's own attribution.
 
-        Markers are places in `shown`, from 1.
-        """
-        ratings = [GivenRating(id=0, marker=None, **self._verdict(bool(relevant & set(shown[:CITED])), draw))]
-        for place, passage in enumerate(shown[:SHOWN]):
-            ratings.append(GivenRating(id=0, marker=place + 1, **self._verdict(passage in relevant, draw)))
-        answer = RatedAnswer(
-            text=" ".join(f"sentence [{place + 1}]." for place in range(min(CITED, len(shown)))),
-            decision="ANSWER",
-            status="complete",
-            sources=[CitedSource(place + 1, place < CITED) for place in range(len(shown[:SHOWN]))],
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """What one person leaves behind after one answer. page: the places in what was shown, from 0, in the order of the
+    page: what the answer cites comes first. opened: of these those that were opened."""
+
+    credits: tuple[Credit, ...] = ()
+    page: tuple[int, ...] = ()
+    opened: tuple[int, ...] = ()
+
+    @property
+    def rated(self) -> bool:
+        return bool(self.credits)
+
+
+def population(count: int, days: int, draw: Draw, *, tempers: Mapping[str, float], noise: float = 0.0,
+               up_share: float | None = None) -> list[Person]:  # fmt: skip
+    """Three in five have been there before; the others join in the course of `days`."""
+    kinds = list(tempers)
+    chosen = draw.choice(len(kinds), size=count, p=np.asarray(list(tempers.values())) / sum(tempers.values()))
+    return [
+        Person(
+            number=number,
+            temper=kinds[int(kind)],
+            joined=int(draw.integers(-400, 0) if draw.random() < 0.6 else draw.integers(0, days)),
+            block=int(draw.integers(OFFICES)) if draw.random() < 0.3 else 1000 + number,
+            confirmed=bool(draw.random() < 0.7),
+            patience=float(draw.beta(6.0, 2.0)),
+            up_share=up_share if up_share is not None else float(draw.choice(UP_SHARES)),
+            noise=noise,
         )
-        return attribute(answer, ratings)
+        for number, kind in enumerate(chosen)
+    ]
 
-    def _verdict(self, good: bool, draw: np.random.Generator) -> dict[str, object]:
-        wrong = self.malicious or draw.random() < self.noise
-        up = good != wrong
-        reasons = () if up or draw.random() < 0.5 else ("wrong_source",)
-        return {"score": 5 if up else 1, "tags": reasons}
+
+def cited_by_writer(shown: Sequence[int], relevant: Set[int], lures: Set[int], draw: Draw) -> list[int]:
+    """Places, from 0, that the answer cites. Empty: it declines to answer."""
+    cited = [
+        place
+        for place, passage in enumerate(shown)
+        if draw.random() < (WRITER_FINDS if passage in relevant else WRITER_IS_FOOLED if passage in lures else 0.0)
+    ]
+    if not cited and draw.random() < NO_ANSWER:
+        return []
+    if not cited or draw.random() < WRITER_CITES_FIRST:
+        cited = sorted({0, *cited})
+    return cited
+
+
+def visit(
+    person: Person, shown: Sequence[int], relevant: Set[int], lures: Set[int], draw: Draw, *, answers_only: bool = False
+) -> Visit:
+    """One answer, through the site's own attribution. relevant: what answers. lures: what looks right and is not."""
+    shown = shown[:SHOWN]
+    cited = cited_by_writer(shown, relevant, lures, draw)
+    if not cited:
+        return Visit()
+    page = tuple(sorted(range(len(shown)), key=lambda place: (place not in cited, place)))
+    looked_at = page[: examined(person, len(page), draw)]
+    seems_right = {place: _seems_right(shown[place], relevant, lures, draw) for place in {*looked_at, *cited}}
+    opened = tuple(
+        place for place in looked_at if draw.random() < (OPENED_IF_GOOD if seems_right[place] else OPENED_IF_NOT)
+    )
+    borne_out = {
+        place: bool(draw.random() < (BORNE_OUT_IF_GOOD if shown[place] in relevant else BORNE_OUT_IF_NOT))
+        for place in cited
+    }
+    answer = RatedAnswer(
+        text=" ".join(f"sentence [{place + 1}]." for place in cited),
+        decision="ANSWER",
+        status="complete",
+        sources=[CitedSource(place + 1, place in cited) for place in range(len(shown))],
+        sentences=[CheckedSentence("sentence", (place + 1,), borne_out[place]) for place in cited],
+    )
+    marker = None
+    if not answers_only and draw.random() < SOURCE_RATINGS:
+        marker = int(draw.choice(looked_at)) + 1
+        good = seems_right[marker - 1]
+    else:
+        good = any(seems_right[place] for place in cited)
+    up = verdict(person, good, draw)
+    if draw.random() >= (RATED_IF_GOOD if up else RATED_IF_BAD):
+        return Visit(page=page, opened=opened)
+    rating = GivenRating(id=0, marker=marker, score=5 if up else 1, tags=_reasons(up, draw))
+    return Visit(credits=tuple(attribute(answer, [rating])), page=page, opened=opened)
+
+
+def examined(person: Person, count: int, draw: Draw) -> int:
+    """How many places somebody looks at: the first, and each next one with the chance of their patience."""
+    looked_at = 1
+    while looked_at < count and draw.random() < person.patience:
+        looked_at += 1
+    return looked_at
+
+
+def verdict(person: Person, good: bool, draw: Draw) -> bool:
+    """Whether the thumb goes up."""
+    error = ERROR[person.temper]
+    if person.temper == "lazy":
+        up = True
+    elif error is None:
+        up = bool(draw.random() < person.up_share)
+    elif person.temper == "ordinary" and not good and draw.random() < 0.5:
+        up = bool(draw.random() < UP_IF_INDIFFERENT)
+    else:
+        up = good != bool(draw.random() < error)
+    return up != bool(draw.random() < person.noise)
+
+
+def _seems_right(passage: int, relevant: Set[int], lures: Set[int], draw: Draw) -> bool:
+    return passage in relevant or (passage in lures and bool(draw.random() < FOOLED))
+
+
+def _reasons(up: bool, draw: Draw) -> tuple[str, ...]:
+    chance = draw.random()
+    if up:
+        return ("helpful",) if chance < 0.1 else ("accurate",) if chance < 0.15 else ()
+    return ("wrong_source",) if chance < 0.3 else ("style",) if chance < 0.45 else ()

@@ -1,0 +1,143 @@
+"""A labelled set as a site would hold it, with rewordings and contrast questions that were written by hand.
+
+    FOLDER/NAME          corpus.jsonl, queries.jsonl, qrels.tsv [queries_train.jsonl, qrels_train.tsv], or NAME.tar.gz
+    REWORDINGS/NAME.jsonl   {"id": of a question of the set, "terse", "colloquial", "formal", "contrast"}
+
+`contrast` looks like the question and asks something else: its ranking should be as without feedback.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.support.manual_questions import manual_set
+
+REWORDINGS = Path(__file__).parents[1] / "data" / "rewordings"
+MANNERS = ("terse", "colloquial", "formal")
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """relevant: places in the set's texts. rewordings, contrast: empty where nobody has written any."""
+
+    id: str
+    text: str
+    relevant: frozenset[int]
+    rewordings: tuple[str, ...] = ()
+    contrast: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedSet:
+    """texts: title, heading and text of each passage. documents: of each passage its document's number.
+
+    train: questions that are set apart for rating, if any.
+    """
+
+    name: str
+    texts: list[str]
+    documents: list[int]
+    questions: list[Question]
+    train: list[Question]
+
+
+def load(name: str, folder: Path, *, documents: int, rewordings: Path = REWORDINGS) -> RatedSet:
+    """At most `documents` passages: all that answer a reworded question, others that answer, then any, by chance."""
+    rows, questions, train = _manual(name, folder) if _archive(name, folder).exists() else _labelled(folder / name)
+    written = read_rewordings(rewordings / f"{name}.jsonl")
+    every = [*questions, *train]
+    order = _order(rows, every, written, np.random.default_rng(0))[:documents]
+    place = {rows[at]["id"]: new for new, at in enumerate(sorted(order))}
+    texts = [f"{rows[at].get('title') or ''}\n{rows[at].get('heading') or ''}\n{rows[at]['text']}"
+             for at in sorted(order)]  # fmt: skip
+    return RatedSet(
+        name=name,
+        texts=texts,
+        documents=_documents([rows[at]["id"] for at in sorted(order)]),
+        questions=_placed(questions, place, written),
+        train=_placed(train, place, written),
+    )
+
+
+def read_rewordings(path: Path) -> dict[str, dict[str, str]]:
+    """By a question's id; empty where there is no such file. Raises ValueError for a row that lacks a text."""
+    if not path.exists():
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    for row in _rows(path):
+        if not all(row.get(key) for key in ("id", *MANNERS, "contrast")):
+            raise ValueError(f"{path.name}: {row.get('id')} lacks a text")
+        found[row["id"]] = row
+    return found
+
+
+Row = dict[str, str]
+Labelled = tuple[str, str, list[str]]  # id, text, ids of the passages that answer
+
+
+def _documents(ids: list[str]) -> list[int]:
+    """A manual's sections are named after their file; in other sets a passage is a document."""
+    numbers: dict[str, int] = {}
+    return [numbers.setdefault(key.split(".md#")[0], len(numbers)) for key in ids]
+
+
+def _archive(name: str, folder: Path) -> Path:
+    return folder / name / f"{name}.tar.gz"
+
+
+def _manual(name: str, folder: Path) -> tuple[list[Row], list[Labelled], list[Labelled]]:
+    made = manual_set(_archive(name, folder))
+    return made.corpus, [(row["id"], row["text"], made.answers[row["id"]]) for row in made.queries], []
+
+
+def _labelled(folder: Path) -> tuple[list[Row], list[Labelled], list[Labelled]]:
+    train: list[Labelled] = []
+    if (folder / "queries_train.jsonl").exists():
+        train = _asked(folder / "queries_train.jsonl", folder / "qrels_train.tsv")
+    return _rows(folder / "corpus.jsonl"), _asked(folder / "queries.jsonl", folder / "qrels.tsv"), train
+
+
+def _asked(queries: Path, qrels: Path) -> list[Labelled]:
+    answers: dict[str, list[str]] = {}
+    for line in qrels.read_text(encoding="utf-8").splitlines():
+        query, document, grade = line.split("\t")[:3]
+        if float(grade) > 0:
+            answers.setdefault(query, []).append(document)
+    return [(row["id"], row["text"], answers[row["id"]]) for row in _rows(queries) if row["id"] in answers]
+
+
+def _order(
+    rows: list[Row], questions: list[Labelled], written: dict[str, dict[str, str]], draw: np.random.Generator
+) -> list[int]:
+    """Places of `rows`, the most needed first."""
+    reworded = {document for key, _, answers in questions if key in written for document in answers}
+    answering = {document for _, _, answers in questions for document in answers}
+    need = [(row["id"] not in reworded) + (row["id"] not in answering) for row in rows]
+    chance = draw.random(len(rows))
+    return sorted(range(len(rows)), key=lambda at: (need[at], chance[at]))
+
+
+def _placed(questions: list[Labelled], place: dict[str, int], written: dict[str, dict[str, str]]) -> list[Question]:
+    """Without questions that no kept passage answers."""
+    found = []
+    for key, text, answers in questions:
+        relevant = frozenset(place[document] for document in answers if document in place)
+        if relevant:
+            texts = written.get(key, {})
+            found.append(
+                Question(
+                    id=key, text=text, relevant=relevant, contrast=texts.get("contrast", ""),
+                    rewordings=tuple(texts[manner] for manner in MANNERS) if texts else (),
+                )
+            )  # fmt: skip
+    return found
+
+
+def _rows(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
