@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from feedback.ranking import cohorts
+from feedback.ranking import voters as accounts
 from feedback.ranking.boosts import Votes
 from feedback.ranking.groups import Groups
 from feedback.ranking.rater_reliability import Chances, Site, Verdicts, fit_site, fit_voters, verdicts_of
 from feedback.ranking.voters import (
-    NEW_ACCOUNT_WEIGHT,
-    STAFF_WEIGHT,
     UNKNOWN,
     YOUNG_ACCOUNT_DAYS,
     Voters,
@@ -238,7 +237,11 @@ class _Crowd:
     def _capped(self, weight: Floats, core: Mask, value: Floats, about: Ints, *, in_any_case: float) -> Floats:
         """about: of each vote the number of its item or document."""
         factor, inside = weight.copy(), core[self.place]
-        for cohort, bound in ((self.alike, ALIKE_OUTSIDE), (self.by_day, STAFF_WEIGHT), (self.by_block, STAFF_WEIGHT)):
+        for cohort, bound in (
+            (self.alike, ALIKE_OUTSIDE),
+            (self.by_day, accounts.STAFF_WEIGHT),
+            (self.by_block, accounts.STAFF_WEIGHT),
+        ):
             rows = np.flatnonzero((cohort != UNKNOWN) & ~inside)
             factor[rows] *= self._as_one(
                 np.abs(value * factor)[rows], self.place[rows], (about[rows], cohort[rows]), bound
@@ -282,9 +285,9 @@ class _Crowd:
         )
         told = [""] * voters
         by_account = account_weight(self.known, self.place, self.votes.day)
-        fresh = np.bincount(self.place, by_account == NEW_ACCOUNT_WEIGHT, voters)
+        fresh = np.bincount(self.place, by_account == accounts.NEW_ACCOUNT_WEIGHT, voters)
         for one in np.flatnonzero(fresh > 0).tolist():
-            told[one] = f"new account: counts {NEW_ACCOUNT_WEIGHT:g}"
+            told[one] = f"new account: counts {accounts.NEW_ACCOUNT_WEIGHT:g}"
         outvoted = np.bincount(self.place[lowered & ~core[self.place]], minlength=voters)
         for one in np.flatnonzero(outvoted > 0).tolist():
             told[one] = told[one] or "votes against established voters: counts little there"
@@ -298,7 +301,7 @@ class _Crowd:
         for one in np.flatnonzero((up == 0.0) & (down == 0.0)).tolist():
             told[one] = "agrees with others no more than by chance"
         for one in np.flatnonzero(self.known.staff).tolist():
-            told[one] = f"staff: counts {STAFF_WEIGHT:g} times"
+            told[one] = f"staff: counts {accounts.STAFF_WEIGHT:g} times"
         for one in np.flatnonzero(core).tolist():
             told[one] = told[one] or "established: an old account whose votes agreed with others"
         return tuple(told)

@@ -29,7 +29,7 @@ from django.utils import timezone
 from chat.models import DecisionStep
 from feedback.models import Burst, Evidence, GoldenQuestion, JudgeAgreement, Rating
 from feedback.models.ratings import thumb_of
-from feedback.ranking.voters import NEW_ACCOUNT_DAYS, NEW_ACCOUNT_WEIGHT
+from feedback.ranking import voters
 from feedback.ranking.weighing import RaterWeights
 from feedback.rounds.proposals import Ballot, ballot_weighed
 from feedback.rounds.questions import signature
@@ -214,9 +214,9 @@ def _texts(tags: Any) -> list[str]:
 def _rater_weights(weights: RaterWeights, users: set[int]) -> dict[int, float]:
     """A rater's own; of those without votes on passages the site's, less for a new account."""
     own = dict(zip(weights.rater.tolist(), weights.rater_weight.tolist(), strict=True))
-    new_since = timezone.now() - timedelta(days=NEW_ACCOUNT_DAYS)
+    new_since = timezone.now() - timedelta(days=voters.NEW_ACCOUNT_DAYS)
     joined = get_user_model().objects.filter(pk__in=users).values_list("pk", "date_joined")
     return {
-        user: own[user] if user in own else weights.site * (NEW_ACCOUNT_WEIGHT if since > new_since else 1.0)
+        user: own[user] if user in own else weights.site * (voters.NEW_ACCOUNT_WEIGHT if since > new_since else 1.0)
         for user, since in joined
     }

@@ -45,10 +45,12 @@ def contents() -> dict[str, list[tuple[Any, ...]]]:
 
 
 def compared(outcome: RoundOutcome) -> dict[str, Any]:
+    told = outcome.as_dict()
+    told["guard"].pop("duration_ms", None)
     return {
         name: value
-        for name, value in outcome.as_dict().items()
-        if name not in ("dry_run", "revision", "number", "timings_ms", "duration_ms")
+        for name, value in told.items()
+        if name not in ("dry_run", "revision", "number", "timings_ms", "duration_ms", "notes")
     }
 
 
