@@ -210,10 +210,10 @@ def test_a_deletion_waits_for_a_batch_in_place_of_locking_against_it(monkeypatch
     feedback_round()
     Rating.objects.update(attributed_at=None)
     held, go_on = threading.Event(), threading.Event()
-    given = "feedback.rounds.evidence._given"
+    changed = "feedback.rounds.evidence._changed"
     from feedback.rounds import evidence
 
-    locked = evidence._given
+    locked = evidence._changed
 
     def slowly(messages: Any) -> Any:
         ratings = locked(messages)
@@ -221,7 +221,7 @@ def test_a_deletion_waits_for_a_batch_in_place_of_locking_against_it(monkeypatch
         go_on.wait(10)
         return ratings
 
-    monkeypatch.setattr(given, slowly)
+    monkeypatch.setattr(changed, slowly)
     with meanwhile(lambda: void(feedback_round())) as failed:
         assert held.wait(10)
         with meanwhile(lambda: void(user.delete())) as deletion:
