@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ragsite.core.errors import InvalidInputError, NotFoundError, UnavailableError
+from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.limits import MIB
@@ -32,7 +32,7 @@ _room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 async def page_read(document: Document, number: int, *, quotes: Sequence[str]) -> dict[str, Any]:
     """`retrieval.ingest.pdf_page.PageView` as a dict. number: from 1.
 
-    Raises InvalidInputError for a file without pages, NotFoundError, DocumentUnreadableError, UnavailableError.
+    Raises NotFoundError, also for a file without pages, DocumentUnreadableError, UnavailableError.
     """
     head, _ = await _asked(document, {"task": "page", "page": number, "quotes": list(quotes)})
     return head
@@ -48,7 +48,7 @@ async def page_draw(document: Document, number: int, *, width: int) -> bytes:
 
 async def _asked(document: Document, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     if document.media_type != MEDIA_TYPES["pdf"]:
-        raise InvalidInputError(worded("Only PDF files have pages that can be shown."))
+        raise NotFoundError(worded("Only PDF files have pages that can be shown."))
     path = Path(document.file.path) if document.file else None
     if path is None or not await asyncio.to_thread(path.exists):
         raise NotFoundError(worded("The file of this document is gone."))

@@ -92,7 +92,7 @@ def test_a_stranger_gets_no_page(document: Document) -> None:
 def test_a_file_without_pages_is_refused_with_a_reason(client: APIClient, user: User) -> None:
     response = page(client, stored(user, b"# Loans", "loans.md", "text/markdown"))
     assert (response.status_code, response.json()["error"]["message"]) == (
-        400, "Only PDF files have pages that can be shown.",
+        404, "Only PDF files have pages that can be shown.",
     )  # fmt: skip
 
 
