@@ -90,7 +90,9 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
         state = feedback_state()
         if state.live:
             tools.append(Tool(said("Roll back"), page_url("feedback_revision_roll_back", state.live.pk)))
-        tools.append(Tool("Lift the freeze" if state.frozen else "Freeze rounds", page_url("feedback_freeze")))
+        tools.append(
+            Tool(said("Lift the freeze") if state.frozen else said("Freeze rounds"), page_url("feedback_freeze"))
+        )
         tools.append(Tool(said("Reset a rater"), page_url("feedback_reset_rater")))
         return [*tools, Tool(said("Run a round now"), page_url("feedback_round"))]
 
@@ -207,10 +209,11 @@ class RevisionAdmin(ToolsAdmin, PartOfHistoryAdmin):
                 raise ConflictError(worded("Somebody has done that just now."))
 
         texts = (
-            ("Lift the freeze", "Rounds propose revisions again, from all that was rated meanwhile.",
-             "Lift the freeze", "Rounds propose again."),
-            ("Freeze rounds", "Ratings are still gathered, but no new revision is proposed. What is live stays live.",
-             "Freeze", "Rounds are frozen."),
+            (said("Lift the freeze"), said("Rounds propose revisions again, from all that was rated meanwhile."),
+             said("Lift the freeze"), said("Rounds propose again.")),
+            (said("Freeze rounds"),
+             said("Ratings are still gathered, but no new revision is proposed. What is live stays live."),
+             said("Freeze"), said("Rounds are frozen.")),
         )  # fmt: skip
         title, explanation, button, done = texts[0 if frozen else 1]
         return self.form_page(

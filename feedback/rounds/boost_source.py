@@ -160,7 +160,8 @@ class SnapshotBoosts:
         results = await asyncio.gather(*(self._vector(query, space) for space in spaces))
         reasons = [result for result in results if isinstance(result, str)]
         vectors = {space: vector for space, vector in zip(spaces, results, strict=True) if not isinstance(vector, str)}
-        return vectors, f"rated questions were compared by words alone: {reasons[0]}" if reasons else ""
+        told = worded("rated questions were compared by words alone: {reason}", reason=reasons[0]) if reasons else ""
+        return vectors, told
 
     async def _vector(self, query: str, space: EmbeddingSpace) -> NDArray[np.float32] | str:
         try:

@@ -28,15 +28,17 @@ def round_queue(*, by: User) -> RoundOutcome:
 
     Raises QueueAwayError.
     """
-    try:
-        current_app.send_task(TASK, kwargs={"by": by.pk}, retry=False)
-    except (OperationalError, OSError) as error:
-        raise QueueAwayError from error
     at = timezone.localtime().strftime("%Y-%m-%d %H:%M")
     reason = f"A worker was told to run a round at {at}; its outcome will stand in the state of feedback."
     outcome = RoundOutcome(status="queued", reason=reason, by=by.get_username())
-    feedback_state()
-    FeedbackState.objects.filter(pk=1).update(last_round=outcome.as_dict())
+    before = feedback_state().last_round
+    state = FeedbackState.objects.filter(pk=1)
+    state.update(last_round=outcome.as_dict())  # before a worker can be done with it
+    try:
+        current_app.send_task(TASK, kwargs={"by": by.pk}, retry=False)
+    except (OperationalError, OSError) as error:
+        state.update(last_round=before)
+        raise QueueAwayError from error
     return outcome
 
 

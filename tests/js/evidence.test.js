@@ -56,6 +56,9 @@ describe("marks in a passage", () => {
     assert.equal(marks.join(""), "Loans last four weeks at most");
     assert.equal(root.textContent, "Loans last four weeks at most.");
   });
+  test("are found among letters of two code units, and of another length in small", () => {
+    assert.deepEqual(marked("𠮷野家借期為四週又兩天。İstanbul opens at nine.", ["借期為四週又兩天", "İSTANBUL OPENS AT NINE"]).marks, ["借期為四週又兩天", "İstanbul opens at nine"]);
+  });
   test("are found in Chinese", () => assert.deepEqual(marked("借期为四周。逾期每天罚款两角。", ["逾期每天罚款两角"]).marks, ["逾期每天罚款两角"]));
   for (const quote of ["", "20", "Masters may borrow forty journals"]) {
     test(`are none for “${quote}”`, () => {

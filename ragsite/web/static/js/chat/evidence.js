@@ -59,7 +59,7 @@ const distinct = (texts) => [...new Set(texts.map((text) => text.trim()).filter(
 // ------------------------------------------------------------------------------------------------ in the passage
 /** Letters and digits alone, in small letters: as a text is compared. @param {string} text */
 function letters(text) {
-  return [...text].filter((character) => LETTER.test(character)).join("").toLowerCase();
+  return [...text].filter((character) => LETTER.test(character)).map((character) => character.toLowerCase()).join("");
 }
 
 /**
@@ -69,26 +69,28 @@ function letters(text) {
  */
 export function markTexts(root, texts) {
   const nodes = textNodes(root);
-  /** @type {{node: number, at: number, letter: string}[]} */
+  /** @type {{node: number, at: number, end: number}[]} of each code unit of `whole`, where its letter stands */
   const places = [];
+  let whole = "";
   nodes.forEach((text, node) => {
     let at = 0;
     for (const character of text.textContent || "") {
-      if (LETTER.test(character)) places.push({ node, at, letter: character.toLowerCase() });
+      const small = LETTER.test(character) ? character.toLowerCase() : "";
+      for (let unit = 0; unit < small.length; unit += 1) places.push({ node, at, end: at + character.length });
+      whole += small;
       at += character.length;
     }
   });
-  const whole = places.map(({ letter }) => letter).join("");
   /** @type {Map<number, [number, number][]>} by text node, what of it is marked */
   const marked = new Map();
   for (const text of texts) {
     const wanted = letters(text);
     const found = wanted.length >= LEAST_LETTERS ? whole.indexOf(wanted) : -1;
-    if (found < 0 || whole.length !== places.length) continue;
+    if (found < 0) continue;
     for (const { node } of places.slice(found, found + wanted.length)) if (!marked.has(node)) marked.set(node, []);
     const [first, last] = [places[found], places[found + wanted.length - 1]];
     for (let node = first.node; node <= last.node; node += 1) {
-      const end = node === last.node ? last.at + 1 : (nodes[node].textContent || "").length;
+      const end = node === last.node ? last.end : (nodes[node].textContent || "").length;
       marked.get(node)?.push([node === first.node ? first.at : 0, end]);
     }
   }
