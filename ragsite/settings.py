@@ -83,7 +83,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "django.contrib.staticfiles",
+    "ragsite.web.static_files.StaticFiles",
     "django.contrib.humanize",
     "rest_framework",
     "rest_framework.authtoken",
@@ -102,8 +102,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "ragsite.web.on_the_loop.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",  # first: scripts, styles and fonts need no policy of their own
     "ragsite.web.security.ContentSecurityPolicyMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",
     "ragsite.web.on_the_loop.SessionMiddleware",
     "ragsite.web.on_the_loop.LocaleMiddleware",
     "ragsite.web.on_the_loop.CommonMiddleware",
@@ -181,8 +181,18 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "ragsite" / "web" / "static"]
 STATIC_ROOT = BASE_DIR / "staticfiles"
-SERVESTATIC_USE_FINDERS = True
+SERVESTATIC_USE_FINDERS = True  # under their own names, too
 SERVESTATIC_AUTOREFRESH = DEBUG
+SERVESTATIC_KEEP_ONLY_HASHED_FILES = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        # Tests read files by their own names, whatever was collected beside them.
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if TESTING
+        else "ragsite.web.static_files.HashedFiles"
+    },
+}
 MEDIA_ROOT = DATA_DIR / "uploads"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # bodies without files
