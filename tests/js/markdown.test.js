@@ -17,24 +17,6 @@ describe("an answer is drawn as the server renders it", () => {
   for (const { name, text, html: expected } of CASES) test(name, () => assert.equal(drawn(text), expected));
 });
 
-test("an answer that grows looks in the end as if it had come at once", () => {
-  const text = CASES.filter(({ name }) => !name.includes("open")).map((one) => one.text).join("\n\n");
-  let settled = 0;
-  let outline = [];
-  const kept = [];
-  let last = [];
-  for (let length = 1; length <= text.length; length += 1) {
-    const blocks = blocksOf(text.slice(settled, length), (marker) => [1, 12].includes(marker), outline);
-    last = blocks.splice(-1);
-    kept.push(...blocks.map(({ draw }) => markup(draw())));
-    if (blocks.length) {
-      settled += last[0].start;
-      outline = last[0].outline;
-    }
-  }
-  assert.equal(shown(kept.join("") + html(last)), drawn(text));
-});
-
 test("what is hostile takes no long time", () => {
   for (const text of ["$".repeat(50_000), "\\(".repeat(30_000), "\\[\n".repeat(20_000), "$x^".repeat(30_000), "> ".repeat(5000), "😀".repeat(10_000)]) {
     const began = performance.now();

@@ -1,6 +1,6 @@
 // What the elements of an answer's text get: frames that scroll, a button to copy code, formulas, colours of code. The
 // same while it is written and afterwards, so that nothing moves in the end.
-import { h, iconButton, query } from "../dom.js";
+import { h, iconButton } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { copyText } from "../ui.js";
 
@@ -64,10 +64,11 @@ async function drawFormulas(root) {
 }
 
 async function loadMath() {
-  const styles = h("link", { rel: "stylesheet", href: query(document, "[data-math-styles]").dataset.mathStyles });
-  document.head.append(styles);
+  const address = document.querySelector("[data-math-styles]")?.getAttribute("data-math-styles");
+  if (!address) return; // a page that shows TeX as it is written
   try {
     math = await import("./math.js");
+    document.head.append(h("link", { rel: "stylesheet", href: address }));
   } catch {
     loading = null;
   }

@@ -77,11 +77,13 @@ export class StreamText {
     while (this.element.childElementCount > this.kept) this.element.lastElementChild?.remove();
     for (const { draw } of blocks) this.element.append(draw());
     dressProse(this.element);
-    if (blocks.length > 1) {
-      const last = blocks[blocks.length - 1];
-      this.settled += last.start;
-      this.outline = last.outline;
-      this.kept = this.element.childElementCount - 1;
+    // The last line is not whole yet: "3" may become "3. Third" and belong to the list above it.
+    const line = this.text.lastIndexOf("\n") + 1 - this.settled;
+    const open = blocks.findLastIndex(({ start }) => start < line);
+    if (open > 0) {
+      this.settled += blocks[open].start;
+      this.outline = blocks[open].outline;
+      this.kept += open;
     }
     // A block that takes long, as a huge table does, leaves the page its time.
     this.skip = Math.floor((performance.now() - began) / SLOW_FRAME_MS);
