@@ -1,5 +1,5 @@
-"""Tables of accounts: what people choose, browser sessions, API tokens, what the limits on guessing passwords count, and
-the work of giving out or deleting all that is a person's."""
+"""Tables of accounts: what people choose, browser sessions, API tokens, what the limits on guessing passwords count,
+and the work of giving out or deleting all that is a person's."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Account(models.Model):
     """
 
     class Theme(models.TextChoices):
-        SYSTEM = "", _("As the system")
+        SYSTEM = "system", _("As the system")
         LIGHT = "light", _("Light")
         DARK = "dark", _("Dark")
 
@@ -81,7 +81,9 @@ class Account(models.Model):
     language = models.CharField(
         max_length=10, blank=True, help_text=_("Empty: as the browser asks for."), verbose_name=_("language")
     )
-    theme = models.CharField(max_length=5, choices=Theme, default=Theme.SYSTEM, blank=True, verbose_name=_("theme"))
+    theme = models.CharField(
+        max_length=6, choices=Theme, blank=True, help_text=_("Empty: as each browser has it."), verbose_name=_("theme")
+    )
     confirmed_email = models.EmailField(blank=True, verbose_name=_("confirmed e-mail"))
     pending_email = models.EmailField(blank=True, verbose_name=_("e-mail to be confirmed"))
 

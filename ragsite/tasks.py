@@ -15,7 +15,12 @@ from ragsite.accounts.sign_in_limits import sign_in_limits_purge
 from retrieval.services.samples import samples_load
 
 logger = logging.getLogger(__name__)
-LETTER_RETRY = {"autoretry_for": (SMTPException, OSError), "max_retries": 6, "retry_backoff": 10, "retry_backoff_max": 900}
+LETTER_RETRY = {
+    "autoretry_for": (SMTPException, OSError),
+    "max_retries": 6,
+    "retry_backoff": 10,
+    "retry_backoff_max": 900,
+}
 
 
 @shared_task

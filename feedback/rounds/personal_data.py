@@ -1,12 +1,13 @@
 """What ratings, and the evidence made of them, hold of a person, for `ragsite.accounts.personal_data`.
 
-Deleted with the person: ratings, uses of sources, evidence, the weight of their votes, and the questions that nobody else
-has rated. The next revision is made without them. Decisions that they took as staff stay, without a name.
+Deleted with the person: ratings, uses of sources, evidence, the weight of their votes, and the questions that nobody
+else has rated. The next revision is made without them. Decisions that they took as staff stay, without a name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -37,7 +38,9 @@ class FeedbackHolder:
         ratings, uses = Rating.objects.filter(user=user).count(), SourceUse.objects.filter(user=user).count()
         votes = Evidence.objects.filter(voter=user).count()
         yield Held(counted("{count} rating", "{count} ratings", ratings), ratings)
-        yield Held(counted("{count} note that you opened a source", "{count} notes that you opened a source", uses), uses)
+        yield Held(
+            counted("{count} note that you opened a source", "{count} notes that you opened a source", uses), uses
+        )
         yield Held(
             counted("{count} vote drawn from your ratings", "{count} votes drawn from your ratings", votes), votes
         )
@@ -64,11 +67,15 @@ class FeedbackHolder:
 
     def parts(self, user: User) -> Iterator[Part]:
         ratings = Rating.objects.filter(user=user).order_by("created_at", "pk")
-        named = {"conversation_id": F("message__session_id"), "answer_id": F("message_id"), "marker": F("source__marker")}
+        named = {
+            "conversation_id": F("message__session_id"),
+            "answer_id": F("message_id"),
+            "marker": F("source__marker"),
+        }
         columns = ("score", "tags", "comment", "created_at", "updated_at")
         yield Part("ratings.json", ratings.values(*columns, **named).iterator())
         uses = SourceUse.objects.filter(user=user).order_by("pk")
-        opened = {"answer_id": F("source__message_id"), "marker": F("source__marker"), "title": F("source__title")}
+        opened = {"answer": F("source__message_id"), "marker": F("source__marker"), "title": F("source__title")}
         yield Part("opened-sources.json", uses.values("opened_at", "copied_at", **opened).iterator())
         votes = Evidence.objects.filter(voter=user).order_by("pk")
         about = {"asked": F("question__text"), "document": F("passage__document_id")}
@@ -83,7 +90,7 @@ class FeedbackHolder:
         yield from _erased(SetAsideVote.objects.filter(voter=user), None)
 
 
-def _erased(rows: QuerySet, evidence_by: str | None) -> Iterator[int]:
+def _erased(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:
     """In batches; with each go the questions that only its evidence was about."""
     while batch := list(rows.order_by().values_list("pk", flat=True)[:ROWS_AT_ONCE]):
         with transaction.atomic():

@@ -19,7 +19,10 @@ class AccountHolder:
     """`ragsite.accounts.personal_data.Holder`."""
 
     def goes(self, user: User) -> Iterable[Held]:
-        tokens, sessions = ApiToken.objects.filter(user=user).count(), AccountSession.objects.filter(account=user).count()
+        tokens, sessions = (
+            ApiToken.objects.filter(user=user).count(),
+            AccountSession.objects.filter(account=user).count(),
+        )
         yield Held(counted("{count} API token", "{count} API tokens", tokens), tokens)
         yield Held(counted("{count} signed-in browser", "{count} signed-in browsers", sessions), sessions)
 
@@ -58,7 +61,7 @@ def _profile(user: User) -> dict[str, Any]:
         "email_confirmed": bool(account.confirmed_email),
         "email_to_be_confirmed": account.pending_email,
         "language": account.language,
-        "theme": account.theme or "system",
+        "theme": account.theme,
         "groups": list(user.groups.order_by("name").values_list("name", flat=True)),
         "is_staff": user.is_staff,
         "joined_at": user.date_joined,

@@ -5,7 +5,6 @@ A session's key opens the account, so a page names a session by an HMAC of it.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,14 +15,15 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from ragsite.core.errors import NotFoundError
+from ragsite.core.localized import localized
 from ragsite.core.wording import Sentence, worded
 from ragsite.models import AccountSession
 
 MOST_SHOWN = 50
 BROWSERS = (  # what a browser calls itself; several claim to be others, so the order counts
     ("Edg", "Edge"), ("OPR", "Opera"), ("SamsungBrowser", "Samsung Internet"), ("MicroMessenger", "WeChat"),
-    ("FxiOS", "Firefox"), ("Firefox", "Firefox"), ("CriOS", "Chrome"), ("HeadlessChrome", "Chrome"), ("Chrome", "Chrome"),
-    ("Safari", "Safari"),
+    ("FxiOS", "Firefox"), ("Firefox", "Firefox"), ("CriOS", "Chrome"), ("HeadlessChrome", "Chrome"),
+    ("Chrome", "Chrome"), ("Safari", "Safari"),
 )  # fmt: skip
 SYSTEMS = (
     ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"), ("CrOS", "ChromeOS"),
@@ -42,10 +42,14 @@ class SignedIn:
 
     id: str
     device: Sentence
-    is_phone: bool
     is_this: bool
     signed_in_at: datetime | None
     last_seen_at: datetime | None
+
+    @property
+    def device_name(self) -> str:
+        """In the active language."""
+        return str(localized(self.device))
 
 
 def signed_in_list(*, user: User, own_key: str | None) -> list[SignedIn]:
@@ -55,7 +59,6 @@ def signed_in_list(*, user: User, own_key: str | None) -> list[SignedIn]:
         SignedIn(
             id=_public_id(row.session_key),
             device=device_name(row.device),
-            is_phone=bool(re.search(r"iPhone|iPad|Android", row.device)),
             is_this=row.session_key == own_key,
             signed_in_at=row.signed_in_at,
             last_seen_at=row.last_seen_at,

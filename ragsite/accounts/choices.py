@@ -26,7 +26,7 @@ def account_of(user: User) -> Account:
 def choose(*, user: User, language: str | None = None, theme: str | None = None, session: Any = None) -> Account:
     """Keep what was chosen; None leaves a choice as it is. session: the one of this request.
 
-    theme: "", "light" or "dark". Raises InvalidInputError.
+    theme: "system", "light" or "dark". Raises InvalidInputError.
     """
     if language is not None and language not in dict(settings.LANGUAGES):
         raise InvalidInputError(fields={"language": [worded("Choose a language that the site has.")]})

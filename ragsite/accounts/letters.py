@@ -30,6 +30,7 @@ from ragsite.models import Account
 
 logger = logging.getLogger(__name__)
 Kind = Literal["confirm", "address_changed", "reset", "password_changed", "deleted"]
+CONSOLE_BACKEND = "django.core.mail.backends.console.EmailBackend"
 ACCOUNTS_PER_ADDRESS = 5  # that one letter's address may belong to
 
 
@@ -55,6 +56,11 @@ def letter_queue(kind: Kind, *, request: HttpRequest | None = None, **values: An
         current_app.send_task("ragsite.tasks.letter_send", (kind, values), retry=False)
     except (OperationalError, OSError) as error:
         logger.warning("an e-mail (%s) was not sent: the broker is away (%s)", kind, error)
+
+
+def letters_are_sent() -> bool:
+    """Without `EMAIL_URL` they are only written to the log of the worker."""
+    return bool(settings.EMAIL_BACKEND != CONSOLE_BACKEND)
 
 
 def origin_of(request: HttpRequest) -> str:
@@ -84,8 +90,8 @@ def _confirm(*, user_id: int, email: str, origin: str, language: str) -> Iterato
             subject=_("Confirm your e-mail address"),
             paragraphs=(
                 _("Somebody, probably you, gave this address for the account “%(name)s” on Ragsite.") % _name(account),
-                _("Follow the link while you are signed in there, within 24 hours. From then on a forgotten password can "
-                  "be replaced by e-mail."),
+                _("Follow the link while you are signed in there, within 24 hours. From then on a forgotten password "
+                  "can be replaced by e-mail."),
                 _("If it was not you, do nothing: without the link the address is not used."),
             ),
             button=_("Confirm the address"),
@@ -114,8 +120,8 @@ def _reset(*, email: str, origin: str, language: str) -> Iterator[Letter]:
     for account in accounts_with(email):
         user = account.user
         key = urlsafe_base64_encode(force_bytes(user.pk)), default_token_generator.make_token(user)
-        language = account.language or language
-    with translation.override(language):
+        reader = account.language or language
+        with translation.override(reader):
             yield Letter(
                 to=account.confirmed_email,
                 language=reader,
@@ -178,7 +184,9 @@ def is_confirmed(account: Account) -> bool:
 def accounts_with(email: str) -> list[Account]:
     """Those that may be reset by a letter to this address."""
     accounts = Account.objects.select_related("user").filter(confirmed_email__iexact=email, user__is_active=True)
-    usable = [account for account in accounts.order_by("pk") if is_confirmed(account) and account.user.has_usable_password()]
+    usable = [
+        account for account in accounts.order_by("pk") if is_confirmed(account) and account.user.has_usable_password()
+    ]
     return usable[:ACCOUNTS_PER_ADDRESS]
 
 

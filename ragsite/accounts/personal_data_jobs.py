@@ -1,8 +1,8 @@
 """Giving out and deleting all that is a person's: asked for on a page, done by a worker, known by its row.
 
-An export is a ZIP of JSON and original files, offered for a day to who asked for it. A deletion begins at once and cannot
-be taken back: the account is closed in the same transaction, so that nothing new comes while it is emptied in small
-steps. Both go on where they broke off: an export from its beginning, a deletion with what is left.
+An export is a ZIP of JSON and original files, offered for a day to who asked for it. A deletion begins at once and
+cannot be taken back: the account is closed in the same transaction, so that nothing new comes while it is emptied in
+small steps. Both go on where they broke off: an export from its beginning, a deletion with what is left.
 """
 
 from __future__ import annotations
@@ -173,11 +173,12 @@ def _export(job: PersonalDataJob, user: User, lease: Lease) -> None:
     name = f"exports/{job.pk}.zip"
     path = Path(settings.MEDIA_ROOT) / name
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with translation.override(account_of(user).language or settings.LANGUAGE_CODE):
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=3) as archive:
-            for holder in holders():
-                for part in holder.parts(user):
-                    _write(archive, part, progress)
+    language = account_of(user).language or settings.LANGUAGE_CODE
+    zipped = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=3)
+    with translation.override(language), zipped as archive:
+        for holder in holders():
+            for part in holder.parts(user):
+                _write(archive, part, progress)
     now = timezone.now()
     done = {"file": name, "size_bytes": path.stat().st_size, "finished_at": now, "expires_at": now + OFFERED_FOR}
     if not lease.release(state=PersonalDataJob.State.DONE, done=F("total"), **done):

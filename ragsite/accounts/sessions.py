@@ -27,7 +27,7 @@ class SessionStore(DatabaseSessionStore):
         return AccountSession
 
     def _get_session_from_db(self) -> Any:
-        session = super()._get_session_from_db()
+        session = super()._get_session_from_db()  # type: ignore[misc]
         if seen := _to_be_noted(session):
             try:
                 seen.update(last_seen_at=timezone.now())
@@ -36,7 +36,7 @@ class SessionStore(DatabaseSessionStore):
         return session
 
     async def _aget_session_from_db(self) -> Any:
-        session = await super()._aget_session_from_db()
+        session = await super()._aget_session_from_db()  # type: ignore[misc]
         if seen := _to_be_noted(session):
             try:
                 await seen.aupdate(last_seen_at=timezone.now())

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import translation
 
-THEMES = ("light", "dark")
+THEMES = ("system", "light", "dark")
 
 
 def language_of(scope: Mapping[str, Any]) -> str:
@@ -46,5 +46,5 @@ def language_cookie_renew(request: HttpRequest, response: HttpResponseBase) -> N
             max_age=settings.LANGUAGE_COOKIE_AGE,
             secure=bool(settings.LANGUAGE_COOKIE_SECURE),
             httponly=settings.LANGUAGE_COOKIE_HTTPONLY,
-            samesite=settings.LANGUAGE_COOKIE_SAMESITE,
+            samesite="Lax",
         )

@@ -53,12 +53,14 @@ class RetrievalHolder:
 
     def parts(self, user: User) -> Iterator[Part]:
         yield Part("collections.json", Collection.objects.filter(owner=user).values(*COLLECTION_FIELDS).iterator())
-        documents = Document.objects.filter(Q(collection__owner=user) | Q(uploaded_by=user)).order_by("created_at", "pk")
+        documents = Document.objects.filter(Q(collection__owner=user) | Q(uploaded_by=user)).order_by(
+            "created_at", "pk"
+        )
         yield Part("documents.json", map(_document, documents.values(*DOCUMENT_FIELDS).iterator()))
         for document in documents.exclude(file="").select_related("collection").iterator():
             folder = f"documents/{document.collection.name.strip(' .')}"
             name = f"{document.pk.hex[:8]}-{clean_file_name(document.file_name)[-120:]}"
-            yield Part(f"{folder}/{name}", partial(document.file.storage.open, document.file.name, "rb"))
+            yield Part(f"{folder}/{name}", partial(document.file.storage.open, str(document.file.name), "rb"))
         yield Part("memories.json", Memory.objects.filter(user=user).values(*MEMORY_FIELDS).iterator())
         yield Part("memory-settings.json", {"remembers": memory_enabled(user_id=user.pk)})
 
