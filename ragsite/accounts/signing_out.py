@@ -61,9 +61,11 @@ def _changes_password(user: User, update_fields: Collection[str] | None) -> bool
 
 
 def _signed_in(sender: Any, request: HttpRequest | None, user: User, **kwargs: Any) -> None:
-    if request is None or not request.method:  # a bare HttpRequest comes from no browser
+    if request is None:
+        return
+    copy_into(request.session, account_of(user))
+    if not request.method:  # a bare HttpRequest comes from no browser
         return
     device_remember(request, user)
     request.session[DEVICE] = request.headers.get("User-Agent", "")[:200]
     request.session[SIGNED_IN_AT] = timezone.now().isoformat()
-    copy_into(request.session, account_of(user))
