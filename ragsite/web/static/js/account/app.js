@@ -3,7 +3,7 @@
 import { api } from "../api.js";
 import { byId, h, icon, query, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { chooseTheme } from "../theme_choice.js";
+import { chooseTheme, chosenTheme } from "../theme_choice.js";
 import { confirmDialog, errorToast } from "../ui.js";
 
 const ASK_AGAIN_MS = 2000;
@@ -19,12 +19,18 @@ for (const form of document.querySelectorAll(/** @type {"form"} */ ("form[data-c
 // --------------------------------------------------------------------------------------------- theme and memory
 const themes = byId("theme-choice", HTMLFormElement);
 themes.addEventListener("submit", (event) => {
-  const chosen = /** @type {HTMLButtonElement} */ (event.submitter);
   event.preventDefault();
-  for (const button of themes.querySelectorAll("button")) button.removeAttribute("aria-current");
-  chosen.setAttribute("aria-current", "true");
-  chooseTheme(chosen.value).catch(errorToast);
+  chooseTheme(/** @type {HTMLButtonElement} */ (event.submitter).value).catch(errorToast);
+  showTheme();
 });
+showTheme();
+
+function showTheme() {
+  for (const button of themes.querySelectorAll("button")) {
+    if (button.value === chosenTheme()) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+  }
+}
 
 const memory = byId("memory-enabled", HTMLInputElement);
 memory.addEventListener("change", async () => {
