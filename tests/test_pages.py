@@ -144,7 +144,8 @@ def test_an_odd_host_header_adds_nothing_to_the_policy(client: Client) -> None:
     assert "script-src *" not in response.headers.get("Content-Security-Policy", "")
 
 
-PAGES = [path for path in sorted(TEMPLATES.rglob("*.html")) if path.parent.name != "letters"]  # e-mails bring their style
+# E-mails bring their style along.
+PAGES = [path for path in sorted(TEMPLATES.rglob("*.html")) if path.parent.name != "letters"]
 
 
 @pytest.mark.parametrize("template", PAGES, ids=lambda path: path.name)

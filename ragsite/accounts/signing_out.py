@@ -19,7 +19,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from ragsite.accounts.choices import account_of, copy_into
-from ragsite.accounts.letters import letter_queue
+from ragsite.accounts.letters import is_confirmed, letter_queue
 from ragsite.accounts.sign_in_limits import device_remember
 from ragsite.models import DEVICE, SIGNED_IN_AT, AccountSession, ApiToken
 
@@ -47,7 +47,8 @@ def _before_save(
         sign_out_everywhere(user=instance)
     elif _changes_password(instance, update_fields):
         sign_out_everywhere(user=instance)
-        transaction.on_commit(partial(letter_queue, "password_changed", user_id=instance.pk))
+        if is_confirmed(account_of(instance)):
+            transaction.on_commit(partial(letter_queue, "password_changed", user_id=instance.pk))
 
 
 def _changes_password(user: User, update_fields: Collection[str] | None) -> bool:
