@@ -69,11 +69,10 @@ def _email_field(**options: Any) -> forms.EmailField:
 
 
 class _RulesAtTheFirst:
-    """Mixin: what is wrong with a new password stands at its first field, where the rules are, not at its repetition."""
+    """Mixin: what is wrong with a new password stands at its first field, where the rules are."""
 
-    def validate_password_for_user(self, user: User, password_field_name: str = "password2") -> None:
-        first = password_field_name.replace("2", "1")
-        super().validate_password_for_user(user, password_field_name=first)  # type: ignore[misc]
+    def validate_password_for_user(self, user: User, field: str = "password2") -> None:
+        super().validate_password_for_user(user, field.replace("2", "1"))  # type: ignore[misc]
 
 
 class SignUpForm(_RulesAtTheFirst, UserCreationForm):
