@@ -230,6 +230,33 @@ class Chunk(models.Model):
         return f"{self.document_id}:{self.seq}"
 
 
+class DocumentPart(models.Model):
+    """What people look at at a time of a document, and where its text stands (`retrieval.ingest.parts`).
+
+    Of a PDF its pages, else runs of blocks. Documents that were read by earlier versions have none.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="parts", verbose_name=_("document"))
+    number = models.PositiveIntegerField(verbose_name=_("number"))
+    char_start = models.PositiveIntegerField(verbose_name=_("char start"))
+    char_end = models.PositiveIntegerField(verbose_name=_("char end"))
+    page = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page"))
+    width = models.FloatField(null=True, blank=True, verbose_name=_("width"))
+    height = models.FloatField(null=True, blank=True, verbose_name=_("height"))
+    blocks = models.JSONField(default=list, blank=True, verbose_name=_("blocks"))
+    lines = models.JSONField(default=list, blank=True, verbose_name=_("lines"))
+
+    class Meta:
+        verbose_name = _("document part")
+        verbose_name_plural = _("document parts")
+        ordering = ["document", "number"]
+        constraints = [models.UniqueConstraint(fields=["document", "number"], name="part_number_per_document")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}, part {self.number}"
+
+
 class IngestJob(Leased):
     """Work on one document.
 

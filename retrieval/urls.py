@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, documents, memory, search, status
+from retrieval.api import collections, document_content, documents, memory, search, status
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
@@ -14,6 +14,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/documents/usage", documents.DocumentsUsageApi.as_view(), name="api_documents_usage"),
     path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view(), name="api_document"),
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view(), name="api_document_chunks"),
+    path(
+        "api/documents/<uuid:document_id>/content",
+        document_content.DocumentContentApi.as_view(),
+        name="api_document_content",
+    ),
     path("api/documents/<uuid:document_id>/file", documents.DocumentFileApi.as_view(), name="api_document_file"),
     path(
         "api/documents/<uuid:document_id>/pages/<int:page>",

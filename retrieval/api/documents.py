@@ -9,6 +9,7 @@ from uuid import UUID
 from adrf.views import APIView as AsyncAPIView
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.core.files.base import File
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpResponse, QueryDict
 from django.utils.cache import patch_cache_control
@@ -41,6 +42,7 @@ from retrieval.api.serializers import (
     UploadResultSerializer,
     UploadSerializer,
 )
+from retrieval.ingest.encodings import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Collection, Document
 from retrieval.selectors import chunk_list, document_get, document_list
@@ -57,7 +59,12 @@ from retrieval.services.quotas import usage_of
 
 PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
 PICTURE_KEPT_S = 86_400  # by the reader's browser; the file of a document never changes
-INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
+# Shown by the browser itself, as this type: text as text, whatever markup it holds. HTML never is.
+INLINE_TYPES = {
+    "application/pdf": "application/pdf", "text/plain": "text/plain", "text/markdown": "text/plain",
+    "text/csv": "text/plain",
+}  # fmt: skip
+SANDBOX = "default-src 'none'; sandbox"
 
 
 class DocumentsApi(GenericAPIView[Document]):
@@ -178,13 +185,16 @@ class DocumentFileApi(APIView):
             file = document.file.open("rb")
         except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
             raise NotFoundError(worded("The file of this document is gone.")) from error
-        inline = query["inline"] and document.media_type in INLINE_TYPES
+        shown_as = INLINE_TYPES.get(document.media_type) if query["inline"] else None
         response = FileResponse(
-            file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
+            file,
+            as_attachment=shown_as is None,
+            filename=document.file_name,
+            content_type=_with_charset(shown_as, file) if shown_as else document.media_type,
         )
         response["X-Content-Type-Options"] = "nosniff"
-        if not inline:
-            response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        if shown_as != MEDIA_TYPES["pdf"]:  # the browser's own viewer of PDF does not work in a sandbox
+            response["Content-Security-Policy"] = SANDBOX
         return response
 
 
@@ -218,6 +228,15 @@ class DocumentPictureApi(AsyncAPIView):
         response = HttpResponse(picture, content_type="image/png")
         patch_cache_control(response, private=True, max_age=PICTURE_KEPT_S)
         return response
+
+
+def _with_charset(media_type: str, file: File[bytes]) -> str:
+    """Text with the encoding that the reader finds in it: browsers guess less well."""
+    if not media_type.startswith("text/"):
+        return media_type
+    sample = file.read(SAMPLE_BYTES)
+    file.seek(0)
+    return f"{media_type}; charset={web_name(detect_encoding(sample))}"
 
 
 def _writable(request: Request, document_id: UUID) -> Document:

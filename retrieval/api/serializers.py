@@ -97,7 +97,9 @@ class DocumentListQuerySerializer(QuerySerializer):
 
 
 class DocumentFileQuerySerializer(QuerySerializer):
-    inline = QueryFlagField(required=False, default=False, help_text="Show it in the browser (PDF only).")
+    inline = QueryFlagField(
+        required=False, default=False, help_text="Show it in the browser: PDF, and text of every kind but HTML."
+    )
 
 
 class DocumentPageQuerySerializer(QuerySerializer):

@@ -23,6 +23,7 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.limits import ParseLimits, check_length
+from retrieval.ingest.pdf_lines import document_lines
 
 SCANNED = worded("The PDF has no text, only images (a scan); run it through OCR first.")
 PROTECTED = worded("The PDF is protected by a password; save it without one.")
@@ -68,14 +69,16 @@ def parse_pdf(path: Path, limits: ParseLimits) -> ParsedDocument:
                 )
             )
         pages = _page_lines(document, limits)
-        title = _title(document)
+        if not any(pages):
+            raise DocumentUnreadableError(SCANNED)
         outline = _outline(document)
-    if not any(pages):
-        raise DocumentUnreadableError(SCANNED)
-    pages = _without_running_lines(pages)
-    headings = _headings_by_type(pages) if not outline else {}
-    blocks = [block for page, lines in enumerate(pages, 1) for block in _page_blocks(lines, page, outline, headings)]
-    return ParsedDocument(blocks=tuple(blocks), title=title, page_count=count)
+        pages = _without_running_lines(pages)
+        headings = _headings_by_type(pages) if not outline else {}
+        blocks = tuple(
+            block for page, lines in enumerate(pages, 1) for block in _page_blocks(lines, page, outline, headings)
+        )
+        lines = document_lines(document, blocks)
+        return ParsedDocument(blocks=blocks, title=_title(document), page_count=count, pages=lines)
 
 
 @dataclass(frozen=True, slots=True)
