@@ -64,11 +64,19 @@ def _quoted(answer: str, marker: int, text: str) -> Iterator[Place]:
     for match in _MARKER.finditer(answer):
         if int(match[1]) == marker:
             for line in answer[begin : match.start()].split("\n"):
-                said = _letters(line)
-                if len(said) >= LEAST_LETTERS and (found := letters.find(said)) >= 0:
-                    last = places[found + len(said) - 1]
-                    yield places[found], _with_stop(text, last + 1)
+                if place := _found(letters, _letters(line)) or _found(letters, _letters(_cells(line))):
+                    yield places[place[0]], _with_stop(text, places[place[1] - 1] + 1)
         begin = match.end()
+
+
+def _found(letters: str, said: str) -> Place | None:
+    found = letters.find(said) if len(said) >= LEAST_LETTERS else -1
+    return (found, found + len(said)) if found >= 0 else None
+
+
+def _cells(line: str) -> str:
+    """A row that is quoted as `column: cell; column: cell`: its cells, as they follow each other in the table."""
+    return " ".join(pair.partition(": ")[2] or pair for pair in line.split("; "))
 
 
 def _letters(text: str) -> str:

@@ -46,6 +46,7 @@ class ContentChunkSerializer(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     seq = serializers.IntegerField()
+    page = serializers.IntegerField(allow_null=True)
     start = serializers.IntegerField()
     end = serializers.IntegerField()
     boxes = BoxesField()

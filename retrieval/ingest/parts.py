@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Line, PageLines, ParsedDocument
 
@@ -140,7 +141,7 @@ def boxes_between(lines: Sequence[Line], start: int, end: int) -> list[Box]:
 
 def _place(stops: Sequence[tuple[int, int]], at: int) -> int:
     """The left side of a character of a line; inside a word all characters count as equally wide."""
-    for (begin, left), (end, right) in zip(stops, stops[1:], strict=False):
+    for (begin, left), (end, right) in pairwise(stops):
         if begin <= at < end:
             return round(left + (right - left) * (at - begin) / (end - begin))
     return stops[-1][1] if at >= stops[-1][0] else stops[0][1]

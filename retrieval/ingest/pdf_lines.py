@@ -77,7 +77,9 @@ def _page(page: pypdfium2.PdfPage, texts: Sequence[tuple[int, str]]) -> Iterator
     textpage = page.get_textpage()
     places = page_letters(textpage)
     shown = "".join(letter for letter, _ in places)
-    done = 0
+    # Together they are surely the page's text; one by itself may stand in a header too.
+    whole = shown.find("".join(plain_letters(text) for _, text in texts))
+    done = max(0, whole)
     for start, text in texts:
         own = plain_letters(text)
         found = shown.find(own, done) if own else -1
@@ -120,7 +122,9 @@ def _words(
             continue
         own = places[done : done + len(letters)]
         done += len(letters)
-        first, last = _box(page, textpage, own[0]), _box(page, textpage, own[-1])
+        before, after = letters[0] - match.start(), match.end() - 1 - letters[-1]
+        first = _box(page, textpage, _with_signs(textpage, own[0], -before, match[0][0]))
+        last = _box(page, textpage, _with_signs(textpage, own[-1], after, match[0][-1]))
         if _on_one_line(first, last):
             yield match.start(), match.end(), _around(first, last)
             continue
@@ -132,6 +136,11 @@ def _words(
                 begin, box = at, letter
             box = _around(box, letter)
         yield begin, match.end(), box
+
+
+def _with_signs(textpage: pypdfium2.PdfTextPage, at: int, further: int, sign: str) -> int:
+    """The character so much further on, where it is that sign; else the one at `at`."""
+    return at + further if further and pdfium_c.FPDFText_GetUnicode(textpage, at + further) == ord(sign) else at
 
 
 def _box(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, at: int) -> Box:

@@ -8,8 +8,8 @@ one worker, over a socket that it inherits, and dies with it; a child dies with 
     worker ◄─ the child's exit status
 
 The answer begins with a line of JSON, `{"unreadable": reason}` where there is no other. Task "document": the document
-without its chunks and parts and how many these are; then each of them on a line. "page": where texts stand on a page. "picture":
-how many bytes follow, and those. Plain Python without Django.
+without its chunks and parts and how many these are; then each of them on a line. "page": where texts stand on a page.
+"picture": how many bytes follow, and those. Plain Python without Django.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class _Part:
 def content_read(*, document: Document, part: int | None = None, chunk: str = "", quote: str = "") -> dict[str, Any]:
     """One part: that number (from 1), else the one with the quoted text near that chunk, else the one with the chunk.
 
-    {part, part_count, page, width, height, html, chunks: [{id, seq, start, end, boxes}]}; places are of the document's
-    text. Raises NotFoundError.
+    {part, part_count, page, width, height, html, chunks: [{id, seq, page, start, end, boxes}]}; places are of the
+    document's text. Raises NotFoundError.
     """
     parts = _Parts(document)
     shown = parts.get(part) if part is not None else parts.find(chunk, quote)
@@ -167,7 +167,8 @@ def _chunk(chunk: Chunk, before: Chunk | None, part: _Part) -> dict[str, Any]:
     start = max(chunk.char_start, before.char_end) if before else chunk.char_start
     lines = part.stored.lines if part.stored else []
     boxes = boxes_between(lines, start - part.start, chunk.char_end - part.start)
-    return {"id": str(chunk.pk), "seq": chunk.seq, "start": start, "end": chunk.char_end, "boxes": boxes}
+    place = {"page": chunk.page, "start": start, "end": chunk.char_end, "boxes": boxes}
+    return {"id": str(chunk.pk), "seq": chunk.seq, **place}
 
 
 def _guessed_blocks(text: str, chunks: Sequence[Chunk], document: Document) -> list[Block]:

@@ -39,6 +39,12 @@ def test_a_quoted_line_is_found_in_its_source_whatever_its_case_and_space() -> N
     assert text[start:end] == "Students may  borrow ten books."
 
 
+def test_a_row_quoted_with_its_columns_is_found_in_the_table() -> None:
+    text = "| Code | Meaning |\n|---|---|\n| E104 | too many devices |\n"
+    [(start, end)] = cited_places("Code: E104; Meaning: too many devices [1].", [], marker=1, text=text)
+    assert text[start:end] == "E104 | too many devices"
+
+
 def test_what_was_checked_goes_before_what_is_quoted() -> None:
     grounding = [{"evidence": [{"marker": 1, "start": 3, "end": 9}, {"marker": 2, "start": 0, "end": 1}]}, {}]
     assert cited_places("Ten books are lent [1].", grounding, marker=1, text="x" * 20) == [(3, 9)]

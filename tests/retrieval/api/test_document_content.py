@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_the_part_with_a_quoted_text_is_found_near_its_chunk(client: APIClient, 
 def test_chunks_follow_each_other_without_what_they_repeat(client: APIClient, user: User) -> None:
     chunks = content(client, own(user, "Students may borrow ten books for a month. " * 200, "a.txt"))["chunks"]
     assert len(chunks) > 3
-    assert all(left["end"] <= right["start"] for left, right in zip(chunks, chunks[1:], strict=False))
+    assert all(left["end"] <= right["start"] for left, right in itertools.pairwise(chunks))
 
 
 def test_a_page_of_a_pdf_has_its_size_and_the_boxes_of_its_chunks(client: APIClient, user: User) -> None:

@@ -16,10 +16,15 @@ declare namespace Api {
 
   type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final" | "shown", number | null>>;
 
+  /** Left, top, right, bottom as shares of the page, 0..1. */
+  type Sides = number[];
+  /** Where a cited sentence stands: text[start:end] of the source; boxes: on the page of a PDF, where that is known. */
+  interface Span { page: number | null; boxes: Sides[]; start: number; end: number }
+
   interface Source {
     marker: number; kind: "document" | "web"; document_id: Id | null; chunk_id: string; title: string;
     page: number | null; heading: string; file_name: string; url: string; published: string; text: string;
-    scores: Scores; cited: boolean;
+    scores: Scores; cited: boolean; spans?: Span[];
     rating?: Rating | null; // not in events
   }
 
@@ -99,7 +104,7 @@ declare namespace Api {
   }
   interface Document {
     id: Id; title: string; file_name: string; collection: string; collection_id: Id;
-    status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number;
+    status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number; media_type: string;
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
     chunk_count: number; editable: boolean; created_at: Time;
   }
@@ -107,6 +112,12 @@ declare namespace Api {
   /** Shares of the page, 0..1. */
   interface Box { left: number; top: number; width: number; height: number }
   interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[] }
+  /** A chunk in a part; start, end: in the document's text. */
+  interface ContentChunk { id: string; seq: number; page: number | null; start: number; end: number; boxes: Sides[] }
+  interface DocumentContent {
+    part: number; part_count: number; page: number | null; width: number | null; height: number | null; html: string;
+    chunks: ContentChunk[];
+  }
   interface Chunk {
     id: string; seq: number; text: string; heading: string; page: number | null; page_end: number | null; token_count: number;
   }
