@@ -164,6 +164,21 @@ class Document(models.Model):
         related_name="uploaded_documents",
         verbose_name=_("uploaded by"),
     )
+    replaces = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="newer_versions",
+        help_text=_("The version that this one takes the place of as soon as it is ready."),
+        verbose_name=_("replaces"),
+    )
+    superseded_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text=_("Since then a newer version is searched in its place; what cites it still opens."),
+        verbose_name=_("superseded at"),
+    )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 

@@ -17,7 +17,8 @@ from typing import Any
 from cachetools import LRUCache
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.models import User as Account
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Lower
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import InvalidInputError, NotFoundError
@@ -29,6 +30,16 @@ from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope, StoredC
 
 User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
+MAX_CHUNKS_READ = 100_000  # for a text inside documents
+MAX_FACETS = 100
+VERSIONS = ("current", "earlier")
+SORTS: dict[str, tuple[Any, ...]] = {
+    "-created_at": ("-created_at",), "created_at": ("created_at",), "title": (Lower("title"),),
+    "-title": (Lower("title").desc(),), "size": ("size_bytes",), "-size": ("-size_bytes",),
+    "year": (F("policy_year").asc(nulls_last=True), Lower("title")),
+    "-year": (F("policy_year").desc(nulls_last=True), Lower("title")),
+}  # fmt: skip
+TOO_MUCH_TEXT = worded("There is too much to look into; choose a collection, a type or a year first.")
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
@@ -195,9 +206,24 @@ def visible_documents(user: User) -> QuerySet[Document]:
     return Document.objects.filter(collection__in=visible_collections(user).values("pk")).select_related("collection")
 
 
-def document_list(*, user: User, collection: str = "", status: str = "", search: str = "") -> QuerySet[Document]:
-    """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list."""
-    documents = visible_documents(user)
+def document_list(
+    *,
+    user: User,
+    collection: str = "",
+    status: str = "",
+    search: str = "",
+    doc_type: str = "",
+    policy_year: int | None = None,
+    versions: str = "",
+    text: str = "",
+    sort: str = "",
+) -> QuerySet[Document]:
+    """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list.
+
+    text: words that stand in it. versions, sort: of VERSIONS and SORTS. Raises InvalidInputError where there is too
+    much to look for a text in.
+    """
+    documents = visible_documents(user).prefetch_related("newer_versions")
     if collection:
         named = collection_find(user=user, name=collection)
         documents = documents.filter(collection=named) if named else documents.none()
@@ -205,7 +231,31 @@ def document_list(*, user: User, collection: str = "", status: str = "", search:
         documents = documents.filter(status=status)
     if search:
         documents = documents.filter(Q(title__icontains=search) | Q(file_name__icontains=search))
-    return documents.order_by("-created_at", "pk")
+    if doc_type:
+        documents = documents.filter(doc_type=doc_type)
+    if policy_year is not None:
+        documents = documents.filter(policy_year=policy_year)
+    if versions:
+        documents = documents.filter(superseded_at__isnull=versions == "current")
+    if text:
+        documents = _with_text(documents, text)
+    return documents.order_by(*SORTS[sort or "-created_at"], "pk")
+
+
+def _with_text(documents: QuerySet[Document], text: str) -> QuerySet[Document]:
+    """Those of which a chunk holds the text. Every chunk is read for it, so there may not be too many."""
+    chunks = documents.order_by().aggregate(chunks=Sum("chunk_count", default=0))["chunks"]
+    if chunks > MAX_CHUNKS_READ:
+        raise InvalidInputError(fields={"text": [TOO_MUCH_TEXT]})
+    return documents.filter(Exists(Chunk.objects.filter(document=OuterRef("pk"), text__icontains=text)))
+
+
+def document_facets(*, user: User) -> dict[str, list[Any]]:
+    """Types and years of the visible documents, for a choice; at most MAX_FACETS of each."""
+    documents = visible_documents(user).order_by()
+    types = documents.exclude(doc_type="").values_list("doc_type", flat=True).distinct().order_by("doc_type")
+    years = documents.filter(policy_year__isnull=False).values_list("policy_year", flat=True).distinct()
+    return {"types": list(types[:MAX_FACETS]), "years": list(years.order_by("-policy_year")[:MAX_FACETS])}
 
 
 def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
@@ -237,7 +287,8 @@ class DatabaseChunkStore:
         ids = [key for key in map(as_uuid, chunk_ids) if key is not None]
         if not ids or not scope.collections:
             return {}
-        chunks = Chunk.objects.filter(pk__in=ids, document__collection__in=_ids(scope)).select_related("document")
+        current = Chunk.objects.filter(document__collection__in=_ids(scope), document__superseded_at=None)
+        chunks = current.filter(pk__in=ids).select_related("document")
         return {str(chunk.pk): stored_chunk(chunk) for chunk in await database_call(lambda: list(chunks.all()))}
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
@@ -245,7 +296,8 @@ class DatabaseChunkStore:
         key = tuple((ref.id, ref.version) for ref in scope.collections)
         if key in self._vocabularies:
             return self._vocabularies[key]
-        rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
+        ready = Document.objects.filter(status=Document.Status.READY, superseded_at=None)
+        rows = ready.filter(collection__in=_ids(scope))
         columns = ("department", "doc_type", "policy_year", "tags")
         distinct = rows.order_by().values(*columns).distinct()
         vocabulary = _vocabulary(await database_call(lambda: list(distinct.all())))

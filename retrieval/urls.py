@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/memory/settings", memory.MemorySettingsApi.as_view(), name="api_memory_settings"),
     path("api/memory/<uuid:memory_id>", memory.MemoryApi.as_view(), name="api_memory"),
     path("api/documents", documents.DocumentsApi.as_view(), name="api_documents"),
+    path("api/documents/bulk", documents.DocumentsBulkApi.as_view(), name="api_documents_bulk"),
     path("api/documents/usage", documents.DocumentsUsageApi.as_view(), name="api_documents_usage"),
     path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view(), name="api_document"),
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view(), name="api_document_chunks"),

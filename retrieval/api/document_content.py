@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ragsite.core.api.fields import QuerySerializer, TextField, checked
+from retrieval.api.serializers import NewerVersionSerializer, newer_version_data
 from retrieval.selectors import document_get
 from retrieval.services.document_content import content_read
 
@@ -63,6 +64,7 @@ class DocumentContentSerializer(serializers.Serializer[Any]):
     height = serializers.FloatField(allow_null=True)
     html = serializers.CharField(allow_blank=True)
     chunks = ContentChunkSerializer(many=True)
+    newer_version = NewerVersionSerializer(allow_null=True, help_text="Of a document that is superseded.")
 
 
 class DocumentContentApi(APIView):
@@ -76,4 +78,6 @@ class DocumentContentApi(APIView):
     def get(self, request: Request, document_id: UUID) -> Response:
         query = checked(DocumentContentQuerySerializer, request.query_params)
         document = document_get(user=request.user, document_id=document_id)
-        return Response(DocumentContentSerializer(content_read(document=document, **query)).data)
+        newer = newer_version_data(document) if document.superseded_at else None
+        content = content_read(document=document, **query)
+        return Response(DocumentContentSerializer({**content, "newer_version": newer}).data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +30,8 @@ from ragsite.core.localized import localized
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from retrieval.api.serializers import (
+    BulkResultsSerializer,
+    BulkSerializer,
     ChunkSerializer,
     DocumentChangesSerializer,
     DocumentFileQuerySerializer,
@@ -45,7 +47,7 @@ from retrieval.api.serializers import (
 from retrieval.ingest.encodings import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Collection, Document
-from retrieval.selectors import chunk_list, document_get, document_list
+from retrieval.selectors import as_uuid, chunk_list, collection_find, collection_get, document_get, document_list
 from retrieval.services import documents
 from retrieval.services.collections import (
     collection_ensure,
@@ -53,7 +55,14 @@ from retrieval.services.collections import (
     collection_writable,
 )
 from retrieval.services.document_pages import page_draw, page_read
-from retrieval.services.documents import document_create, document_delete, document_update
+from retrieval.services.documents import (
+    document_create,
+    document_delete,
+    document_move,
+    document_reingest,
+    document_search_again,
+    document_update,
+)
 from retrieval.services.metadata import DocumentMetadata, metadata_from
 from retrieval.services.quotas import usage_of
 
@@ -87,14 +96,16 @@ class DocumentsApi(GenericAPIView[Document]):
     @extend_schema(
         operation_id="documents_upload",
         request={"multipart/form-data": UploadSerializer},
-        responses={202: UploadResultSerializer, **errors(429, 507)},
+        responses={202: UploadResultSerializer, **errors(409, 429, 507)},
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
         _refuse_unknown_fields(request, UploadSerializer)
         files = _uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
-        return _stored(request, files, _collection_named_in(request), metadata)
+        replaces = _replaced_in(request, files)
+        collection = replaces.collection if replaces else _collection_named_in(request)
+        return _stored(request, files, collection, metadata, replaces=replaces)
 
 
 class RagUploadSerializer(StrictSerializer):
@@ -134,6 +145,41 @@ class DocumentsUsageApi(APIView):
         return Response(DocumentsUsageSerializer(body).data)
 
 
+class DocumentsBulkApi(APIView):
+    """One action on many documents."""
+
+    @extend_schema(operation_id="documents_bulk", request=BulkSerializer, responses=BulkResultsSerializer)
+    def post(self, request: Request) -> Response:
+        """Delete, move, describe or read again; each document by itself: one that is refused does not keep the others
+        from it. 404 for a collection that is not there, 403 for one that the user may not change."""
+        asked = checked(BulkSerializer, request.data)
+        act = _bulk_action(request, asked)
+        results = []
+        for document_id in dict.fromkeys(asked["ids"]):
+            refusal: dict[str, str] = {"code": "", "error": ""}
+            try:
+                act(_writable(request, document_id))
+            except AppError as error:
+                refusal = {"code": error.code, "error": localized(error.message)}
+            outcome = "refused" if refusal["code"] else "done"
+            results.append({"id": document_id, "outcome": outcome, **refusal})
+        return Response(BulkResultsSerializer({"results": results}).data)
+
+
+def _bulk_action(request: Request, asked: Mapping[str, Any]) -> Callable[[Document], object]:
+    match asked["action"]:
+        case "delete":
+            return lambda document: document_delete(document=document)
+        case "read_again":
+            return lambda document: document_reingest(document=document)
+        case "metadata":
+            return lambda document: document_update(document=document, changes=asked["changes"])
+        case _:
+            found = collection_get(user=request.user, name=asked["collection"])
+            target = collection_writable(collection=found, user=request.user)
+            return lambda document: document_move(document=document, collection=target)
+
+
 class DocumentApi(APIView):
     """One document."""
 
@@ -147,9 +193,11 @@ class DocumentApi(APIView):
     )
     def patch(self, request: Request, document_id: UUID) -> Response:
         document = _writable(request, document_id)
-        document = document_update(
-            document=document, changes=checked(DocumentChangesSerializer, request.data, partial=True)
-        )
+        changes = checked(DocumentChangesSerializer, request.data, partial=True)
+        again = changes.pop("superseded", True) is False
+        document = document_update(document=document, changes=changes)
+        if again:
+            document = document_search_again(document=document)
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
     @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
@@ -254,6 +302,24 @@ def _collection_named_in(request: Request) -> Collection:
     return collection_ensure(owner=user, name=documents.DEFAULT_COLLECTION)
 
 
+def _replaced_in(request: Request, files: Sequence[UploadedFile]) -> Document | None:
+    """The document that `replaces` names. Raises as `_writable`; InvalidInputError where it does not fit the rest."""
+    if "replaces" not in request.POST:
+        return None
+    document_id = as_uuid(request.POST["replaces"])
+    if document_id is None:
+        raise InvalidInputError(fields={"replaces": [worded("Give the id of a document.")]})
+    if len(files) > 1:
+        raise InvalidInputError(fields={"file": [worded("One file takes a document's place; send one.")]})
+    document = _writable(request, document_id)
+    name = request.POST.get("collection", "").strip()
+    if name and collection_find(user=request.user, name=name) != document.collection:
+        raise InvalidInputError(
+            fields={"collection": [worded("A new version goes into the collection of the document; leave this out.")]}
+        )
+    return document
+
+
 def _form_values(data: QueryDict) -> dict[str, Any]:
     """The metadata fields of the form; `tags` may be sent many times, each with commas."""
     values: dict[str, Any] = {name: data[name] for name in ("department", "doc_type", "policy_year") if name in data}
@@ -285,7 +351,12 @@ def _uploaded_files(request: Request) -> list[UploadedFile]:
 
 
 def _stored(
-    request: Request, files: Sequence[UploadedFile], collection: Collection, metadata: DocumentMetadata
+    request: Request,
+    files: Sequence[UploadedFile],
+    collection: Collection,
+    metadata: DocumentMetadata,
+    *,
+    replaces: Document | None = None,
 ) -> Response:
     """One entry per file. Raises the first refusal when every file was refused."""
     entries: list[dict[str, Any]] = []
@@ -295,7 +366,12 @@ def _stored(
         entry = {"collection": collection.name, "collection_id": collection.pk}
         try:
             created = document_create(
-                collection=collection, upload=file, file_name=name, uploaded_by=asking_user(request), metadata=metadata
+                collection=collection,
+                upload=file,
+                file_name=name,
+                uploaded_by=asking_user(request),
+                metadata=metadata,
+                replaces=replaces,
             )
         except AppError as error:
             refusals.append(error)
