@@ -1,8 +1,9 @@
 """Reads of the knowledge side. Who may see what is decided here, inside the query, and nowhere else.
 
-A collection is visible to its owner, to the members of its groups when it is shared, and to everybody when it is
-public. Staff see the site's own collections too, but not other people's private ones. A public collection that the
-site has not approved is searched only where a question names it.
+A collection is visible to its owner, to the people and the members of the groups that it is shared with, and to
+everybody when it is public. Staff see the site's own collections too, but not other people's private ones. A public
+collection that the site has not approved is searched only where a question names it, and so is one that is shared by
+name, or with a group that some user keeps: whom it is given to has not asked for it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from operator import or_
 from typing import Any
 
 from cachetools import LRUCache
-from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.auth.models import User as Account
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Sum, When
 from django.db.models.functions import Lower
 
 from ragsite.core.database import database_call
@@ -25,7 +26,7 @@ from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
-from retrieval.models import Chunk, Collection, Document
+from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope, StoredChunk, Vocabulary
 
 User = Account | AnonymousUser | None
@@ -48,16 +49,27 @@ def visible_collections(user: User) -> QuerySet[Collection]:
     """Every collection that `user` may read; None and anonymous: the public ones."""
     rule = Q(visibility=Collection.Visibility.PUBLIC)
     if user is not None and user.is_authenticated:
-        # The groups are looked up in a subquery: a join would repeat a collection for each common group.
-        shared = Collection.objects.filter(groups__user=user).values("pk")
-        rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED, pk__in=shared)
+        rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED) & _shared_with(user)
         if user.is_staff:
             rule |= Q(owner=None)
     return Collection.objects.filter(rule)
 
 
-def writable_collections(user: User) -> QuerySet[Collection]:
-    """Those whose documents `user` may change: their own, and for staff the site's."""
+def _shared_with(user: Account) -> Q:
+    """By name, or through a group. In subqueries: joins would repeat a collection for each common group."""
+    people = CollectionPerson.objects.filter(user=user).values("collection")
+    return Q(pk__in=Collection.objects.filter(groups__user=user).values("pk")) | Q(pk__in=people)
+
+
+def _shared_by_site(user: Account) -> Q:
+    """Through a group that the administrators keep."""
+    groups = Group.objects.filter(user=user, kept=None)
+    shared = Collection.objects.filter(visibility=Collection.Visibility.SHARED, groups__in=groups)
+    return Q(pk__in=shared.values("pk"))
+
+
+def owned_collections(user: User) -> QuerySet[Collection]:
+    """Those that `user` may rename, share and delete: their own, and for staff the site's."""
     if user is None or not user.is_authenticated:
         return Collection.objects.none()
     rule = Q(owner=user)
@@ -66,12 +78,22 @@ def writable_collections(user: User) -> QuerySet[Collection]:
     return Collection.objects.filter(rule)
 
 
+def writable_collections(user: User) -> QuerySet[Collection]:
+    """Those whose documents `user` may change: their own, for staff the site's, and where they are an editor."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    people = CollectionPerson.objects.filter(user=user, role=CollectionPerson.Role.EDITOR).values("collection")
+    edited = Collection.objects.filter(editor_groups__user=user).values("pk")
+    shared = Q(visibility=Collection.Visibility.SHARED) & (Q(pk__in=edited) | Q(pk__in=people))
+    return Collection.objects.filter(Q(pk__in=owned_collections(user).values("pk")) | shared)
+
+
 def collection_list(*, user: User) -> QuerySet[Collection]:
     """Visible collections by name, each with `document_count`."""
     return (
         visible_collections(user)
         .select_related("owner")
-        .prefetch_related("groups")
+        .prefetch_related("groups", "editor_groups", "people__user")
         .annotate(document_count=Count("documents", distinct=True))
         .order_by("name", "created_at")
     )
@@ -100,6 +122,8 @@ def collections_find(
     collections = visible_collections(user).filter(wanted).select_related("owner")
     if made_before is not None:
         collections = collections.filter(created_at__lte=made_before)
+    if user is not None and user.is_authenticated:
+        collections = collections.annotate(by_site=Case(When(_shared_by_site(user), then=True), default=False))
     seen = list(collections)
     return {name: best_match(address, seen, user) for name, address in addresses.items()}
 
@@ -142,15 +166,15 @@ def is_approved(collection: Collection) -> bool:
 def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     """What `user` may search: the collections named, or without names what is searched unasked.
 
-    Unasked are searched one's own collections, those shared with one's groups, and public ones that the site has
-    approved; for staff all of the site's too. Other public ones have to be named. Raises CollectionNotFoundError for
-    an address that means nothing that is visible.
+    Unasked are searched one's own collections, those shared with one's groups that administrators keep, and public ones
+    that the site has approved; for staff all of the site's too. Others have to be named. Raises CollectionNotFoundError
+    for an address that means nothing that is visible.
     """
     if not names:
         approved = Q(owner=None) | Q(approved=True)
         if user is not None and user.is_authenticated:
-            approved |= Q(owner=user)
-        unasked = visible_collections(user).filter(~Q(visibility=Collection.Visibility.PUBLIC) | approved)
+            approved |= Q(owner=user) | _shared_by_site(user)
+        unasked = visible_collections(user).filter(approved)
         return _scope(unasked.order_by("name", "created_at"))
     return _scope_of(collections_find(user=user, names=names))
 

@@ -23,9 +23,9 @@ from ragsite.core.localized import localized
 from ragsite.core.text import CONTROL
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.models import Chunk, Collection, Document
+from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.search.queries import query_text
-from retrieval.selectors import SORTS, VERSIONS, is_approved
+from retrieval.selectors import SORTS, VERSIONS, is_approved, writable_collections
 from retrieval.services.embedding_space import recorded_size
 from retrieval.values import FILTERS_MODES, SearchFilters
 
@@ -35,8 +35,18 @@ MAX_BULK = 200  # documents of one call
 ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collection first."
 
 
-def _may_edit(collection: Collection, user: User) -> bool:
+def _owns(collection: Collection, user: User) -> bool:
     return collection.owner_id == user.pk or (collection.owner_id is None and user.is_staff)
+
+
+def _may_edit(collection: Collection, context: dict[str, Any]) -> bool:
+    """Whether the asking user may change its documents; those of others that they may are looked up once."""
+    user = context["request"].user
+    if _owns(collection, user):
+        return True
+    if "edited_collections" not in context:
+        context["edited_collections"] = set(writable_collections(user).values_list("pk", flat=True))
+    return collection.pk in context["edited_collections"]
 
 
 class NewerVersionSerializer(serializers.Serializer[Any]):
@@ -74,7 +84,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         read_only_fields = fields
 
     def get_editable(self, document: Document) -> bool:
-        return _may_edit(document.collection, self.context["request"].user)
+        return _may_edit(document.collection, self.context)
 
     def get_superseded(self, document: Document) -> bool:
         return document.superseded_at is not None
@@ -289,10 +299,20 @@ class ChunkSerializer(serializers.ModelSerializer[Chunk]):
         read_only_fields = fields
 
 
+class PersonSerializer(StrictSerializer):
+    """Somebody whom a collection is shared with, by the whole user name."""
+
+    username = TextField(max_length=150)
+    role = serializers.ChoiceField(choices=CollectionPerson.Role.choices)
+
+
 class CollectionSerializer(serializers.ModelSerializer[Collection]):
     """A collection. owner: null for the site's. version: grows with every change of its content.
 
     address: what names it and no other, for everybody. approved: public, and searched by questions that name none.
+
+    editable: you may change its documents. owned: and the collection itself, and whom it is shared with; `editor_groups`
+    and `people` are told to nobody else.
 
     embedding_context: tokens of a text that its model reads, null where that is all or not known. chunk_tokens: what a
     chunk of a document that is read now holds at most.
@@ -304,14 +324,17 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     approved = serializers.SerializerMethodField()
     document_count = serializers.IntegerField(read_only=True)
     chunk_tokens = serializers.SerializerMethodField()
+    editor_groups = serializers.SerializerMethodField()
+    people = serializers.SerializerMethodField()
     editable = serializers.SerializerMethodField()
+    owned = serializers.SerializerMethodField()
 
     class Meta:
         model = Collection
         fields = [
             "id", "name", "address", "description", "owner", "visibility", "approved", "groups", "document_count",
             "embedding_model", "embedding_dim", "embedding_context", "chunk_tokens", "version", "editable",
-            "created_at", "updated_at",
+            "owned", "editor_groups", "people", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -322,17 +345,33 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         return recorded_size(collection).tokens
 
     def get_editable(self, collection: Collection) -> bool:
-        return _may_edit(collection, self.context["request"].user)
+        return _may_edit(collection, self.context)
+
+    def get_owned(self, collection: Collection) -> bool:
+        return _owns(collection, self.context["request"].user)
+
+    def get_editor_groups(self, collection: Collection) -> list[str]:
+        return [group.name for group in collection.editor_groups.all()] if self.get_owned(collection) else []
+
+    @extend_schema_field(PersonSerializer(many=True))
+    def get_people(self, collection: Collection) -> list[dict[str, str]]:
+        if not self.get_owned(collection):
+            return []
+        return [{"username": person.user.username, "role": person.role} for person in collection.people.all()]
 
 
 class CollectionInputSerializer(StrictSerializer):
-    """`groups`: names of groups that the user is in; needed when the visibility is `shared`. `public` needs the
-    permission `retrieval.publish_collection`, which staff have."""
+    """`groups`: names of groups that the user is in or keeps; `editor_groups`: those of them whose members may change
+    its documents. One of them, or of `people`, is needed when the visibility is `shared`. `public` needs the permission
+    `retrieval.publish_collection`, which staff have. What is shared by name, or with a group that a user keeps, is
+    searched by questions that name it."""
 
     name = TextField(max_length=100)
     description = TextField(required=False, allow_blank=True, max_length=500)
     visibility = serializers.ChoiceField(choices=Collection.Visibility.choices, required=False)
     groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
+    editor_groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
+    people = PersonSerializer(many=True, required=False, max_length=200)
 
 
 class QuestionField(TextField):
