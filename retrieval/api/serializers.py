@@ -311,8 +311,8 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
 
     address: what names it and no other, for everybody. approved: public, and searched by questions that name none.
 
-    editable: you may change its documents. owned: and the collection itself, and whom it is shared with; `editor_groups`
-    and `people` are told to nobody else.
+    editable: you may change its documents. owned: and the collection itself, and whom it is shared with; nobody else is
+    told `editor_groups` and `people`.
 
     embedding_context: tokens of a text that its model reads, null where that is all or not known. chunk_tokens: what a
     chunk of a document that is read now holds at most.

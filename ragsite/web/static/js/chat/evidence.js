@@ -1,6 +1,6 @@
 // Where the evidence of a statement stands: in the passage that it cites, and on the page of a PDF.
 import { api } from "../api.js";
-import { boxMark, drawPart, loadContent, partTurn, pictureAddress } from "../documents/content.js";
+import { boxMark, drawPart, loadContent, newerNotice, partTurn, pictureAddress } from "../documents/content.js";
 import { h, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 
@@ -188,6 +188,7 @@ export function pageFigure({ source, quotes }) {
     replace(figure, h("p", { class: "notice" }, icon("warn"), reason));
   }
   show(first, true);
+  loadContent(String(source.document_id), { part: 1 }).then((content) => figure.before(newerNotice(content) ?? "")).catch(() => null); // the page says what is wrong
   return figure;
 }
 
@@ -231,7 +232,7 @@ export function documentFigure({ source, quotes }, { passage, copied }) {
     const frame = h("div", { class: "doc-frame", tabindex: "0", role: "group", "aria-label": gettext("The document"), oncopy: copied }, part);
     const mark = markTexts(part, quotes) ?? (quotes.length ? markTexts(part, sentences(quotes)) : null);
     const words = { before: gettext("Part before"), after: gettext("Part after"), here: gettext("Part {part} of {count}", { part: content.part, count: content.part_count }) };
-    replace(figure, frame, content.part_count > 1 ? partTurn(content.part, content.part_count, words, (other) => show({ part: other })) : null);
+    replace(figure, newerNotice(content), frame, content.part_count > 1 ? partTurn(content.part, content.part_count, words, (other) => show({ part: other })) : null);
     figure.removeAttribute("aria-busy");
     (mark ?? blockOf(part, content, source))?.scrollIntoView?.({ block: "center" });
   }

@@ -1,6 +1,6 @@
 // A document as the server renders it, part by part, with the passages that it was cut into as an overlay.
 import { api } from "../api.js";
-import { h, iconButton } from "../dom.js";
+import { h, icon, iconButton } from "../dom.js";
 import { gettext } from "../i18n.js";
 
 const PICTURE_WIDTHS = [800, 1200, 2000]; // pixels: few, so that the browser's cache serves the next look
@@ -14,6 +14,11 @@ const PICTURE_WIDTHS = [800, 1200, 2000]; // pixels: few, so that the browser's 
 export function loadContent(id, which) {
   const given = Object.entries(which).filter(([, value]) => value).map(([name, value]) => [name, String(value)]);
   return api.get(`/api/documents/${id}/content?${new URLSearchParams(given)}`);
+}
+
+/** That there is a newer version; nothing where there is none. @param {Api.DocumentContent} content */
+export function newerNotice({ newer_version: newer }) {
+  return newer && h("p", { class: "newer" }, icon("info"), h("span", {}, gettext("This is an earlier version. The newer one:"), " ", h("a", { href: `/documents/${newer.id}/` }, newer.title)));
 }
 
 /** The part as elements: the server's HTML is sanitised. @param {Api.DocumentContent} content */

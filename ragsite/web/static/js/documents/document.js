@@ -33,7 +33,10 @@ async function showDocument() {
   const problem = byId("document-error");
   problem.hidden = row.status !== "failed";
   query(problem, "p").textContent = row.error;
-  replace(facts, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
+  const newer = row.superseded && row.newer_version;
+  byId("newer").hidden = !newer;
+  if (newer) replace(byId("newer"), icon("info"), h("span", {}, gettext("This is an earlier version. The newer one:"), " ", h("a", { href: `/documents/${newer.id}/` }, newer.title)));
+  replace(facts, row.superseded ? h("span", { class: "doc-badge" }, gettext("Earlier version")) : null, statusBadge(row), row.size_bytes ? h("span", { class: "doc-meta" }, bytes(row.size_bytes)) : null, metadataChips(row));
   if (isWorking(row)) setTimeout(() => showDocument().catch(errorToast), POLL_MS);
   else if (wasWorking) {
     await showDocumentAt();
