@@ -43,6 +43,7 @@ from retrieval.api.serializers import (
     DocumentsUsageSerializer,
     UploadResultSerializer,
     UploadSerializer,
+    newer_version_data,
 )
 from retrieval.ingest.encodings import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.ingest.sniff import MEDIA_TYPES
@@ -258,7 +259,9 @@ class DocumentPageApi(AsyncAPIView):
         query = checked(DocumentPageQuerySerializer, request.query_params)
         document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
         quotes = [line for line in query.get("quote", "").split("\n") if line.strip()]
-        return Response(DocumentPageSerializer(await page_read(document, page, quotes=quotes)).data)
+        newer = await sync_to_async(newer_version_data)(document) if document.superseded_at else None
+        view = await page_read(document, page, quotes=quotes)
+        return Response(DocumentPageSerializer({**view, "newer_version": newer}).data)
 
 
 class DocumentPictureApi(AsyncAPIView):

@@ -233,6 +233,7 @@ class DocumentPageSerializer(serializers.Serializer[Any]):
     width = serializers.FloatField()
     height = serializers.FloatField()
     boxes = BoxSerializer(many=True)
+    newer_version = NewerVersionSerializer(allow_null=True, help_text="Of a document that is superseded.")
 
 
 class DocumentPictureQuerySerializer(QuerySerializer):

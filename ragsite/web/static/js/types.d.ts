@@ -115,7 +115,7 @@ declare namespace Api {
   interface UploadedDocument { id: Id | null; title: string; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
   /** Shares of the page, 0..1. */
   interface Box { left: number; top: number; width: number; height: number }
-  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[] }
+  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[]; newer_version?: NewerVersion | null }
   /** A chunk in a part; start, end: in the document's text. */
   interface ContentChunk { id: string; seq: number; page: number | null; start: number; end: number; boxes: Sides[] }
   interface DocumentContent {

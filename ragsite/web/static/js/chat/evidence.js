@@ -172,6 +172,8 @@ export function pageFigure({ source, quotes }) {
     frame.style.aspectRatio = `${page.width} / ${page.height}`;
     if (!boxes.length) put(frame, page.boxes.map(({ left, top, width, height }) => [left, top, left + width, top + height]));
     const words = { before: gettext("Page before"), after: gettext("Page after"), here: gettext("Page {page} of {count}", { page: number, count: page.page_count }) };
+    const notice = newerNotice(page);
+    if (notice) figure.prepend(notice);
     figure.append(partTurn(number, page.page_count, words, (other) => show(other, false)));
     toMark();
   }
@@ -188,7 +190,6 @@ export function pageFigure({ source, quotes }) {
     replace(figure, h("p", { class: "notice" }, icon("warn"), reason));
   }
   show(first, true);
-  loadContent(String(source.document_id), { part: 1 }).then((content) => figure.before(newerNotice(content) ?? "")).catch(() => null); // the page says what is wrong
   return figure;
 }
 

@@ -16,7 +16,7 @@ export function loadContent(id, which) {
   return api.get(`/api/documents/${id}/content?${new URLSearchParams(given)}`);
 }
 
-/** That there is a newer version; nothing where there is none. @param {Api.DocumentContent} content */
+/** That there is a newer version; nothing where there is none. @param {{newer_version?: Api.NewerVersion | null}} content */
 export function newerNotice({ newer_version: newer }) {
   return newer && h("p", { class: "newer" }, icon("info"), h("span", {}, gettext("This is an earlier version. The newer one:"), " ", h("a", { href: `/documents/${newer.id}/` }, newer.title)));
 }
