@@ -30,7 +30,7 @@ DOTS_PER_INCH = 200
 MAX_PIXELS = 12_000_000  # of a page: pages may be metres long
 TIMEOUT_S = 270.0  # of a document: less than the process that reads it has
 PAGE_TIMEOUT_S = 60.0
-LEAST_CONFIDENCE = 30.0  # of a word, 0–100: below it is dirt and drawings
+LEAST_CONFIDENCE = 5.0  # of a word, 0–100: below it is dirt and drawings
 _WIDE_END = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]$")
 _WIDE_START = re.compile("^[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 TOO_MANY = worded(
@@ -88,9 +88,8 @@ def read_pictures(
         except pypdfium2.PdfiumError:  # a broken page is empty
             width, height, words = 0.0, 0.0, []
         lines: list[Line] = []
-        for _, paragraph in itertools.groupby(words, key=lambda word: word.paragraph):
-            text, own = _paragraph(list(paragraph), start)
-            level = heading_level(text)
+        for level, paragraph in _paragraphs(words):
+            text, own = _text(paragraph, start)
             kind = "heading" if level else "paragraph"
             blocks.append(Block(text=text, kind=kind, level=level, label=text if level else "", page=number))
             lines += own
@@ -144,8 +143,19 @@ def _step(pixels: int, of: int) -> int:
     return min(GRID, max(0, round(pixels * GRID / of)))
 
 
-def _paragraph(words: Sequence[_Word], start: int) -> tuple[str, list[Line]]:
-    """Its text on one line, and its lines on the page. start: its place in the document's text."""
+def _paragraphs(words: Sequence[_Word]) -> Iterator[tuple[int, list[_Word]]]:
+    """Each with its level as a heading, 0: none. A line that reads like a heading is one by itself."""
+    for _, group in itertools.groupby(words, key=lambda word: word.paragraph):
+        lines = [list(line) for _, line in itertools.groupby(group, key=lambda word: word.line)]
+        for level, several in itertools.groupby(lines, key=lambda line: heading_level(_text(line, 0)[0])):
+            if level:
+                yield from ((level, line) for line in several)
+            else:
+                yield 0, [word for line in several for word in line]
+
+
+def _text(words: Sequence[_Word], start: int) -> tuple[str, list[Line]]:
+    """A paragraph's text on one line, and its lines on the page. start: its place in the document's text."""
     text = ""
     lines: list[Line] = []
     for _, group in itertools.groupby(words, key=lambda word: word.line):
