@@ -152,6 +152,12 @@ class Source(models.Model):
     text = models.TextField(verbose_name=_("text"))
     scores = models.JSONField(default=dict, verbose_name=_("scores"))
     cited = models.BooleanField(default=False, verbose_name=_("cited"))
+    spans = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("Where the cited sentences stand; empty: not recorded."),
+        verbose_name=_("spans"),
+    )
 
     class Meta:
         verbose_name = _("source")

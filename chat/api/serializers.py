@@ -120,6 +120,18 @@ class OwnRatingSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
+class SpanSerializer(serializers.Serializer[Any]):
+    """Where a cited sentence stands, on one page where the document has pages."""
+
+    page = serializers.IntegerField(allow_null=True)
+    boxes = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(min_value=0, max_value=1), min_length=4, max_length=4),
+        help_text="[left, top, right, bottom] of each line as shares of the page, from its top left corner; of a PDF.",
+    )
+    start = serializers.IntegerField(help_text="The first character in the source's `text`, from 0.")
+    end = serializers.IntegerField()
+
+
 class SourceSerializer(serializers.Serializer[Any]):
     """A passage that was given to the model."""
 
@@ -136,6 +148,7 @@ class SourceSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     scores = ScoresSerializer()
     cited = serializers.BooleanField()
+    spans = SpanSerializer(many=True, help_text="Where the cited sentences stand; empty before the answer is done.")
     rating = OwnRatingSerializer(required=False, allow_null=True, help_text="Not in events.")
 
 

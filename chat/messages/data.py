@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from chat.messages.rendering import render_answer
+from chat.messages.spans import source_spans, spans_without_boxes
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
 from ragsite.core.localized import localized
@@ -65,7 +66,10 @@ def _answer_data(message: Message) -> dict[str, Any]:
         ),
         "grounding": message.grounding or [],
         "clarification": message.clarification,
-        "sources": [{**_columns(source, SOURCE_FIELDS), "rating": ratings.get(source.pk)} for source in sources],
+        "sources": [
+            {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
+            for source in sources
+        ],
         "decision_path": [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()],
         "usage": message.usage,
         "degraded": message.degraded,
@@ -80,6 +84,7 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
     """The same object for an answer that is stored nowhere: it has no session and no id."""
     said = [(step.summary, step.detail) for step in trace.steps]
     wordings = wordings_of(answer.reason, said, trace.degraded, [sentence.reason for sentence in answer.grounding])
+    grounding = [clean_json(sentence.as_dict()) for sentence in answer.grounding]
     data = {
         "session_id": None,
         "message_id": None,
@@ -90,9 +95,12 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "workflow": workflow,
         "model": answer.model,
         "answer": answer.text,
-        "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding],
+        "grounding": grounding,
         "clarification": answer.clarification.as_dict() if answer.clarification else None,
-        "sources": [source_data(source) for source in answer.sources],
+        "sources": [
+            source_data(source) | {"spans": source_spans(source, answer=answer.text, grounding=grounding)}
+            for source in answer.sources
+        ],
         "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
         "usage": trace.usage().as_dict(),
         "degraded": trace.degraded,
@@ -141,7 +149,17 @@ def source_data(source: values.Source) -> dict[str, Any]:
         "text": clean_text(chunk.text),
         "scores": clean_json(source.scores.as_dict()),
         "cited": source.cited,
+        "spans": [],
     }
+
+
+def _spans(source: Source, message: Message) -> list[dict[str, Any]]:
+    """As stored; of an answer from before they were, what can be told without the document."""
+    if source.spans is not None or not source.cited:
+        return source.spans or []
+    return spans_without_boxes(
+        message.text, message.grounding or [], marker=source.marker, text=source.text, page=source.page
+    )
 
 
 def _columns(row: Source | DecisionStep, names: Sequence[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chat.messages.data import source_data
+from chat.messages.spans import source_spans
 from chat.models import DecisionStep, Message, Session, Source
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
@@ -170,6 +171,7 @@ def _silent_run() -> Q:
 
 def _source_row(message: Message, source: values.Source) -> Source:
     fields = source_data(source)
+    fields["spans"] = source_spans(source, answer=message.text, grounding=message.grounding or [])
     if source.chunk.kind != "web":
         fields["document_id"] = _document_id(source.chunk.document_id)
     return Source(message=message, **_fitted(Source, fields))

@@ -16,10 +16,15 @@ declare namespace Api {
 
   type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final" | "shown", number | null>>;
 
+  /** Left, top, right, bottom as shares of the page, 0..1. */
+  type Sides = number[];
+  /** Where a cited sentence stands: text[start:end] of the source; boxes: on the page of a PDF, where that is known. */
+  interface Span { page: number | null; boxes: Sides[]; start: number; end: number }
+
   interface Source {
     marker: number; kind: "document" | "web"; document_id: Id | null; chunk_id: string; title: string;
     page: number | null; heading: string; file_name: string; url: string; published: string; text: string;
-    scores: Scores; cited: boolean;
+    scores: Scores; cited: boolean; spans?: Span[];
     rating?: Rating | null; // not in events
   }
 
@@ -96,18 +101,28 @@ declare namespace Api {
   interface CollectionName { id: Id; name: string; address: string; owner: string | null }
   interface Collection extends CollectionName {
     description: string; visibility: "private" | "shared" | "public"; approved: boolean; groups: string[];
-    document_count: number; embedding_model: string; editable: boolean;
+    document_count: number; embedding_model: string; editable: boolean; owned: boolean; editor_groups: string[];
+    people: { username: string; role: "reader" | "editor" }[]; // both are told to its owner alone
   }
+  interface KeptGroup { id: number; name: string; members: string[] }
+  interface BulkResult { id: Id; outcome: "done" | "refused"; code: string; error: string }
+  interface NewerVersion { id: Id; title: string; status: string }
   interface Document {
     id: Id; title: string; file_name: string; collection: string; collection_id: Id;
-    status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number;
+    status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number; media_type: string;
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
-    chunk_count: number; editable: boolean; created_at: Time;
+    chunk_count: number; editable: boolean; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
   }
   interface UploadedDocument { id: Id | null; title: string; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
   /** Shares of the page, 0..1. */
   interface Box { left: number; top: number; width: number; height: number }
-  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[] }
+  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[]; newer_version?: NewerVersion | null }
+  /** A chunk in a part; start, end: in the document's text. */
+  interface ContentChunk { id: string; seq: number; page: number | null; start: number; end: number; boxes: Sides[] }
+  interface DocumentContent {
+    part: number; part_count: number; page: number | null; width: number | null; height: number | null; html: string;
+    chunks: ContentChunk[]; newer_version: NewerVersion | null;
+  }
   interface Chunk {
     id: string; seq: number; text: string; heading: string; page: number | null; page_end: number | null; token_count: number;
   }
