@@ -136,6 +136,9 @@ class ReviewDetailSerializer(ReviewSerializer):
     message = AnswerSerializer()
     earlier = AnswerSerializer(many=True)
     ratings = AnswerRatingSerializer(many=True)
+    passages = serializers.DictField(
+        child=serializers.CharField(), help_text="What the chunk ids of the path are, as far as you may read them."
+    )
     prompts = PromptSerializer(many=True)
     history = EventSerializer(many=True)
     read_by = EventSerializer(many=True)

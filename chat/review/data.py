@@ -16,10 +16,13 @@ from chat.review.queue import collections_offered
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess
 from ragsite.core.text import shortened
+from retrieval.models import Chunk
 from retrieval.prompting import PromptError, PromptLibrary
+from retrieval.selectors import as_uuid, visible_documents
 
 EXCERPT_CHARS = 280
 EVENTS_SHOWN, READINGS_SHOWN = 100, 50
+PASSAGES_NAMED = 300
 TURNS_SHOWN = 20  # messages of the conversation before an answer
 PRIVATE_DETAILS = {"consolidate": ("fact",)}  # what is remembered is for the user alone
 PROMPT_LANGUAGES = ("en", "zh")
@@ -79,6 +82,7 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
             _rating_data(rating, answer, access)
             for rating in answer.shown_ratings  # type: ignore[attr-defined]
         ],
+        "passages": passages_named(data["decision_path"], access=access),
         "prompts": prompts_of(data["decision_path"]),
         "history": [event_data(event) for event in events_of(row).exclude(kind=DeskEvent.Kind.READ)[:EVENTS_SHOWN]],
         "read_by": [event_data(event) for event in events_of(row).filter(kind=DeskEvent.Kind.READ)[:READINGS_SHOWN]],
@@ -124,6 +128,21 @@ def prompts_of(path: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     named = dict.fromkeys((call.get("prompt", ""), call.get("prompt_hash", "")) for call in calls)
     library = PromptLibrary(settings.RAG.prompts_dir)
     return [{"name": name, "hash": hash_, "text": _prompt_text(library, name, hash_)} for name, hash_ in named if name]
+
+
+def passages_named(path: Iterable[dict[str, Any]], *, access: DeskAccess) -> dict[str, str]:
+    """Chunk id → title and page, of the candidates that the path names and its reader may read."""
+    ids: dict[UUID, None] = {}
+    for step in path:
+        detail = step["detail"]
+        named = [candidate.get("chunk_id") for candidate in detail.get("candidates", ()) if isinstance(candidate, dict)]
+        for mapping in ("scores", "boosts"):
+            if isinstance(detail.get(mapping), dict):
+                named += detail[mapping]
+        ids |= dict.fromkeys(filter(None, (as_uuid(str(name)) for name in named)))
+    chunks = Chunk.objects.filter(pk__in=list(ids)[:PASSAGES_NAMED], document__in=visible_documents(access.user))
+    rows = chunks.values_list("pk", "document__title", "page", "seq")
+    return {str(pk): f"{title}, {f'p. {page}' if page else f'#{seq + 1}'}" for pk, title, page, seq in rows}
 
 
 def _prompt_text(library: PromptLibrary, name: str, hash_: str) -> str | None:

@@ -16,3 +16,9 @@ register.filter("has_desk", lambda user: has_desk(user))
 def seconds(ms: Any) -> str:
     """1.4 s of 1400."""
     return f"{ms / 1000:.1f} s" if isinstance(ms, int) else ""
+
+
+@register.filter
+def spaced(name: str) -> str:
+    """dual loop of dual_loop."""
+    return name.replace("_", " ")

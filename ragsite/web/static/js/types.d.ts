@@ -124,7 +124,7 @@ declare namespace Api {
   interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
   interface ReviewDetail extends Review {
     message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
-    prompts: { name: string; hash: string; text: string | null }[];
+    prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
   }
 
   interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }

@@ -42,7 +42,7 @@ const DETAILS = {
 };
 
 /** @param {string} key */
-const detailLabel = (key) => DETAILS[key] || capitalized(key.replaceAll("_", " "));
+export const detailLabel = (key) => DETAILS[key] || capitalized(key.replaceAll("_", " "));
 
 /** @param {string} name */
 export const stepLabel = (name) => LABELS[name] || name.replaceAll("_", " ");

@@ -60,7 +60,7 @@ function draw(message, list) {
 
 // ------------------------------------------------------------------------------------------- how it came about
 replace(byId("path"), reviewed.message.decision_path.length
-  ? timeline(reviewed.message.decision_path, reviewed.message.usage)
+  ? timeline(reviewed.message.decision_path, reviewed.message.usage, reviewed.passages)
   : h("p", { class: "muted" }, gettext("No step is stored.")));
 replace(byId("usage"), usage(reviewed.message.usage));
 replace(byId("sources"), reviewed.message.sources.length

@@ -1,7 +1,7 @@
 // The decision path on one time scale: steps, and in each its model calls.
 import { h, icon, seconds } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { detailRow, isEmpty, stepLabel } from "../chat/path.js";
+import { detailLabel, detailRow, isEmpty, stepLabel } from "../chat/path.js";
 
 const TICKS = 5;
 const ROUND = [1, 2, 2.5, 5, 10];
@@ -22,8 +22,12 @@ export function place(from, took, total) {
   return { from: Math.min((from / total) * 100, 100 - width), width: Math.min(width, 100) };
 }
 
-/** @param {Api.Step[]} steps @param {Api.Usage} usage */
-export function timeline(steps, usage) {
+/** What chunks are called, where their reader may know. @type {Record<string, string>} */
+let names = {};
+
+/** @param {Api.Step[]} steps @param {Api.Usage} usage @param {Record<string, string>} passages titles by chunk id */
+export function timeline(steps, usage, passages = {}) {
+  names = passages;
   const ends = steps.map((step) => step.started_ms + step.duration_ms);
   const total = Math.max(usage?.total_ms ?? 0, ...ends, 1);
   return h("div", { class: "timeline" }, axis(total, usage), h("ol", { class: "timeline-steps" }, steps.map((step) => stepRow(step, total))));
@@ -67,12 +71,48 @@ function stepRow(step, total) {
     step.summary ? h("span", { class: "timeline-summary" }, step.summary) : null,
   ];
   const body = [
-    details.length ? h("dl", { class: "path-detail" }, details.map(detailRow)) : null,
+    details.length ? h("dl", { class: "path-detail" }, details.map((entry) => passageRow(entry) ?? detailRow(entry))) : null,
     calls.length ? h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": gettext("Model calls") }, callTable(calls)) : null,
   ];
   return h("li", { class: `timeline-step is-${step.status}` }, details.length || calls.length
     ? h("details", {}, h("summary", { class: "timeline-row" }, head, icon("chevron")), body)
     : h("div", { class: "timeline-row" }, head));
+}
+
+/** @param {string} id */
+const passageName = (id) => names[id] ?? id.slice(0, 8);
+
+/**
+ * Details by passage as a table: candidates with rank and score of each leg, scores, boosts with where they come from.
+ * @param {[string, any]} entry
+ */
+function passageRow([key, value]) {
+  const columns = passageTable(key, value);
+  if (!columns) return null;
+  const [head, rows] = columns;
+  return h("div", { class: "is-wide" }, h("dt", {}, detailLabel(key)), h("dd", {}, h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": detailLabel(key) },
+    h("table", { class: "review-table" }, h("thead", {}, h("tr", {}, head.map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, typeof cell === "number" && !Number.isInteger(cell) ? cell.toFixed(3) : cell ?? "–")))))))));
+}
+
+/** @param {string} key @param {any} value @returns {[string[], any[][]] | null} head and rows */
+export function passageTable(key, value) {
+  if (key === "candidates" && Array.isArray(value) && value.every((row) => row?.chunk_id)) {
+    const legs = [...new Set(value.flatMap((row) => Object.keys(row.ranks || {})))];
+    const scores = [...new Set(value.flatMap((row) => Object.keys(row.scores || {})))];
+    return [[gettext("Passage"), ...legs.map((leg) => gettext("Rank, {leg}", { leg })), ...scores],
+      value.map((row) => [passageName(row.chunk_id), ...legs.map((leg) => row.ranks?.[leg]), ...scores.map((name) => row.scores?.[name])])];
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return null;
+  if (key === "scores" && Object.values(value).every((score) => typeof score === "number")) {
+    return [[gettext("Passage"), gettext("Score")], Object.entries(value).sort((a, b) => b[1] - a[1]).map(([id, score]) => [passageName(id), score])];
+  }
+  if (key === "boosts" && Object.values(value).every((boost) => boost && typeof boost === "object")) {
+    const parts = [...new Set(Object.values(value).flatMap((boost) => Object.keys(boost)))];
+    return [[gettext("Passage"), ...parts.map((part) => part.replaceAll("_", " "))], Object.entries(value).map(([id, boost]) =>
+      [passageName(id), ...parts.map((part) => (typeof boost[part] === "object" ? JSON.stringify(boost[part]) : boost[part]))])];
+  }
+  return null;
 }
 
 /** @param {Call[]} calls */
