@@ -19,7 +19,7 @@ from rest_framework.exceptions import ValidationError
 from chat.models import AnswerReview, DeskEvent, Message
 from chat.review import labels
 from chat.review.data import answer_detail, reasons_of
-from chat.review.fields import FiltersSerializer, QueueQuerySerializer, read_filters
+from chat.review.fields import FILTER_NAMES, FiltersSerializer, QueueQuerySerializer, read_filters
 from chat.review.marks import reading_log
 from chat.review.queue import (
     COUNTED,
@@ -127,7 +127,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 def _given(query: QueryDict) -> dict[str, str]:
     """The filters in the address."""
-    return {name: query[name] for name in FiltersSerializer().fields if query.get(name)}
+    return {name: str(query[name]) for name in FILTER_NAMES if query.get(name)}
 
 
 def _query(given: Mapping[str, str]) -> str:
