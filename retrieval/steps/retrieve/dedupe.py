@@ -176,7 +176,13 @@ def join(best: StoredChunk, neighbour: StoredChunk, most_tokens: int) -> StoredC
         return None
     heading = best.heading if left.heading == right.heading else _common_heading(left.heading, right.heading)
     return replace(
-        best, text=text, heading=heading, page=left.page, char_start=left.char_start, char_end=right.char_end
+        best,
+        text=text,
+        heading=heading,
+        page=left.page,
+        char_start=left.char_start,
+        char_end=right.char_end,
+        seqs=(left.places[0], right.places[1]),
     )
 
 
