@@ -137,7 +137,8 @@ _EMPTY = frozenset(
 _LEAD = (
     r"(?:(?:please|kindly|now|can you|could you|would you|will you|can i (?:get|have)|could i (?:get|have)"
     r"|help me(?: to)?|i(?:'d| would) like(?: you)?(?: to(?: have)?)?|i need(?: you to)?"
-    r"|i want(?: you to)?|give me|write(?: me)?|show me|tell me|provide(?: me with)?|make(?: me)?|create|produce|draft|let me have)[, ]+)*"
+    r"|i want(?: you to)?|give me|write(?: me)?|show me|tell me"
+    r"|provide(?: me with)?|make(?: me)?|create|produce|draft|let me have)[, ]+)*"
 )
 _MANNER = (
     r"(?:short|brief|quick|concise|detailed|full|complete|executive|general|rough|one[- ]page|bullet[- ]point|good|nice"
