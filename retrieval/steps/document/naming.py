@@ -18,12 +18,14 @@ from retrieval.text.analysis import query_terms
 from retrieval.text.language import HAN, converted
 from retrieval.values import DocumentRef
 
+EXACT = 2.0  # share of a document whose title, or file, is named letter by letter
 LEAST_SHARE = 0.5  # of a title's words that a question must hold which does not say that it means a document
 PREFIX = 4  # letters that a shortened word has at least: exam, examination
 MAX_OPTIONS = 8  # titles to choose among
 NEAREST = 3  # titles that are offered where there is no such document
 MAX_HINTS = 12  # words that the documents are looked up by
 
+_EMPTY = frozenset(("the", "a", "an", "of", "in", "on", "for", "to", "and", "or", "from", "by", "with"))
 _TOKEN = re.compile(r"[a-z0-9]+")
 _LEFT_HAN = re.compile(rf"(?:{FILLER_HAN})*+")
 _FRONT_HAN, _BACK_HAN = re.compile(rf"^(?:{FILLER_HAN})++"), re.compile(rf"(?:{FILLER_HAN})++$")
@@ -65,7 +67,7 @@ def hints_of(wanted: Wanted) -> tuple[str, ...]:
     hints: dict[str, None] = {}
     for mention in (one for reading in wanted.readings for one in reading):
         for word in (*mention.words, *_words_of(mention.quoted)):
-            if len(word) > 1:
+            if len(word) > 1 and word not in _EMPTY:
                 hints[word[: max(PREFIX, len(word) - 3)]] = None
         for run in (
             *_HAN_RUN.findall(mention.han),
@@ -118,7 +120,7 @@ def _resolve_one(mention: Mention, documents: Sequence[DocumentRef], *, weak: bo
     sure = mention.quoted or best >= 1.0 or (mention.nouns and (mention.words or mention.han or mention.years))
     if not sure and (weak or best < LEAST_SHARE):
         return None
-    return _one_of([match for match in matches if match.share >= 1.0] or matches)
+    return _one_of([match for match in matches if match.share == best] if best >= 1.0 else matches)
 
 
 def points_only(mention: Mention) -> bool:
@@ -233,7 +235,8 @@ def chosen_among(reply: str, options: Sequence[str], documents: Sequence[Documen
 # ------------------------------------------------------------------------------------------------ matching
 @dataclass(frozen=True, slots=True)
 class Match:
-    """share: of the title's words, without years and words for a document, that the mention has; 1: all."""
+    """share: of the title's words, without years and words for a document, that the mention has; 1: all;
+    EXACT: the years as well."""
 
     document: DocumentRef
     share: float
@@ -263,7 +266,12 @@ def _share(mention: Mention, document: DocumentRef) -> float | None:
         quoted = _plain(name)
         if not quoted:
             return None
-        if quoted in (title, _plain(document.file_name)) or _core(quoted) == _core(title):
+        years = set(years_in(name))
+        if quoted in (title, _plain(document.file_name)):
+            shares.append(EXACT)
+        elif years and year_of(document) not in years:
+            return None
+        elif _core(quoted) == _core(title):
             shares.append(1.0)
         elif len(quoted) > 2 and _core(quoted) and _core(quoted) in title:
             shares.append(len(_core(quoted)) / max(1, len(_core(title))))
@@ -324,8 +332,7 @@ def _core(plain: str) -> str:
 def _name_words(text: str) -> tuple[str, ...]:
     tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
     years = {token for token in tokens if _YEAR.fullmatch(token)}
-    empty = {"the", "a", "an", "of", "in", "on", "for", "to", "and", "or", "from", "by", "with"}
-    return tuple(dict.fromkeys(token for token in tokens if token not in years | empty and token not in NOUNS))
+    return tuple(dict.fromkeys(token for token in tokens if token not in years | _EMPTY and token not in NOUNS))
 
 
 def _same(word: str, name: str) -> bool:
