@@ -96,8 +96,10 @@ class GraphWorkflow(ABC):
                 context = Context(tools=tools, run=run, language=language)
                 answer = await answer_from_whole_documents(question, context)
                 if answer is None:
-                    start, config = {"question": question, "draft": draft}, {"recursion_limit": RECURSION_LIMIT}
-                    answer = (await self.graph.ainvoke(start, config, context=context))["answer"]
+                    state = await self.graph.ainvoke(
+                        {"question": question, "draft": draft}, {"recursion_limit": RECURSION_LIMIT}, context=context
+                    )
+                    answer = state["answer"]
         except TimeoutError as error:
             too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
             await close_path(trace, too_late)

@@ -32,6 +32,7 @@ _FRONT_HAN, _BACK_HAN = re.compile(rf"^(?:{FILLER_HAN})++"), re.compile(rf"(?:{F
 _NOUN_BACK = re.compile(rf"(?:{NOUNS_HAN})$")
 _UNIVERSAL_HAN = re.compile(f"(?:{UNIVERSAL_HAN})")
 _YEAR = re.compile(r"(?:19|20)\d{2}(?:学年度?|年度|年版|年|版)?")
+_YEAR_IN_TITLE = re.compile(r"[(（]?(?:19|20)\d{2}\s?(?:年版?|版)?[)）]?")
 _HAN_RUN = re.compile(rf"[{HAN}]+")
 
 
@@ -174,8 +175,8 @@ def _resolve_changes(wanted: Wanted, documents: Sequence[DocumentRef]) -> Resolv
     if pairs:
         return Unclear(tuple(_without_year(pair[1].title) for pair in list(pairs.values())[:MAX_OPTIONS]))
     if whole.years and (whole.words or whole.han or whole.quoted):
-        years = "–".join(map(str, sorted(whole.years)))
-        return Missing(f"{_without_year(matches[0].document.title)} ({years})", _nearest(m.document for m in matches))
+        asked = "–".join(map(str, sorted(whole.years)))
+        return Missing(f"{_without_year(matches[0].document.title)} ({asked})", _nearest(m.document for m in matches))
     return None
 
 
@@ -363,5 +364,4 @@ def topic_of(document: DocumentRef) -> str:
 
 
 def _without_year(title: str) -> str:
-    plain = re.sub(r"\s*[(（]?(?:19|20)\d{2}\s?(?:年版?|版)?[)）]?\s*", " ", title)
-    return " ".join(plain.split()).strip(" -–—,，:：")
+    return " ".join(_YEAR_IN_TITLE.sub(" ", title).split()).strip(" -–—,，:：")
