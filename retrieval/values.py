@@ -187,7 +187,8 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRef:
-    """A document that the asking user may read whole. chunk_count: how many chunks it was cut into."""
+    """A document that the asking user may read whole. chunk_count: how many chunks it was cut into. superseded: another
+    document has taken its place."""
 
     id: str
     title: str
@@ -195,6 +196,7 @@ class DocumentRef:
     policy_year: int | None = None
     chunk_count: int = 0
     attached: bool = False
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

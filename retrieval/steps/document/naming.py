@@ -138,6 +138,7 @@ def _pointed_at(documents: Sequence[DocumentRef]) -> Resolved:
 
 def _one_of(matches: Sequence[Match]) -> Resolved:
     documents = [match.document for match in matches]
+    documents = [document for document in documents if not document.superseded] or documents
     return Meant((documents[0],)) if len(documents) == 1 else Unclear(_options(documents))
 
 
@@ -157,19 +158,10 @@ def _resolve_changes(wanted: Wanted, documents: Sequence[DocumentRef]) -> Resolv
     sure = whole.quoted or whole.nouns or max((match.share for match in matches), default=0.0) >= least
     if not matches or not sure or not (whole.words or whole.han or whole.quoted or whole.years):
         return _missing(whole, documents) if whole.quoted and not matches and not _left_over(whole) else None
-    versions: dict[str, dict[int, DocumentRef]] = {}
+    versions: dict[str, list[DocumentRef]] = {}
     for match in matches:
-        if (year := year_of(match.document)) is not None:
-            versions.setdefault(topic_of(match.document), {}).setdefault(year, match.document)
-    pairs: dict[str, tuple[DocumentRef, ...]] = {}
-    for topic, by_year in versions.items():
-        years = [year for year in whole.years if year in by_year]
-        if len(years) < len(whole.years):
-            continue
-        others = sorted(set(by_year) - set(years), reverse=True)
-        chosen = sorted([*years, *others][:2])
-        if len(chosen) == 2:
-            pairs[topic] = tuple(by_year[year] for year in chosen)
+        versions.setdefault(topic_of(match.document), []).append(match.document)
+    pairs = {topic: pair for topic, found in versions.items() if (pair := _versions(found, whole.years))}
     if len(pairs) == 1:
         return Meant(next(iter(pairs.values())))
     if pairs:
@@ -178,6 +170,21 @@ def _resolve_changes(wanted: Wanted, documents: Sequence[DocumentRef]) -> Resolv
         asked = "–".join(map(str, sorted(whole.years)))
         return Missing(f"{_without_year(matches[0].document.title)} ({asked})", _nearest(m.document for m in matches))
     return None
+
+
+def _versions(documents: Sequence[DocumentRef], years: Sequence[int]) -> tuple[DocumentRef, ...]:
+    """The older and the newer one: of the years that are named, else the last two; empty where these are not there."""
+    by_age: dict[tuple[int, bool], DocumentRef] = {}
+    for document in documents:
+        by_age.setdefault((year_of(document) or 0, not document.superseded), document)
+    ages = sorted(by_age)
+    named = [next((age for age in reversed(ages) if age[0] == year), None) for year in years]
+    if None in named:
+        return ()
+    chosen = [age for age in named if age is not None]
+    others = [age for age in reversed(ages) if age not in chosen and (age[0] or len(ages) == 2)]
+    pair = sorted([*chosen, *others][:2])
+    return tuple(by_age[age] for age in pair) if len(pair) == 2 else ()
 
 
 def _by_year(pair: Sequence[DocumentRef]) -> tuple[DocumentRef, ...]:

@@ -87,3 +87,12 @@ def test_versions_of_one_name_are_told_apart_by_year_or_file() -> None:
     assert resolve(wanted, twins[:2]) == Unclear(("House Rules (2024)", "House Rules (2025)"))
     resolved = resolve(wanted, twins)
     assert isinstance(resolved, Unclear) and "House Rules (2025) – c.pdf" in resolved.options
+
+
+def test_what_was_replaced_is_read_only_to_compare() -> None:
+    former = DocumentRef(id="a", title="House Rules", file_name="a.pdf", superseded=True)
+    current = DocumentRef(id="b", title="House Rules", file_name="b.pdf")
+    summary, changes = read_task("Summarise the House Rules"), read_task("What has changed in the House Rules?")
+    assert summary is not None and changes is not None
+    assert resolve(summary, [current, former]) == Meant((current,))
+    assert resolve(changes, [current, former]) == Meant((former, current))
