@@ -76,7 +76,8 @@ def outline(document: WholeDocument, language: Language) -> Quoted:
         quotes = [f"{in_script_of(lead.text, language)} {marker}" for lead, marker in leads if marker]
         if quotes:
             name = _named(part[0], number, language, depth=_depth(parts))
-            lines.append(f"- **{name}**: {quotes[0]}" if len(quotes) == 1 else f"- **{name}**")
+            colon = "：" if language.startswith("zh") else ": "
+            lines.append(f"- **{name}**{colon}{quotes[0]}" if len(quotes) == 1 else f"- **{name}**")
             lines += [f"    - {quote}" for quote in quotes] if len(quotes) > 1 else []
     whole = document.is_whole and covered == len(document.sections)
     head = phrase(
