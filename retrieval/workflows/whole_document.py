@@ -22,7 +22,15 @@ from retrieval.steps.answer.generate import AnswerWriter, Author
 from retrieval.steps.answer.no_answer import nearest_titles_text
 from retrieval.steps.document.changes import Comparison, compare
 from retrieval.steps.document.choose import Request, whole_document_request
-from retrieval.steps.document.compose import Found, Quoted, compared_in_part, differences, listing, outline
+from retrieval.steps.document.compose import (
+    Found,
+    Quoted,
+    compared_in_part,
+    differences,
+    listing,
+    outline,
+    side_by_side,
+)
 from retrieval.steps.document.excerpts import Excerpt, excerpts_of, fit_one_prompt
 from retrieval.steps.document.extract import find
 from retrieval.steps.document.naming import Meant, Missing, Unclear
@@ -119,6 +127,8 @@ async def _compare(older: WholeDocument, newer: WholeDocument, request: Request,
         text = phrase("same", language, old=older.ref.title, new=newer.ref.title, same=comparison.same)
         return Answer(decision="ANSWER", text=await _say(text, context), reason=reason)
     author = await step.author("document_changes", request.question)
+    if not comparison.of_versions:
+        return replace(await _side_by_side(older, newer, author, request, context), reason=reason)
     excerpts, told = await asyncio.to_thread(_changed_excerpts, comparison, author.room or 0)
     notes = list(compared_in_part(older, newer, language))
     if told < len(comparison.changes):
@@ -134,6 +144,36 @@ async def _compare(older: WholeDocument, newer: WholeDocument, request: Request,
         )
     )
     return replace(answer, reason=reason)
+
+
+async def _side_by_side(
+    first: WholeDocument, second: WholeDocument, author: Author, request: Request, context: Context
+) -> Answer:
+    """Of two documents that are no versions of one: from all of both, or from notes on them."""
+    excerpts: list[Excerpt] = [one for each in (first, second) for one in excerpts_of(each.sections)]
+    lead = ""
+    if author.room is not None and not fit_one_prompt(excerpts, author.room):
+        noted = [
+            await TakeNotes(context)(
+                ToNote(excerpts_of(one.sections), len(one.sections), request.question, author.room // 2)
+            )
+            for one in (first, second)
+        ]
+        if failure := next((one.failure for one in noted if one.failure), ""):
+            author = Author(failure=failure)
+        excerpts = _fitting([note for one in noted for note in one.notes], author.room or 0)
+        read, total = sum(one.read for one in noted), first.total + second.total
+        lead = phrase("compared_in_part", context.language, read=read, sections=total) if read < total else ""
+    return await WriteAboutDocuments(context)(
+        Material(
+            prompt="document_changes",
+            question=request.question,
+            author=author,
+            excerpts=excerpts,
+            quoted=lambda: side_by_side(first, second, language=context.language),
+            lead=lead,
+        )
+    )
 
 
 async def _list(document: WholeDocument, request: Request, context: Context) -> Answer:

@@ -18,6 +18,7 @@ from retrieval.text.analysis import analyze
 
 ALIKE = 0.4  # share of both sentences' terms (Dice), under the same heading, from which one became the other
 ALIKE_ELSEWHERE = 0.6
+VERSIONS = 0.1  # share of the smaller document's sentences that two versions of one have in common at least
 COMMON = 40  # sentences that hold a term; one in more of them tells nothing apart
 LOOKED_AT = 8  # sentences that one is compared with
 
@@ -40,6 +41,12 @@ class Comparison:
 
     changes: tuple[Change, ...]
     same: int
+
+    @property
+    def of_versions(self) -> bool:
+        """Whether the two have enough in common for their differences to be told one by one."""
+        kept = self.same + self.count("changed")
+        return kept > 0 and kept >= VERSIONS * (kept + min(self.count("new"), self.count("gone")))
 
     def count(self, kind: Literal["changed", "new", "gone"]) -> int:
         return sum(change.kind == kind for change in self.changes)

@@ -65,20 +65,8 @@ class _Citations:
 # ------------------------------------------------------------------------------------------------ the outline
 def outline(document: WholeDocument, language: Language) -> Quoted:
     """Each part with its first sentence. Of a document of very many sections the parts are the larger ones."""
-    cited, lines = _Citations(), list[str]()
-    parts = _parts(document.sections)
-    covered = 0
-    for number, part in enumerate(parts, start=1):
-        leads = [(lead, cited.marker(lead.chunk)) for lead in _leads(part, OUTLINE_LINES // len(parts))]
-        if leads and not leads[0][1]:
-            break
-        covered += len(part)
-        quotes = [f"{in_script_of(lead.text, language)} {marker}" for lead, marker in leads if marker]
-        if quotes:
-            name = _named(part[0], number, language, depth=_depth(parts))
-            colon = "：" if language.startswith("zh") else ": "
-            lines.append(f"- **{name}**{colon}{quotes[0]}" if len(quotes) == 1 else f"- **{name}**")
-            lines += [f"    - {quote}" for quote in quotes] if len(quotes) > 1 else []
+    cited = _Citations()
+    lines, covered = _outlined(document, cited, MOST_SOURCES, language)
     whole = document.is_whole and covered == len(document.sections)
     head = phrase(
         "outline" if whole else "outline_in_part",
@@ -87,15 +75,45 @@ def outline(document: WholeDocument, language: Language) -> Quoted:
         sections=document.total,
         read=covered,
     )
-    return Quoted("\n".join([head, "", *lines]), cited.sources(), len(lines), len(parts))
+    return Quoted("\n".join([head, "", *lines]), cited.sources(), covered, document.total)
 
 
-def _parts(sections: Sequence[Section]) -> list[list[Section]]:
+def side_by_side(first: WholeDocument, second: WholeDocument, *, language: Language) -> Quoted:
+    """The outlines of both."""
+    cited = _Citations()
+    text = [phrase("side_by_side", language, old=_title(first, language), new=_title(second, language))]
+    covered = 0
+    for number, document in enumerate((first, second), start=1):
+        lines, some = _outlined(document, cited, number * MOST_SOURCES // 2, language)
+        text += ["", f"**{_title(document, language)}**", "", *lines]
+        covered += some
+    return Quoted("\n".join(text), cited.sources(), covered, first.total + second.total)
+
+
+def _outlined(document: WholeDocument, cited: _Citations, most: int, language: Language) -> tuple[list[str], int]:
+    """Lines, and how many sections they stand for. most: sources that there may be after it."""
+    lines, covered = list[str](), 0
+    parts = _parts(document.sections, most - len(cited.chunks))
+    for number, part in enumerate(parts, start=1):
+        leads = [(lead, cited.marker(lead.chunk)) for lead in _leads(part, OUTLINE_LINES // len(parts))]
+        if leads and (not leads[0][1] or len(cited.chunks) > most):
+            break
+        covered += len(part)
+        quotes = [f"{in_script_of(lead.text, language)} {marker}" for lead, marker in leads if marker]
+        if quotes:
+            name = _named(part[0], number, language, depth=_depth(parts))
+            colon = "：" if language.startswith("zh") else ": "
+            lines.append(f"- **{name}**{colon}{quotes[0]}" if len(quotes) == 1 else f"- **{name}**")
+            lines += [f"    - {quote}" for quote in quotes] if len(quotes) > 1 else []
+    return lines, covered
+
+
+def _parts(sections: Sequence[Section], most: int) -> list[list[Section]]:
     """Neighbouring sections together, as deep in their headings as there is room for sources."""
     deepest = max((len(section.path) for section in sections), default=0)
     for depth in range(deepest, 0, -1):
         parts = _grouped(sections, depth)
-        if len(parts) <= MOST_SOURCES:
+        if len(parts) <= most:
             return parts
     return [[section] for section in sections]
 

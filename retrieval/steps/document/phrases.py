@@ -79,6 +79,12 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hant": "本回答未經語言模型撰寫。**{old}**與**{new}**之間不同的句子"
         "（更改 {changed}，新增 {added}，刪去 {gone}）：",
     },
+    "side_by_side": {
+        "en": "No language model wrote this. **{old}** and **{new}** have too little in common to compare their "
+        "sentences; these are their outlines:",
+        "zh-hans": "本回答未经语言模型撰写。**{old}**与**{new}**相同之处太少，无法逐句比较，以下是两者的提纲：",
+        "zh-hant": "本回答未經語言模型撰寫。**{old}**與**{new}**相同之處太少，無法逐句比較，以下是兩者的大綱：",
+    },
     "changes_in_part": {
         "en": "There are {count} differences; these are the first {shown}:",
         "zh-hans": "共有 {count} 处不同，以下是前 {shown} 处：",

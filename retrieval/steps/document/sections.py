@@ -23,10 +23,10 @@ TITLE_MARGIN = 12  # characters that a line may have beside the title that it re
 STATEMENT_CHARS = 400  # of a quoted sentence
 
 _WORD = re.compile(r"[^\W\d_]")
-# A short line with a number and without a full stop, alone in its paragraph: "第一條 假別", "§ 3 Fees", "2. Scope".
+# A short line with a number and without a full stop, alone in its paragraph: "第一條 假別", "§ 3 Fees", "2 Scope".
 _NUMBERED = re.compile(
     r"(?:第[\d一二三四五六七八九十百]{1,5}[条條章节節]|[一二三四五六七八九十]{1,3}、"
-    r"|[（(][一二三四五六七八九十]{1,3}[)）]|§ ?\d{1,3}|\d{1,2}[.)、]|\d{1,2} (?=[A-Z\u4e00-\u9fff]))"
+    r"|[（(][一二三四五六七八九十]{1,3}[)）]|§ ?\d{1,3}|\d{1,2} (?=[A-Z\u4e00-\u9fff]))"
     r" ?[^\s\d][^。；;！!？?，,:：]{0,40}"
 )
 

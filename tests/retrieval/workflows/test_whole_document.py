@@ -129,6 +129,20 @@ async def test_versions_that_say_the_same_have_no_changes(offline) -> None:
     assert "say the same" in result.text
 
 
+async def test_two_documents_with_nothing_in_common_are_outlined(offline) -> None:
+    result, _, _ = await answer("Compare the Thesis Guide with the Loan Rules (2025)")
+    assert "too little in common" in result.text
+    assert "written in English. [1]" in result.text and "12 books. [4]" in result.text
+    assert "New:" not in result.text
+
+
+async def test_a_model_compares_two_documents_with_nothing_in_common(online) -> None:
+    online.reply(structured=False, text="The thesis is written in English. Students may borrow 12 books.")
+    result, _, _ = await answer("Compare the Thesis Guide with the Loan Rules (2025)")
+    assert {source.chunk.document_id for source in result.sources} == {"thesis", "loans25"}
+    assert len(online.chats) == 1
+
+
 @pytest.mark.parametrize(
     ("question", "there", "not_there"),
     [
