@@ -272,12 +272,13 @@ class DatabaseDocumentReader:
         rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
         exact = filters.as_dict()
         tags = exact.pop("tags", ())
-        rows = rows.filter(**exact)
+        # No filter hides what is attached to the conversation.
+        attached = {ref.id for ref in scope.collections if ref.attached}
+        rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
         if hints:
             rows = rows.filter(reduce(or_, (Q(title__icontains=hint) | Q(file_name__icontains=hint) for hint in hints)))
         columns = ("pk", "collection", "title", "file_name", "policy_year", "chunk_count", "tags")
         found = rows.order_by("-created_at", "pk").values(*columns)[:limit]
-        attached = {ref.id for ref in scope.collections if ref.attached}
         return tuple(
             DocumentRef(
                 id=str(row["pk"]),
@@ -288,7 +289,7 @@ class DatabaseDocumentReader:
                 attached=str(row["collection"]) in attached,
             )
             for row in await database_call(lambda: list(found))
-            if not tags or set(tags) & set(row["tags"])
+            if not tags or set(tags) & set(row["tags"]) or str(row["collection"]) in attached
         )
 
     async def chunks(
