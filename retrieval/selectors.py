@@ -274,7 +274,8 @@ class DatabaseDocumentReader:
         tags = exact.pop("tags", ())
         # No filter hides what is attached to the conversation.
         attached = {ref.id for ref in scope.collections if ref.attached}
-        rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
+        if exact:
+            rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
         if hints:
             rows = rows.filter(reduce(or_, (Q(title__icontains=hint) | Q(file_name__icontains=hint) for hint in hints)))
         columns = ("pk", "collection", "title", "file_name", "policy_year", "chunk_count", "tags")

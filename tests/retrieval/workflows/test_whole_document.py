@@ -215,6 +215,14 @@ async def test_the_filters_of_a_request_hold(offline) -> None:
     assert "8 books" in result.text and "12 books" not in result.text
 
 
+async def test_a_preferred_filter_gives_way_where_it_hides_what_is_named(offline) -> None:
+    preferred = SearchFilters(policy_year=2022).in_mode("prefer")
+    result, _, _ = await answer(ask("Summarise the loan rules", filters=preferred))
+    assert "8 books" in result.text
+    result, _, _ = await answer(ask("Summarise “Thesis Guide”", filters=preferred))
+    assert "written in English" in result.text
+
+
 # ------------------------------------------------------------------------------------------------ with a model
 SUMMARY = "The guide is about theses. The thesis is written in English. A second submission costs EUR 120."
 
