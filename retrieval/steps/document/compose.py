@@ -102,6 +102,8 @@ def _outlined(document: WholeDocument, cited: _Citations, most: int, language: L
         quotes = [f"{in_script_of(lead.text, language)} {marker}" for lead, marker in leads if marker]
         if quotes:
             name = _named(part[0], number, language, depth=_depth(parts))
+            last = _named(part[-1], number, language, depth=1)
+            name = f"{name} – {last}" if part[-1].path[:1] != part[0].path[:1] else name
             colon = "：" if language.startswith("zh") else ": "
             lines.append(f"- **{name}**{colon}{quotes[0]}" if len(quotes) == 1 else f"- **{name}**")
             lines += [f"    - {quote}" for quote in quotes] if len(quotes) > 1 else []
@@ -109,13 +111,17 @@ def _outlined(document: WholeDocument, cited: _Citations, most: int, language: L
 
 
 def _parts(sections: Sequence[Section], most: int) -> list[list[Section]]:
-    """Neighbouring sections together, as deep in their headings as there is room for sources."""
+    """Neighbouring sections together, as deep in their headings as there is room for sources; runs of equal length where
+    even the outermost headings are too many."""
     deepest = max((len(section.path) for section in sections), default=0)
     for depth in range(deepest, 0, -1):
         parts = _grouped(sections, depth)
         if len(parts) <= most:
             return parts
-    return [[section] for section in sections]
+    outermost = _grouped(sections, 1)
+    length = -(-len(outermost) // max(1, most))
+    runs = (outermost[at : at + length] for at in range(0, len(outermost), length))
+    return [[section for part in run for section in part] for run in runs]
 
 
 def _grouped(sections: Sequence[Section], depth: int) -> list[list[Section]]:

@@ -23,6 +23,7 @@ TITLE_MARGIN = 12  # characters that a line may have beside the title that it re
 STATEMENT_CHARS = 400  # of a quoted sentence
 
 _WORD = re.compile(r"[^\W\d_]")
+_LINK = re.compile(r"!?\[([^\[\]]{0,200})\]\([^()\s]{1,400}\)")  # Markdown's: its words are what is said
 # A short line with a number and without a full stop, alone in its paragraph: "第一條 假別", "§ 3 Fees", "2 Scope".
 _NUMBERED = re.compile(
     r"(?:第[\d一二三四五六七八九十百]{1,5}[条條章节節]|[一二三四五六七八九十]{1,3}、"
@@ -83,7 +84,7 @@ class Section:
 
 def _sentences(text: str) -> list[str]:
     rows = "\n".join(f"| {line.strip()} |" if _is_bare_row(line) else line for line in text.split("\n"))
-    plain = (" ".join(neutralise(statement).split()) for _, statement in headed_statements_of(rows))
+    plain = (" ".join(neutralise(_LINK.sub(r"\1", one)).split()) for _, one in headed_statements_of(rows))
     return [statement for statement in plain if _WORD.search(statement)]
 
 

@@ -133,8 +133,8 @@ def test_an_outline_of_very_many_sections_shows_the_larger_parts() -> None:
     assert len(quoted.sources) <= MOST_SOURCES
 
 
-def test_an_outline_says_what_it_leaves_out() -> None:
+def test_an_outline_says_what_was_not_read_and_covers_the_rest() -> None:
     texts = [f"## Rule {number}\n\nRule {number} holds." for number in range(90)]
     sections = tuple(sections_of(cut(*texts, headings=tuple(f"Rules › Rule {number}" for number in range(90)))))
     quoted = outline(WholeDocument(DocumentRef(id="d", title="Rules"), sections, 900), "en")
-    assert "the first 40 of 900 sections" in quoted.text
+    assert "the first 90 of 900 sections" in quoted.text and "**Rule 0 – Rule 2**" in quoted.text
