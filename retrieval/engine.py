@@ -26,7 +26,7 @@ from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, import_client, schema
-from retrieval.selectors import DatabaseChunkStore
+from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
 from retrieval.steps.retrieve.relax import search_relaxing
@@ -129,6 +129,7 @@ def _build(rag: RagSettings) -> Engine:
         index=index,
         memory_index=memory_index,
         store=store,
+        documents=DatabaseDocumentReader(),
         searcher=cached,
         boosts=_make_boosts[0](models, rag) if _make_boosts else None,
         reranker=reranker,

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from retrieval.values import (
     Boosts,
+    DocumentRef,
     EmbeddingSpace,
     Exchange,
     IndexRow,
@@ -246,6 +247,28 @@ class ChunkStore(Protocol):
         ...
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary: ...
+
+
+class DocumentReader(Protocol):
+    """Whole documents, as the database holds them (`retrieval.selectors.DatabaseDocumentReader`). Nothing outside the
+    scope is ever given."""
+
+    async def documents(
+        self, scope: SearchScope, *, filters: SearchFilters, hints: Sequence[str] = (), limit: int
+    ) -> tuple[DocumentRef, ...]:
+        """Those that are ready and that the filters let through, newest first; with `hints` those alone whose title or
+        file name holds one of them. At most `limit`."""
+        ...
+
+    async def chunks(
+        self, document_id: str, *, scope: SearchScope, after: int = -1, limit: int
+    ) -> tuple[StoredChunk, ...]:
+        """Those with a `seq` above `after`, in order; at most `limit`. Empty: there are no more."""
+        ...
+
+    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
+        """The chunks at these (document id, seq) that are there, in one read."""
+        ...
 
 
 # ------------------------------------------------------------------------------------------------ search and workflows

@@ -41,6 +41,7 @@ class CollectionRef:
     name: str
     space: EmbeddingSpace | None  # None: nothing has been ingested yet
     version: int = 0  # grows with every change of its documents: the index state in cache keys
+    attached: bool = False  # to the conversation: "this document" means one of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,14 @@ class StoredChunk:
     char_start: int = 0
     char_end: int = 0  # 0: unknown
     kind: SourceKind = "document"
+    seqs: tuple[int, int] | None = None  # first and last of the chunks that it was joined of; None: it is one
     url: str = ""  # http(s), of a web result; never fetched
     published: str = ""  # of a web result: YYYY-MM-DD, where the search engine says so
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """The first and the last `seq` that it holds."""
+        return self.seqs or (self.seq, self.seq)
 
     def covers(self, other: StoredChunk) -> bool:
         """Whether `other` is a part of this one, which was merged of several chunks."""
@@ -176,6 +183,20 @@ class StoredChunk:
             and self.char_start <= other.char_start
             and other.char_end <= self.char_end
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRef:
+    """A document that the asking user may read whole. chunk_count: how many chunks it was cut into. superseded: another
+    document has taken its place."""
+
+    id: str
+    title: str
+    file_name: str = ""
+    policy_year: int | None = None
+    chunk_count: int = 0
+    attached: bool = False
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
+    DocumentReader,
     JudgeRecords,
     MemoryStore,
     Models,
@@ -43,6 +44,7 @@ class Toolbox:
     prompts: Prompts
     searcher: Searcher
     store: ChunkStore
+    documents: DocumentReader | None = None  # None: whole documents are not read, nor neighbours of passages
     boosts: BoostSource | None = None
     reranker: Reranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured

@@ -33,6 +33,7 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows.whole_document import answer_from_whole_documents
 
 CLEARLY_NOT = 0.25  # below it, estimate and judge together say no, although the estimate alone does not
 CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
@@ -92,11 +93,13 @@ class GraphWorkflow(ABC):
                 chars = len(question.text) + sum(len(message.text) for message in question.history[-2:])
                 draft = await look_at(chars, condense_without_model, question)
                 language = answer_language(draft if question.open_clarification else question.text)
-                state = await self.graph.ainvoke(
-                    {"question": question, "draft": draft},
-                    {"recursion_limit": RECURSION_LIMIT},
-                    context=Context(tools=tools, run=run, language=language),
-                )
+                context = Context(tools=tools, run=run, language=language)
+                answer = await answer_from_whole_documents(question, context)
+                if answer is None:
+                    state = await self.graph.ainvoke(
+                        {"question": question, "draft": draft}, {"recursion_limit": RECURSION_LIMIT}, context=context
+                    )
+                    answer = state["answer"]
         except TimeoutError as error:
             too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
             await close_path(trace, too_late)
@@ -104,7 +107,6 @@ class GraphWorkflow(ABC):
         except IndexUnavailableError as error:
             await close_path(trace, error)
             raise
-        answer: Answer = state["answer"]
         await close_path(trace, answer)
         return answer
 
