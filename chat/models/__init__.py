@@ -1,6 +1,7 @@
 """Conversations, and what the review desk keeps beside them."""
 
 from chat.models.conversations import DecisionStep, Message, Session, Source
+from chat.models.replays import Replay, ReplayBatch
 from chat.models.review import AnswerLabel, AnswerReview, AnswerTerms, DeskEvent, ReviewedCollection, SavedView
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "DecisionStep",
     "DeskEvent",
     "Message",
+    "Replay",
+    "ReplayBatch",
     "ReviewedCollection",
     "SavedView",
     "Session",
