@@ -19,7 +19,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from chat import selectors
-from chat.messages.data import answer_data_in_english, answer_as_stored
+from chat.messages.data import answer_as_stored, answer_data_in_english
 from chat.models import Message, Replay
 from chat.review.differences import answer_differences, summary_of
 from chat.review.improvements import get_improvements

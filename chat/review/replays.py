@@ -31,7 +31,7 @@ from retrieval.workflows import available_workflows
 MAX_QUESTIONS = 500  # of a batch
 MAX_OPEN = 1_000  # replays of one person that have not ended
 AT_ONCE = 2  # in a web process; further ones are a worker's
-TASK = "chat.tasks.replays_work"
+TASK = "chat.tasks.replays_work_task"
 REVISIONS_OFFERED = 30
 LOST = worded("The process that replayed it was stopped twice; try again.")
 
@@ -76,9 +76,7 @@ def replay_create(*, access: DeskAccess, message_id: UUID, change: Mapping[str, 
     if message is None:
         raise NotFoundError
     _check_room(access, 1)
-    return Replay.objects.create(
-        message=message, question=_question(message), change=dict(change), made_by=access.user
-    )
+    return Replay.objects.create(message=message, question=_question(message), change=dict(change), made_by=access.user)
 
 
 @transaction.atomic
