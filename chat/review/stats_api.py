@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from chat.review.api import DeskView, schema
 from chat.review.improvements import get_improvements
+from chat.review.queue import collections_offered
 from chat.review.stats import (
     CHOSEN,
     RATED,
@@ -221,10 +222,19 @@ class DeskGapsApi(DeskView):
 
     @schema(operation_id="review_gaps", parameters=[GapsQuerySerializer], responses={200: GapSerializer(many=True)})
     def get(self, request: Request) -> Response:
-        """Subjects that questions were not answered on, the largest first."""
+        """Subjects that questions were not answered on, the largest first. A collection that the caller may not know is
+        left out."""
         query = checked(GapsQuerySerializer, request.query_params)
         gaps = get_improvements().gaps(days=query["days"], limit=query["limit"])
-        names = ("question", "collection", "count", "people", "no_answer", "badly_rated")
+        known = {collection.address for collection in collections_offered(self.access)}
+        names = ("question", "count", "people", "no_answer", "badly_rated")
         return Response(
-            [{**{name: getattr(gap, name) for name in names}, "last_seen": gap.last_seen.isoformat()} for gap in gaps]
+            [
+                {
+                    **{name: getattr(gap, name) for name in names},
+                    "collection": gap.collection if gap.collection in known else "",
+                    "last_seen": gap.last_seen.isoformat(),
+                }
+                for gap in gaps
+            ]
         )
