@@ -18,4 +18,4 @@ def wilson(hits: int, count: int, *, z: float = Z_95) -> tuple[float, float]:
     middle = share + squared / (2 * count)
     width = z * math.sqrt(share * (1 - share) / count + squared / (4 * count * count))
     low, high = (middle - width) / (1 + squared / count), (middle + width) / (1 + squared / count)
-    return max(0.0, low), min(1.0, high)
+    return max(0.0, min(low, share)), min(1.0, max(high, share))  # rounding must not put the rate outside

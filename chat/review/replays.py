@@ -215,10 +215,14 @@ def _light(replays: QuerySet[Replay]) -> QuerySet[Replay]:
 
 def batch_list() -> QuerySet[ReplayBatch]:
     """Newest first, each with `total`, `ended`, `failed`."""
-    return ReplayBatch.objects.select_related("made_by").annotate(
-        total=Count("replays"),
-        ended=Count("replays", filter=~Q(replays__status__in=OPEN)),
-        failed=Count("replays", filter=Q(replays__status=Replay.Status.FAILED)),
+    return (
+        ReplayBatch.objects.select_related("made_by")
+        .annotate(
+            total=Count("replays"),
+            ended=Count("replays", filter=~Q(replays__status__in=OPEN)),
+            failed=Count("replays", filter=Q(replays__status=Replay.Status.FAILED)),
+        )
+        .order_by("-created_at", "id")
     )
 
 
