@@ -54,19 +54,19 @@ def text_differences(before: str, after: str) -> list[dict[str, str]]:
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if max(len(old), len(new)) > MAX_LINES:
         old, new = [before], [after]
-    parts: list[dict[str, str]] = []
+    runs: list[tuple[bool, str, str]] = []  # whether it is the same in both, and the texts
     for op, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if op == "equal":
-            _add(parts, "same", "".join(old[a:b]))
+        same, removed, added = op == "equal", "".join(old[a:b]), "".join(new[c:d])
+        # Words that were replaced one after the other are read as one change, the spaces between them included.
+        if runs and not runs[-1][0] and (not same or (not removed.strip() and b < len(old) and d < len(new))):
+            runs[-1] = (False, runs[-1][1] + removed, runs[-1][2] + added)
         else:
-            _add(parts, "removed", "".join(old[a:b]))
-            _add(parts, "added", "".join(new[c:d]))
+            runs.append((same, removed, added))
+    parts: list[dict[str, str]] = []
+    for same, removed, added in runs:
+        pieces = [("same", removed)] if same else [("removed", removed), ("added", added)]
+        parts += [{"op": op, "text": text} for op, text in pieces if text]
     return parts
-
-
-def _add(parts: list[dict[str, str]], op: str, text: str) -> None:
-    if text:
-        parts.append({"op": op, "text": text})
 
 
 def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:

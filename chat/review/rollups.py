@@ -75,8 +75,12 @@ def rollups_rebuild() -> Iterator[date]:
 
 
 def day_make(day: date) -> None:
-    """Its rows, in one transaction; an answer that changes meanwhile makes the day stale again."""
-    RollupDay.objects.update_or_create(day=day, defaults={"stale": False, "made_at": timezone.now()})
+    """Its rows, in one transaction; an answer that changes meanwhile makes the day stale again.
+
+    Of two processes that make the same day, the one that began later has read more, and its rows stand.
+    """
+    began = timezone.now()
+    RollupDay.objects.update_or_create(day=day, defaults={"stale": False, "made_at": began})
     cells: dict[Key, dict[str, Any]] = {}
     askers: set[int] = set()
     after = 0
@@ -102,6 +106,8 @@ def day_make(day: date) -> None:
             counts[0] += 1
             counts[1] += bool(cited)
     with transaction.atomic():
+        if not RollupDay.objects.select_for_update().filter(day=day, made_at=began).first():
+            return
         _day_clear(day)
         AnswerRollup.objects.bulk_create(
             AnswerRollup(day=day, workflow=workflow, model=model, language=language, collection_id=collection, **cell)

@@ -39,6 +39,13 @@ const bar = (label, data, name, more = {}) => ({ type: "bar", label, data, backg
 /** @param {string} label @param {any[]} data @param {string} name of a colour @param {object} more */
 const line = (label, data, name, more = {}) => ({ type: "line", label, data, borderColor: colour(name), backgroundColor: colour(name), borderWidth: 2, pointRadius: days.length > 40 ? 0 : 2, tension: 0.25, spanGaps: true, ...more });
 
+/** Lines as lines, with their dashes, and bars as boxes. @param {any} drawn */
+function legend(drawn) {
+  return Chart.defaults.plugins.legend.labels.generateLabels(drawn).map((/** @type {any} */ item) => ({
+    ...item, pointStyle: drawn.data.datasets[item.datasetIndex].type === "line" ? "line" : "rect", fontColor: colour("ink-3"),
+  }));
+}
+
 /** @param {string} id @param {any[]} datasets @param {{labels?: string[], stacked?: boolean, second?: boolean, across?: boolean}} how */
 function chart(id, datasets, { labels = days, stacked = false, second = false, across = false } = {}) {
   const [grid, text] = [colour("line"), colour("ink-3")];
@@ -55,7 +62,7 @@ function chart(id, datasets, { labels = days, stacked = false, second = false, a
         y: across ? names : values,
         ...(second ? { y2: { ...values, stacked: false, position: "right", grid: { display: false } } } : {}),
       },
-      plugins: { legend: { position: "bottom", labels: { color: text, boxWidth: 12, boxHeight: 12 } }, tooltip: { backgroundColor: colour("ink"), titleColor: colour("page"), bodyColor: colour("page") } },
+      plugins: { legend: { position: "bottom", labels: { color: text, usePointStyle: true, pointStyleWidth: 20, boxHeight: 8, generateLabels: legend } }, tooltip: { backgroundColor: colour("ink"), titleColor: colour("page"), bodyColor: colour("page") } },
     },
   }));
 }
