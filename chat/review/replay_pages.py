@@ -15,7 +15,7 @@ from chat.models import Message, Replay
 from chat.review import labels
 from chat.review.differences import source_differences, step_differences, text_differences
 from chat.review.fields import FiltersSerializer
-from chat.review.improvements import get_improvements
+from chat.review.feedback_port import get_feedback
 from chat.review.pages import desk_page
 from chat.review.replay_api import answers_chosen, replay_reading_log
 from chat.review.replay_data import batch_data, replay_data, replay_row
@@ -76,7 +76,7 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
     elif (golden := request.GET.get("golden")) is not None:
         target = {"golden": golden}
         set_name = None if golden == "*" else golden
-        count = len(get_improvements().golden_questions(set_name=set_name, limit=MAX_QUESTIONS))
+        count = len(get_feedback().golden_questions(set_name=set_name, limit=MAX_QUESTIONS))
         asked = {"golden": golden, "count": count}
     else:
         given = {name: request.GET[name] for name in FiltersSerializer().fields if request.GET.get(name)}
@@ -215,7 +215,7 @@ def _batch(batch: Any) -> dict[str, Any]:
 
 
 def _golden_sets() -> list[dict[str, Any]]:
-    return [{"name": name, "count": count} for name, count in get_improvements().golden_sets()]
+    return [{"name": name, "count": count} for name, count in get_feedback().golden_sets()]
 
 
 def change_words(change: Mapping[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ from chat import selectors
 from chat.messages.data import answer_as_stored, answer_data_in_english
 from chat.models import Message, Replay
 from chat.review.differences import answer_differences, summary_of
-from chat.review.improvements import get_improvements
+from chat.review.feedback_port import get_feedback
 from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, ConflictError, NotFoundError
@@ -169,7 +169,7 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
 
 def _boosts(revision: str, models: Models) -> BoostSource:
     wanted = None if revision == NO_REVISION else UUID(revision)
-    return get_improvements().boosts_of(wanted, models=models, settings=settings.RAG)
+    return get_feedback().boosts_of(wanted, models=models, settings=settings.RAG)
 
 
 class FixedModels:

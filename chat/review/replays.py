@@ -17,7 +17,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from chat.models import Message, Replay, ReplayBatch
-from chat.review.improvements import get_improvements
+from chat.review.feedback_port import get_feedback
 from chat.review.replay_run import MAX_ATTEMPTS, NO_REVISION, OPEN, replay_lease, replay_run
 from chat.review.roles import DeskAccess
 from chat.runs.run import detach
@@ -66,7 +66,7 @@ async def change_check(change: Mapping[str, Any]) -> None:
 
 
 def revisions_offered() -> Sequence[Any]:
-    return get_improvements().revisions(limit=REVISIONS_OFFERED)
+    return get_feedback().revisions(limit=REVISIONS_OFFERED)
 
 
 @transaction.atomic
@@ -104,7 +104,7 @@ def batch_create_golden(
     *, access: DeskAccess, name: str, set_name: str | None, change: Mapping[str, Any]
 ) -> ReplayBatch:
     """Of all golden questions in use, or those of one set. Raises InvalidInputError, TooManyReplaysError."""
-    questions = get_improvements().golden_questions(set_name=set_name, limit=MAX_QUESTIONS)
+    questions = get_feedback().golden_questions(set_name=set_name, limit=MAX_QUESTIONS)
     _check_batch(access, len(questions))
     batch = ReplayBatch.objects.create(name=name, change=dict(change), made_by=access.user)
     Replay.objects.bulk_create(

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat.review.api import DeskView, schema
-from chat.review.improvements import get_improvements
+from chat.review.feedback_port import get_feedback
 from chat.review.queue import collections_offered
 from chat.review.stats import (
     CHOSEN,
@@ -225,7 +225,7 @@ class DeskGapsApi(DeskView):
         """Subjects that questions were not answered on, the largest first. A collection that the caller may not know is
         left out."""
         query = checked(GapsQuerySerializer, request.query_params)
-        gaps = get_improvements().gaps(days=query["days"], limit=query["limit"])
+        gaps = get_feedback().gaps(days=query["days"], limit=query["limit"])
         known = {collection.address for collection in collections_offered(self.access)}
         names = ("question", "count", "people", "no_answer", "badly_rated")
         return Response(

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
 
 from chat.review import labels
-from chat.review.improvements import get_improvements
+from chat.review.feedback_port import get_feedback
 from chat.review.pages import desk_page
 from chat.review.queue import collections_offered, values_found
 from chat.review.roles import DeskAccess
@@ -85,7 +85,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "documents": documents_used(access=access, filters=filters, limit=DOCUMENTS),
         "unused": unused,
         "unused_rows": unused_rows,
-        "revisions": get_improvements().revisions(limit=REVISIONS),
+        "revisions": get_feedback().revisions(limit=REVISIONS),
         "made_at": made_at,
         "stale": stale,
         "boot": {

@@ -1,4 +1,4 @@
-"""Revisions, golden questions and gaps as `chat.review.improvements` needs them."""
+"""Revisions, golden questions and gaps as `chat.review.feedback_port` needs them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Prefetch
 
-from chat.review.improvements import GapShown, GoldenAsked, RevisionChoice
+from chat.review.feedback_port import GapShown, GoldenAsked, RevisionChoice
 from feedback.curation.gap_selectors import knowledge_gaps
 from feedback.curation.golden import golden_sets
 from feedback.models import GoldenQuestion, GoldenRelevance, Revision
@@ -19,8 +19,8 @@ from ragsite.core.wording import worded
 from retrieval.ports import BoostSource, Models
 
 
-class DeskImprovements:
-    """`chat.review.improvements.Improvements` over the tables of feedback."""
+class DeskFeedback:
+    """`chat.review.feedback_port.Feedback` over the tables of feedback."""
 
     def revisions(self, *, limit: int) -> Sequence[RevisionChoice]:
         rows = Revision.objects.defer("content", "guard").order_by("-number")[:limit]

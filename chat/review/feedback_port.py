@@ -48,7 +48,7 @@ class GapShown:
     last_seen: datetime
 
 
-class Improvements(Protocol):
+class Feedback(Protocol):
     """What staff and ratings have made better, and what is missing."""
 
     def revisions(self, *, limit: int) -> Sequence[RevisionChoice]:
@@ -75,16 +75,16 @@ class Improvements(Protocol):
         ...
 
 
-_improvements: list[Improvements] = []  # one at most; filled in at start-up
+_feedback: list[Feedback] = []  # one at most; filled in at start-up
 
 
-def use_improvements(improvements: Improvements) -> None:
+def use_feedback(feedback: Feedback) -> None:
     """Say where they come from."""
-    _improvements[:] = [improvements]
+    _feedback[:] = [feedback]
 
 
-def get_improvements() -> Improvements:
-    """Raises LookupError before `use_improvements` was called, which the app `feedback` does when it is ready."""
-    if not _improvements:
+def get_feedback() -> Feedback:
+    """Raises LookupError before `use_feedback` was called, which the app `feedback` does when it is ready."""
+    if not _feedback:
         raise LookupError("Nothing provides revisions and golden questions: the app 'feedback' is not installed.")
-    return _improvements[0]
+    return _feedback[0]
