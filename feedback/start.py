@@ -14,7 +14,9 @@ from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
 
 from chat.ratings import use_ratings
+from chat.review.feedback_port import use_feedback
 from chat.review.start import answer_changed
+from feedback.curation.for_desk import DeskFeedback
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
@@ -35,6 +37,7 @@ def connect() -> None:
     use_boosts(_make_boosts)
     use_judge_records(LearnedJudgeRecords)
     use_ratings(ChatRatings())
+    use_feedback(DeskFeedback())
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")

@@ -39,7 +39,7 @@ def message_data(message: Message) -> dict[str, Any]:
             "status": message.status,
             "created_at": message.created_at.isoformat(),
         }
-    return localized_message(_answer_data(message), message.wordings)
+    return localized_message(answer_data_in_english(message), message.wordings)
 
 
 def localized_message(data: dict[str, Any], wordings: Wordings) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def localized_message(data: dict[str, Any], wordings: Wordings) -> dict[str, Any
     return data | {name: localized(data[name], wordings) for name in SITE_TEXTS if data.get(name)}
 
 
-def _answer_data(message: Message) -> dict[str, Any]:
+def answer_data_in_english(message: Message) -> dict[str, Any]:
     sources = list(message.sources.all())
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
     return {
@@ -82,6 +82,14 @@ def _answer_data(message: Message) -> dict[str, Any]:
 
 def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:
     """The same object for an answer that is stored nowhere: it has no session and no id."""
+    data, wordings = answer_as_stored(answer, trace, workflow=workflow, created_at=created_at)
+    return localized_message(data, wordings)
+
+
+def answer_as_stored(
+    answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime
+) -> tuple[dict[str, Any], Wordings]:
+    """The same in English, with what its sentences were made of: to be shown later by `localized_message`."""
     said = [(step.summary, step.detail) for step in trace.steps]
     wordings = wordings_of(answer.reason, said, trace.degraded, [sentence.reason for sentence in answer.grounding])
     grounding = [clean_json(sentence.as_dict()) for sentence in answer.grounding]
@@ -106,7 +114,7 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "degraded": trace.degraded,
         "created_at": created_at.isoformat(),
     }
-    return localized_message(data, wordings)
+    return data, wordings
 
 
 def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
