@@ -8,6 +8,8 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chat.services import deletion  # models can be imported only now
+        from chat.review import start as review  # models can be imported only now
+        from chat.services import deletion
 
         deletion.connect()
+        review.connect()

@@ -1,5 +1,5 @@
 """What happens when the site starts: searches learn where boosts come from and how far judges have been right,
-conversations where ratings are, and deletions take evidence along.
+conversations where ratings are, the review desk which answers were rated, and deletions take evidence along.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
 
 from chat.ratings import use_ratings
+from chat.review.start import answer_changed
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
@@ -32,6 +33,7 @@ def connect() -> None:
     use_boosts(_make_boosts)
     use_judge_records(LearnedJudgeRecords)
     use_ratings(ChatRatings())
+    post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")
@@ -56,8 +58,14 @@ def _use_goes(sender: type[Model], instance: SourceUse, **_: Any) -> None:
     rounds_wait()
 
 
+def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) -> None:
+    if not raw:
+        answer_changed(instance.message_id)
+
+
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
     """A source's own rating stood in the way of the answer's, and of what opening it says: these are drawn anew."""
+    answer_changed(instance.message_id)
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
         use_touch(user_id=instance.user_id, source_id=instance.source_id)
