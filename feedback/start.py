@@ -15,6 +15,8 @@ from django.db.models.signals import post_delete, post_save, pre_delete
 
 from chat.ratings import use_ratings
 from chat.review.start import answer_changed
+from feedback.curation.curated import curated_check, curated_forget
+from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
@@ -24,7 +26,7 @@ from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.core.rag_settings import RagSettings
-from retrieval.engine import use_boosts, use_judge_records
+from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
 from retrieval.models import Document
 from retrieval.ports import Models
 
@@ -32,6 +34,7 @@ from retrieval.ports import Models
 def connect() -> None:
     use_boosts(_make_boosts)
     use_judge_records(LearnedJudgeRecords)
+    use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
@@ -77,11 +80,13 @@ def _document_saved(
     """Its ingest is done: what was rated in it may stand in other chunks now."""
     if instance.status == Document.Status.READY and "status" in (update_fields or ()):
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
+        transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:
     rounds_wait()
     document_forget(instance.pk)
+    curated_forget(instance.pk)
 
 
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:

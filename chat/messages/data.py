@@ -64,6 +64,7 @@ def _answer_data(message: Message) -> dict[str, Any]:
             message.text, markers={source.marker for source in sources}, weak=weak_sentences(message.grounding or [])
         ),
         "grounding": message.grounding or [],
+        "curated": message.curated,
         "clarification": message.clarification,
         "sources": [{**_columns(source, SOURCE_FIELDS), "rating": ratings.get(source.pk)} for source in sources],
         "decision_path": [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()],
@@ -91,6 +92,7 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "model": answer.model,
         "answer": answer.text,
         "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding],
+        "curated": answer.curated.as_dict() if answer.curated else None,
         "clarification": answer.clarification.as_dict() if answer.clarification else None,
         "sources": [source_data(source) for source in answer.sources],
         "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
