@@ -1,4 +1,4 @@
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from chat import views
 from chat.api.chat import ChatApi, MessageApi, MessageEventsApi, MessageRegenerateApi, MessageStopApi
@@ -7,6 +7,7 @@ from chat.compat.rag import RagQueryApi, RagQueryStreamApi
 from chat.compat.self_corrective_api import SelfCorrectiveApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("chat.review.urls")),
     path("", views.chat_page, name="chat"),
     path("chat/<uuid:session_id>/", views.chat_page, name="chat_session"),
     path("self-corrective-rag", views.self_corrective_page, name="self_corrective"),

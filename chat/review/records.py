@@ -110,7 +110,9 @@ def _row(answer: Message) -> AnswerReview:
         "degraded": bool(answer.degraded),
         "slow": total_ms is not None and total_ms >= SLOW_MS,
         "cut": answer.status in BROKEN_OFF,
-        "flagged": any(FAULTS.intersection(rating.tags) or rating.comment for rating in ratings),
+        "flagged": any(
+            FAULTS.intersection(rating.tags) or (rating.comment and rating.thumb != "up") for rating in ratings
+        ),
     }
     severity = sum(SEVERITY[reason] for reason, holds in reasons.items() if holds)
     return AnswerReview(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
 
 from ragsite.core.errors import NotFoundError, PermissionDeniedError
 from ragsite.core.wording import worded
@@ -23,6 +24,7 @@ PERMISSIONS: dict[Right, str] = {
     "curate": "chat.curate_answers",
     "administer": "chat.administer_desk",
 }
+BACKEND = "django.contrib.auth.backends.ModelBackend"  # which knows who has a permission
 
 
 class RoleMissingError(PermissionDeniedError):
@@ -95,3 +97,9 @@ def desk_access(user: User | AnonymousUser, *rights: Right) -> DeskAccess:
 def has_desk(user: User | AnonymousUser) -> bool:
     """Whether to show the way to the desk: to who may read there."""
     return isinstance(user, User) and user.is_active and user.is_staff and user.has_perm(PERMISSIONS["read"])
+
+
+def people_at_the_desk() -> QuerySet[User]:
+    """Staff who may read there, superusers included: whom answers can be assigned to."""
+    people: QuerySet[User] = User.objects.with_perm(PERMISSIONS["read"], backend=BACKEND)
+    return people.filter(is_staff=True).order_by("username")

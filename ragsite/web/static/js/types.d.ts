@@ -115,6 +115,18 @@ declare namespace Api {
   interface Memory { id: Id; question: string; text: string; use_count: number; updated_at: Time }
   interface MemorySettings { enabled: boolean }
 
+  // ------------------------------------------------------------------------------------------- review desk
+  interface Review {
+    message_id: Id; session_id: Id; created_at: Time; question: string; state: "todo" | "reviewed" | "resolved";
+    assignee: string | null; note: string; labels: string[]; reasons: string[]; user: string | null;
+  }
+  interface DeskEvent { kind: string; by: string; at: Time; detail: { from?: unknown; to?: unknown } }
+  interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
+  interface ReviewDetail extends Review {
+    message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
+    prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
+  }
+
   interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
 }
 
@@ -138,6 +150,9 @@ declare namespace Boot {
   }
   interface OneDocument { id: Api.Id; collection: string }
   interface Memory { max_per_user: number }
+  interface Desk { username: string; people: string[]; labels: string[]; rights: string[] }
+  interface Review extends Desk { filters: Record<string, string> }
+  interface ReviewedAnswer extends Desk { answer: Api.ReviewDetail }
 }
 
 /** What dom.js and ui.js build from. */
