@@ -7,13 +7,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
+from django.urls import reverse
+from django.utils.translation import gettext
 
 from chat.ratings import use_ratings
+from chat.review.improvements import Improvement, use_improvements
 from chat.review.start import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
@@ -36,6 +40,7 @@ def connect() -> None:
     use_judge_records(LearnedJudgeRecords)
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
+    use_improvements(Improvement(_curated_answer, _curated_address))
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
@@ -44,6 +49,14 @@ def connect() -> None:
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
+
+
+def _curated_answer() -> str:
+    return gettext("Make a checked answer of it")
+
+
+def _curated_address(message_id: UUID) -> str:
+    return f"{reverse('review_curated_new')}?answer={message_id}"
 
 
 def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:

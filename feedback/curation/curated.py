@@ -117,7 +117,9 @@ def _withdraw(answer: CuratedAnswer, end: str) -> None:
 
 def _readable(chunk_ids: Sequence[UUID], by: User, message: Message | None) -> QuerySet[Chunk]:
     given = set(message.sources.values_list("chunk_id", flat=True)) if message else set()
-    seen = Q(document__collection__in=visible_collections(by)) | Q(pk__in=[key for key in chunk_ids if str(key) in given])
+    seen = Q(document__collection__in=visible_collections(by)) | Q(
+        pk__in=[key for key in chunk_ids if str(key) in given]
+    )
     return Chunk.objects.filter(seen, pk__in=chunk_ids, document__status="ready").select_related("document")
 
 
@@ -146,7 +148,8 @@ def _check(
         ]
     elif not (markers := cited_markers(text)) or max(markers) > len(chunk_ids):
         fields.setdefault(
-            "text", [worded("Cite the passages as [1] to [{last}]: each statement says where it stands.", last=len(chunk_ids))]
+            "text",
+            [worded("Cite the passages as [1] to [{last}]: each statement says where it stands.", last=len(chunk_ids))],
         )
     if expires_at is not None and expires_at <= timezone.now():
         fields["expires_at"] = [worded("This moment has passed.")]

@@ -24,8 +24,8 @@ from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import worded
 from retrieval.models import Chunk
 from retrieval.selectors import stored_chunk
-from retrieval.values import CuratedBy, SearchScope
 from retrieval.values import CuratedAnswer as Given
+from retrieval.values import CuratedBy, SearchScope
 
 REFRESH_S = 2.0  # how often a process looks whether there are others
 MOST = 5_000  # answers that are kept in memory, the newest
@@ -106,4 +106,3 @@ def _answer(key: str, wording: str, collection_ids: tuple[str, ...]) -> Given | 
         text=answer.text,
         passages=tuple(stored_chunk(by_id[source.chunk_id]) for source in sources),
     )
-

@@ -20,8 +20,8 @@ from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.own_words import look_at
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search import hybrid
-from retrieval.steps.answer.curated import curated_answer
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
+from retrieval.steps.answer.curated import curated_answer
 from retrieval.steps.answer.generate import AnswerWriter, Greet
 from retrieval.steps.answer.no_answer import WHY, no_answer_text
 from retrieval.steps.judge.evaluator import Assessment, is_of_the_web

@@ -138,7 +138,8 @@ def test_a_newer_one_takes_its_place_and_two_for_one_question_are_refused(curato
 @pytest.mark.parametrize(
     ("fields", "field"),
     [({"question": " "}, "question"), ({"question": "x" * 601}, "question"), ({"text": ""}, "text"),
-     ({"text": "Ten books."}, "text"), ({"text": "Ten books [2]."}, "text"), ({"wordings": ["why?"] * 1 + [str(n) for n in range(20)]}, "wordings"),
+     ({"text": "Ten books."}, "text"), ({"text": "Ten books [2]."}, "text"),
+     ({"wordings": [f"why {n}?" for n in range(21)]}, "wordings"),
      ({"expires_at": timezone.now() - timedelta(days=1)}, "expires_at")],
 )  # fmt: skip
 def test_what_is_refused_is_named(curator: User, chunk: Chunk, fields: dict[str, Any], field: str) -> None:
