@@ -207,6 +207,14 @@ class GroundedSentenceSerializer(serializers.Serializer[Any]):
     )
 
 
+class CuratedSerializer(serializers.Serializer[Any]):
+    """Who wrote or checked an answer beforehand."""
+
+    id = serializers.UUIDField()
+    by = serializers.CharField()
+    on = serializers.DateField()
+
+
 class AnswerSerializer(serializers.Serializer[Any]):
     """An answer. A user's message has `text` instead, and none of the fields after `created_at`."""
 
@@ -226,6 +234,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
         required=False, help_text="The answer, rendered and sanitised; weak sentences in <mark>."
     )
     grounding = GroundedSentenceSerializer(many=True, required=False, help_text="Its sentences, checked.")
+    curated = CuratedSerializer(
+        required=False, allow_null=True, help_text="Where people had written and checked this answer beforehand."
+    )
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
     decision_path = StepSerializer(many=True, required=False)

@@ -65,6 +65,7 @@ def answer_data_in_english(message: Message) -> dict[str, Any]:
             message.text, markers={source.marker for source in sources}, weak=weak_sentences(message.grounding or [])
         ),
         "grounding": message.grounding or [],
+        "curated": message.curated,
         "clarification": message.clarification,
         "sources": [
             {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
@@ -104,6 +105,7 @@ def answer_as_stored(
         "model": answer.model,
         "answer": answer.text,
         "grounding": grounding,
+        "curated": answer.curated.as_dict() if answer.curated else None,
         "clarification": answer.clarification.as_dict() if answer.clarification else None,
         "sources": [
             source_data(source) | {"spans": source_spans(source, answer=answer.text, grounding=grounding)}

@@ -89,6 +89,12 @@ class Message(Leased):
         help_text=_("How well its sentences are borne out by sources."),
         verbose_name=_("grounding"),
     )
+    curated = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("{id, by, on} of an answer that people had written and checked beforehand."),
+        verbose_name=_("curated"),
+    )
     error = models.JSONField(
         null=True, blank=True, help_text=_("{code, content} of a failed answer."), verbose_name=_("error")
     )

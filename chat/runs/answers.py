@@ -61,6 +61,7 @@ class Outcome:
     clarification: values.Clarification | None = None
     sources: Sequence[values.Source] = ()
     grounding: Sequence[values.GroundedSentence] = ()
+    curated: values.CuratedBy | None = None
     steps: Sequence[StepRecord] = ()
     usage: dict[str, Any] = field(default_factory=dict)
     degraded: list[dict[str, str]] = field(default_factory=list)
@@ -117,6 +118,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.model = outcome.model[:200]
     message.clarification = clean_json(outcome.clarification.as_dict()) if outcome.clarification else None
     message.grounding = [clean_json(sentence.as_dict()) for sentence in outcome.grounding] or None
+    message.curated = outcome.curated.as_dict() if outcome.curated else None
     message.usage = clean_json(outcome.usage)
     message.degraded = clean_json(outcome.degraded)
     message.error = outcome.failure.as_dict() if outcome.failure else None

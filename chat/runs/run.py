@@ -259,6 +259,7 @@ class Run:
             clarification=answer.clarification,
             sources=answer.sources,
             grounding=answer.grounding,
+            curated=answer.curated,
         )
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:

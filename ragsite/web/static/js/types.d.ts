@@ -62,7 +62,7 @@ declare namespace Api {
     status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
-    grounding: Statement[]; usage: Usage;
+    grounding: Statement[]; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
     degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;

@@ -166,14 +166,14 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded, status }) {
+  showSummary({ decision_path: steps, usage, decision, degraded, status, curated }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+    const outcome = curated ? gettext("A checked answer") : ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
       : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
@@ -185,7 +185,8 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, error, decision, grounding, degraded }) {
+  showNotices({ status, error, decision, grounding, degraded, curated }) {
+    if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (ENDINGS[status]) {
       // Its limit or its connection to the model; without a reason the site itself ended.
