@@ -147,8 +147,12 @@ class Rows:
 
 
 def training_rows(
-    pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors], names: Sequence[str],
-    *, contrast: float = DIFFERENT_WEIGHS,
+    pairs: Sequence[Pair],
+    near: Sequence[Pair],
+    vectors: Sequence[Vectors],
+    names: Sequence[str],
+    *,
+    contrast: float = DIFFERENT_WEIGHS,
 ) -> Rows:
     """The pairs that no difference sets apart, and as others each question beside its neighbours in its domain."""
     labelled = [*pairs, *_neighbours(pairs, vectors), *near]

@@ -20,9 +20,9 @@ from chat.ratings import use_ratings
 from chat.review.feedback_port import use_feedback
 from chat.review.improvements import Improvement, use_improvements
 from chat.review.start import answer_changed
-from feedback.curation.for_desk import DeskFeedback
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
+from feedback.curation.for_desk import DeskFeedback
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from retrieval.values import (
     Boosts,
-    DocumentRef,
     CuratedAnswer,
+    DocumentRef,
     EmbeddingSpace,
     Exchange,
     IndexRow,

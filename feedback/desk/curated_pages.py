@@ -68,7 +68,11 @@ def curated_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     in_force = curated_in_force().values("pk")
     rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
     page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "review/curated.html", {"section": "review", "desk_part": "curated", "access": access, "page": page, "ended": ended})
+    return render(
+        request,
+        "review/curated.html",
+        {"section": "review", "desk_part": "curated", "access": access, "page": page, "ended": ended},
+    )
 
 
 @desk_page("curate", methods=("GET", "HEAD", "POST"))

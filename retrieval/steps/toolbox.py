@@ -9,8 +9,8 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
-    DocumentReader,
     CuratedAnswers,
+    DocumentReader,
     JudgeRecords,
     MemoryStore,
     Models,
