@@ -16,6 +16,7 @@ from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
 from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
+from ragsite.core.rag_settings.email_address import email_settings
 from ragsite.retired_settings import gone_variables, retired_values
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -165,6 +166,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 if TESTING:  # tests make hundreds of users, and the real hasher takes half a second for each
     PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+PASSWORD_RESET_TIMEOUT = 2 * 3600  # seconds for which a link to choose a new password is good
 LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
@@ -236,6 +238,10 @@ else:
             "OPTIONS": {"MAX_ENTRIES": 20_000},
         }
     }
+
+# ------------------------------------------------------------------------------------------------ e-mail
+vars().update(email_settings(SITE.email_url))
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = SITE.email_from
 
 # ------------------------------------------------------------------------------------------------ API
 REST_FRAMEWORK = {
