@@ -5,6 +5,7 @@ from retrieval.api import collections, document_content, documents, groups, memo
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
+    path("documents/search/", views.search_page, name="search"),
     path("documents/<uuid:document_id>/", views.document_page, name="document"),
     path("memory/", views.memory_page, name="memory"),
     path("api/memory", memory.MemoriesApi.as_view(), name="api_memories"),

@@ -56,6 +56,20 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
 @require_safe
 @login_required
 @ensure_csrf_cookie
+def search_page(request: HttpRequest) -> HttpResponse:
+    """A search by itself, with the scores of every leg."""
+    limits = settings.RAG
+    boot = {
+        "username": request.user.get_username(),
+        "message_chars": limits.limits.message_chars,
+        "max_top_k": limits.search.max_top_k,
+    }
+    return render(request, "documents/search.html", {"boot": boot, "section": "documents"})
+
+
+@require_safe
+@login_required
+@ensure_csrf_cookie
 def memory_page(request: HttpRequest) -> HttpResponse:
     """What earlier answers have left for this user, and the switch."""
     boot = {"max_per_user": services.MAX_PER_USER}

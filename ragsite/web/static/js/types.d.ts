@@ -104,6 +104,11 @@ declare namespace Api {
     document_count: number; embedding_model: string; editable: boolean; owned: boolean; editor_groups: string[];
     people: { username: string; role: "reader" | "editor" }[]; // both are told to its owner alone
   }
+  interface Candidate {
+    document_id: Id; chunk_id: Id; title: string; page: number | null; heading: string; text: string;
+    scores: Record<string, number>; ranks: Record<string, number>;
+  }
+  interface SearchResult { candidates: Candidate[]; timings_ms: Record<string, number>; degraded: string[] }
   interface KeptGroup { id: number; name: string; members: string[] }
   interface BulkResult { id: Id; outcome: "done" | "refused"; code: string; error: string }
   interface NewerVersion { id: Id; title: string; status: string }
@@ -160,6 +165,7 @@ declare namespace Boot {
     collections: Api.CollectionName[]; defaults: Api.SelfCorrectiveNumbers; presets: Record<string, number>;
     graph: Graph; node_of_step: Record<string, string>;
   }
+  interface Search { username: string; message_chars: number; max_top_k: number }
   interface Documents {
     username: string; groups: string[]; may_publish: boolean; default_collection: string; accept: string[];
     limits: { file_bytes: number; files: number };
