@@ -39,6 +39,13 @@ class AnswerInProgressError(ConflictError):
     message = worded("An answer is already being written in this conversation; wait for it or stop it.")
 
 
+class AnswerCompleteError(ConflictError):
+    """409: there is nothing to go on with."""
+
+    code = "answer_complete"
+    message = worded("This answer is not one that was cut, stopped or interrupted; have it written again instead.")
+
+
 class TooManyQuestionsError(RateLimitedError):
     """429. `limit` per user and minute."""
 

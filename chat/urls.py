@@ -1,7 +1,17 @@
 from django.urls import URLPattern, URLResolver, path
 
 from chat import views
-from chat.api.chat import ChatApi, MessageApi, MessageEventsApi, MessageRegenerateApi, MessageStopApi
+from chat.api.chat import (
+    ChatApi,
+    MessageApi,
+    MessageContinueApi,
+    MessageEditApi,
+    MessageEventsApi,
+    MessageRegenerateApi,
+    MessageShowApi,
+    MessageStopApi,
+    MessageVersionsApi,
+)
 from chat.api.sessions import SessionApi, SessionExportApi, SessionListApi, SessionMessagesApi
 from chat.compat.rag import RagQueryApi, RagQueryStreamApi
 from chat.compat.self_corrective_api import SelfCorrectiveApi
@@ -21,5 +31,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/messages/<uuid:message_id>", MessageApi.as_view(), name="api-message"),
     path("api/messages/<uuid:message_id>/stop", MessageStopApi.as_view(), name="api-message-stop"),
     path("api/messages/<uuid:message_id>/regenerate", MessageRegenerateApi.as_view(), name="api-message-regenerate"),
+    path("api/messages/<uuid:message_id>/continue", MessageContinueApi.as_view(), name="api-message-continue"),
+    path("api/messages/<uuid:message_id>/edit", MessageEditApi.as_view(), name="api-message-edit"),
+    path("api/messages/<uuid:message_id>/versions", MessageVersionsApi.as_view(), name="api-message-versions"),
+    path("api/messages/<uuid:message_id>/show", MessageShowApi.as_view(), name="api-message-show"),
     path("api/messages/<uuid:message_id>/events", MessageEventsApi.as_view(), name="api-message-events"),
 ]

@@ -116,7 +116,9 @@ class SessionMessagesApi(ChatView):
         answers_mark_interrupted(session=session)
         query = checked(MessageListQuerySerializer, request.query_params)
         messages = selectors.message_list(user=user, session=session, superseded=query["superseded"])
-        return MessagePages().answer(messages, self, lambda page: list(map(message_data, page)))
+        return MessagePages().answer(
+            messages, self, lambda page: list(map(message_data, selectors.with_versions(page)))
+        )
 
 
 class SessionExportApi(ChatView):
