@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -122,6 +122,12 @@ def with_versions(messages: Iterable[Message]) -> list[Message]:
     return wanted
 
 
+def messages_shared(*, session_id: UUID, ids: Sequence[str]) -> QuerySet[Message]:
+    """Those of a session that were shared and are still there; who may read them, `chat.services.sharing` decides."""
+    messages = Message.objects.filter(session=session_id, pk__in=ids).exclude(status=Message.Status.STREAMING)
+    return _in_order(_with_details(messages, None))
+
+
 def last_question(session_id: UUID) -> Message | None:
     """The newest one of what is shown."""
     return _shown(session_id).filter(role=Message.Role.USER).order_by("created_at", "pk").last()
@@ -140,8 +146,10 @@ def message_get(*, user: User, message_id: UUID) -> Message:
 
 
 def message_find(message_id: UUID) -> Message | None:
-    """Any message with its details: for the run that wrote it and for readers who were let in before."""
-    message = _with_details(Message.objects.filter(pk=message_id), None).first()
+    """Any message with its details, its owner's ratings included: for the run that wrote it and for readers who were
+    let in before."""
+    owner = User.objects.filter(chat_sessions__messages=message_id).first()
+    message = _with_details(Message.objects.filter(pk=message_id), owner).first()
     return with_versions([message])[0] if message else None
 
 

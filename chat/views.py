@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import get_language
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
+from chat.messages.shared import shared_entry
 from chat.models import Session
+from chat.services.sharing import share_open, shared_messages
+from ragsite.core.errors import NotFoundError
 from retrieval.selectors import collection_list
 from retrieval.services.samples import suggested_questions
 from retrieval.workflows import available_workflows, self_corrective, workflow_graph
@@ -80,6 +84,37 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "node_of_step": NODE_OF_STEP,
     }
     return render(request, "chat/self_corrective.html", {"boot": boot, "section": "self_corrective"})
+
+
+@require_safe
+@login_required
+def shared_page(request: HttpRequest, share_id: uuid.UUID) -> HttpResponse:
+    """A conversation that somebody shares with the people of the site."""
+    return _shared(request, share_id)
+
+
+@require_safe
+def shared_link_page(request: HttpRequest, share_id: uuid.UUID, signature: str) -> HttpResponse:
+    """One that is shared with whoever has its secret link."""
+    return _shared(request, share_id, signature=signature)
+
+
+def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None = None) -> HttpResponse:
+    reader = cast(User | AnonymousUser, request.user)
+    try:
+        share = share_open(share_id=share_id, reader=reader, signature=signature)
+    except NotFoundError as error:
+        raise Http404 from error
+    entries = [
+        shared_entry(shared.message, number, sources=shared.sources, hidden=shared.hidden)
+        for number, shared in enumerate(shared_messages(share=share, reader=reader))
+    ]
+    response = render(request, "chat/shared.html", {"share": share, "session": share.session, "entries": entries})
+    # Neither the address nor what it shows is to travel further.
+    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
+    response["Referrer-Policy"] = "no-referrer"
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def _suggestions(request: HttpRequest) -> list[dict[str, str]]:
