@@ -15,6 +15,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
+from chat.messages.data import session_data
 from chat.messages.shared import shared_entry
 from chat.models import Session
 from chat.services.sharing import share_open, shared_messages
@@ -36,7 +37,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     """An empty conversation, or one of the user's; somebody else's answers like none at all."""
     session = get_object_or_404(Session, pk=session_id, user=request.user) if session_id else None
     boot = {
-        "session": {"id": str(session.pk), "title": session.title} if session else None,
+        "session": session_data(session) if session else None,
         "username": request.user.get_username(),
         "limits": {"message_chars": settings.RAG.limits.message_chars},
         "suggestions": _suggestions(request),
