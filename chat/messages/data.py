@@ -64,7 +64,7 @@ def status_reason(data: Mapping[str, Any]) -> str:
             told = next((fell["reason"] for fell in data["degraded"] if fell["step"] == "generate"), "")
             if not told:
                 return SITE_ENDED
-            return worded("The connection to the model broke off: {reason}. The answer can be continued.", reason=told)
+            return worded("The connection to the model was lost ({reason}); the answer can be continued.", reason=told)
         case Message.Status.FAILED:
             return str((data.get("error") or {}).get("content", ""))
     return ""

@@ -7,10 +7,13 @@ from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
 
-from chat.messages.data import status_reason, weak_sentences
+from chat.messages.data import weak_sentences
 from chat.messages.rendering import render_answer
 from chat.models import Message, Source
 from ragsite.core.localized import localized
+from ragsite.core.wording import worded
+
+NOT_COMPLETE = worded("This answer is not complete.")
 
 
 def shared_entry(message: Message, number: int, *, sources: Sequence[Source], hidden: Sequence[int]) -> dict[str, Any]:
@@ -20,12 +23,11 @@ def shared_entry(message: Message, number: int, *, sources: Sequence[Source], hi
     """
     if message.role == Message.Role.USER:
         return {"is_question": True, "text": message.text, "id": message.pk}
-    told = {"status": message.status, "degraded": message.degraded, "error": message.error}
     return {
         "is_question": False,
         "id": message.pk,
         "html": _html(message, number, markers=[*(source.marker for source in sources), *hidden]),
-        "ending": localized(status_reason(localized(told, message.wordings))),
+        "ending": "" if message.status == Message.Status.COMPLETE else localized(NOT_COMPLETE),
         "sources": [
             {"marker": source.marker, "anchor": f"source-{number}-{source.marker}", "source": source}
             for source in sources

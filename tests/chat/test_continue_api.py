@@ -93,7 +93,7 @@ async def test_a_model_that_breaks_leaves_the_beginning_and_says_why(api: Api, o
     online.reply(status=500, error="no")
     done = (await api.call("post", path(message))).json()
     assert (done["status"], done["answer"], done["decision"]) == ("interrupted", BEGINNING, "ANSWER")
-    assert done["status_reason"].startswith("The connection to the model broke off: ")
+    assert done["status_reason"].startswith("The connection to the model was lost (")
 
 
 async def test_what_is_complete_or_failed_is_not_continued(api: Api, online: Any) -> None:

@@ -21,9 +21,9 @@ const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interr
  * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
  * @property {(answer: Answer) => unknown} regenerate
- * @property {(answer: Answer) => unknown} goOn
- * @property {(id: Api.Id) => unknown} showVersion
- * @property {(answer: Answer) => unknown} share
+ * @property {(answer: Answer) => unknown} [goOn]
+ * @property {(id: Api.Id) => unknown} [showVersion]
+ * @property {(answer: Answer) => unknown} [share]
  * @property {(answer: Answer) => unknown} retry
  */
 
@@ -159,7 +159,7 @@ export class Answer {
   ending(how, reason) {
     return h("div", { class: `notice is-ending is-${how}` }, icon(ENDING_ICONS[how]), h("div", {}, h("p", {}, reason),
       h("div", { class: "notice-actions" },
-        h("button", { type: "button", class: "button small primary", onclick: () => this.on.goOn(this) }, icon("forward"), gettext("Continue")),
+        this.on.goOn ? h("button", { type: "button", class: "button small primary", onclick: () => this.on.goOn?.(this) }, icon("forward"), gettext("Continue")) : null,
         h("button", { type: "button", class: "button small quiet", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again")))));
   }
 
@@ -285,11 +285,11 @@ export class Answer {
     const more = iconButton("more", gettext("More"), null, { class: "small" });
     menuButton(more, [
       { label: gettext("Copy with sources"), icon: "copy", run: () => this.copy(withSources(answer, this.sources), copy) },
-      { label: gettext("Share…"), icon: "share", run: () => this.on.share(this) },
+      this.on.share ? { label: gettext("Share…"), icon: "share", run: () => this.on.share?.(this) } : null,
     ], { align: "start" });
     const rateable = status === "complete" || status === "stopped" || status === "cut";
     append(this.after, [
-      h("div", { class: "answer-actions" }, versionSwitch(id, versions, this.on.showVersion), copy,
+      h("div", { class: "answer-actions" }, this.on.showVersion ? versionSwitch(id, versions, this.on.showVersion) : null, copy,
         iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
         rateable ? [rating.up, rating.down] : null, more,
         model ? h("span", { class: "answer-model" }, model) : null),

@@ -52,8 +52,9 @@ export class SessionList {
 
   async load() {
     const query = this.search.value.trim();
-    const list = this.inArchive ? { archived: "true" } : query ? {} : { folder: "" };
-    const url = `/api/sessions?${new URLSearchParams({ ...list, ...(query ? { search: query } : {}) })}`;
+    const wanted = new URLSearchParams(this.inArchive ? { archived: "true" } : query ? {} : { folder: "" });
+    if (query) wanted.set("search", query);
+    const url = `/api/sessions?${wanted}`;
     await Promise.all([this.list.load(url), query || this.inArchive ? null : this.loadFolders()]).catch(errorToast);
     this.draw();
   }

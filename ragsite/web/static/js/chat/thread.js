@@ -6,7 +6,7 @@ import { versionSwitch } from "./versions.js";
 
 const NEAR_END_PX = 120;
 
-/** @typedef {import("./answer.js").Actions & {edit: (id: Api.Id, text: string) => unknown}} Actions */
+/** @typedef {import("./answer.js").Actions & {edit?: (id: Api.Id, text: string) => unknown}} Actions */
 
 export class Thread {
   /** @param {HTMLElement} scroll @param {Actions} on */
@@ -125,9 +125,11 @@ export class Thread {
     element.id = `message-${id}`;
     element.dataset.versions = versions.join(" ");
     element.querySelector(".question-tools")?.remove();
+    const { edit, showVersion } = this.on;
+    if (!edit && !showVersion) return;
     element.append(h("div", { class: "question-tools" },
-      iconButton("edit", gettext("Edit the question"), () => this.openEditor(element, id), { class: "small" }),
-      versionSwitch(id, versions, this.on.showVersion)));
+      edit ? iconButton("edit", gettext("Edit the question"), () => this.openEditor(element, id), { class: "small" }) : null,
+      showVersion ? versionSwitch(id, versions, showVersion) : null));
   }
 
   /** The question as a form, in its place. @param {HTMLElement} element @param {Api.Id} id */
@@ -145,7 +147,7 @@ export class Thread {
       const text = input.value.trim();
       if (!text || this.live()) return;
       close();
-      this.on.edit(id, text);
+      this.on.edit?.(id, text);
     };
     const form = h("form", {
       class: "question-editor",
