@@ -41,7 +41,7 @@ def session_list(
     return sessions.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "pk")
 
 
-def folder_list(*, user: User) -> QuerySet[Session, dict[str, Any]]:
+def folder_list(*, user: User) -> QuerySet[Session, Any]:
     """`{"name", "session_count"}` of the user's folders, by name; what is archived is in none of them."""
     kept = Session.objects.filter(user=user, archived_at=None).exclude(folder="").order_by()
     return kept.values(name=F("folder")).annotate(session_count=Count("pk")).order_by("name")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import get_language
@@ -101,7 +100,7 @@ def shared_link_page(request: HttpRequest, share_id: uuid.UUID, signature: str) 
 
 
 def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None = None) -> HttpResponse:
-    reader = cast(User | AnonymousUser, request.user)
+    reader = request.user
     try:
         share = share_open(share_id=share_id, reader=reader, signature=signature)
     except NotFoundError as error:

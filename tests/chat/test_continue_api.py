@@ -25,8 +25,8 @@ async def _engine_of_this_test() -> Any:
 
 
 async def unfinished(api: Api, status: str = "cut", **fields: Any) -> Message:
-    def make() -> Message:
-        question = MessageFactory(question=True, session__user=api.user)
+    def make() -> Any:
+        question: Any = MessageFactory(question=True, session__user=api.user)
         message = MessageFactory(session=question.session, reply_to=question, text=BEGINNING, status=status, **fields)
         SourceFactory(message=message, marker=1, text=PASSAGE, cited=True)
         return message

@@ -13,7 +13,7 @@ from tests.factories import SessionFactory
 
 
 async def sessions(api: Api, *titles: str) -> dict[str, str]:
-    made = [await sync_to_async(SessionFactory)(user=api.user, title=title) for title in titles]
+    made: list[Session] = [await sync_to_async(SessionFactory)(user=api.user, title=title) for title in titles]  # type: ignore[misc]
     return {session.title: str(session.pk) for session in made}
 
 

@@ -29,13 +29,13 @@ async def session_id(api: Api) -> str:
     """A conversation that cites a private document, a public one and a web page."""
 
     def make() -> str:
-        question = MessageFactory(question=True, session__user=api.user, text="Who borrows <b>what</b>?")
+        question: Any = MessageFactory(question=True, session__user=api.user, text="Who borrows <b>what</b>?")
         answer = MessageFactory(
             session=question.session, reply_to=question, text="Ten books [1]. Secret [2]. Online [3].<script>x</script>"
         )
         drafts = CollectionFactory(owner=api.user, visibility="private")
         for marker, title, collection in ((1, PUBLIC, CollectionFactory()), (2, PRIVATE, drafts)):
-            document = DocumentFactory(title=title, collection=collection)
+            document: Any = DocumentFactory(title=title, collection=collection)
             SourceFactory(
                 message=answer, marker=marker, document_id=document.pk, title=title, text=f"text of {title}", cited=True
             )
@@ -175,5 +175,5 @@ async def test_an_empty_conversation_and_somebody_elses_are_not_shared(
 ) -> None:
     for method, body in (("post", {"scope": "site"}), ("delete", {}), ("get", None)):
         assert (await other_api.call(method, f"/api/sessions/{session_id}/share", body)).status_code == 404
-    empty = await sync_to_async(MessageFactory)(session__user=api.user, question=True, status="streaming")
+    empty: Any = await sync_to_async(MessageFactory)(session__user=api.user, question=True, status="streaming")
     assert (await share(api, str(empty.session_id))).status_code == 409

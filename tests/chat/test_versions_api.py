@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 
 from chat import selectors
 from chat.messages.data import message_data
-from chat.models import Message, Session
+from chat.models import Message
 from tests.chat.conftest import Api, ScriptedWorkflow, events_of
 from tests.factories import MessageFactory, RatingFactory, SessionFactory
 
@@ -196,8 +196,9 @@ async def test_regenerating_in_a_hidden_branch_shows_it(api: Api, workflow: Scri
 async def test_a_long_conversation_is_read_in_a_fixed_number_of_queries(
     api: Api, django_assert_max_num_queries: Any
 ) -> None:
-    def make() -> Session:
-        session, follows = SessionFactory(user=api.user), None
+    def make() -> Any:
+        session: Any = SessionFactory(user=api.user)
+        follows: Any = None
         for number in range(60):
             follows = MessageFactory(question=True, session=session, text=f"Q{number}", follows=follows)
             answer = MessageFactory(session=session, reply_to=follows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.conf import settings
 
@@ -10,7 +12,7 @@ from retrieval.providers.ollama import TEMPLATE_TOKENS
 from retrieval.steps.answer.continuing import Begun, Joint, open_sentence
 from retrieval.text.tokens import estimate_tokens
 from retrieval.trace import Trace
-from retrieval.values import Source
+from retrieval.values import Answer, Source
 from retrieval.workflows.continuing import continue_answer, require_writer
 from tests.retrieval.steps.fakes import Events, ask, make_tools, scored
 
@@ -21,7 +23,7 @@ SOURCES = tuple(Source(marker=at, chunk=hit.chunk, scores=hit.scores) for at, hi
 BEGINNING = "A resit costs EUR 55 [1]. The resit fee is paid"
 
 
-async def continued(text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES):
+async def continued(text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES) -> tuple[Answer, Events, Trace]:
     events = Events()
     trace = Trace(events)
     begun = Begun(question=ask(QUESTION), text=text, sources=sources)
@@ -29,7 +31,7 @@ async def continued(text: str = BEGINNING, sources: tuple[Source, ...] = SOURCES
     return answer, events, trace
 
 
-async def test_the_rest_is_appended_cited_and_checked_with_the_whole(online) -> None:
+async def test_the_rest_is_appended_cited_and_checked_with_the_whole(online: Any) -> None:
     online.reply(text="online by card.")
     answer, events, trace = await continued()
     assert answer.text == f"{BEGINNING} online by card [1]."
@@ -42,7 +44,7 @@ async def test_the_rest_is_appended_cited_and_checked_with_the_whole(online) -> 
     assert [step.name for step in trace.steps] == ["generate", "verify", "assess"]
 
 
-async def test_the_model_is_given_the_passages_and_the_text_so_far(online) -> None:
+async def test_the_model_is_given_the_passages_and_the_text_so_far(online: Any) -> None:
     online.reply(text="online.")
     await continued()
     prompt = online.chats[0].prompt
@@ -50,7 +52,7 @@ async def test_the_model_is_given_the_passages_and_the_text_so_far(online) -> No
     assert "A resit costs EUR 55. The resit fee is paid\n</answer>" in prompt
 
 
-async def test_a_second_limit_cuts_it_again(online, rag_settings) -> None:
+async def test_a_second_limit_cuts_it_again(online: Any, rag_settings: Any) -> None:
     rag_settings(ollama={"max_answer_tokens": 4})
     online.reply(text="online by card, as every year, at the desk of the registry.")
     answer, _, _ = await continued()
@@ -58,18 +60,18 @@ async def test_a_second_limit_cuts_it_again(online, rag_settings) -> None:
     assert answer.text.startswith(BEGINNING + " online")
 
 
-async def test_a_model_that_breaks_leaves_what_was_there(online) -> None:
+async def test_a_model_that_breaks_leaves_what_was_there(online: Any) -> None:
     online.reply(status=500, error="no")
     answer, events, _ = await continued()
     assert (answer.text, answer.partial, answer.cut, events.text) == (BEGINNING, True, False, "")
 
 
-async def test_without_a_model_it_is_refused_with_a_reason(offline) -> None:
+async def test_without_a_model_it_is_refused_with_a_reason(offline: Any) -> None:
     with pytest.raises(UnavailableError, match="continued by a model"):
         await require_writer(make_tools(settings.RAG))
 
 
-async def test_many_long_passages_are_cut_to_the_window(online, rag_settings) -> None:
+async def test_many_long_passages_are_cut_to_the_window(online: Any, rag_settings: Any) -> None:
     rag_settings(ollama={"num_ctx": 2048})
     online.reply(text="online.")
     long = tuple(
@@ -82,7 +84,7 @@ async def test_many_long_passages_are_cut_to_the_window(online, rag_settings) ->
     assert estimate_tokens(online.chats[0].prompt) + TEMPLATE_TOKENS < 2048
 
 
-async def test_the_longest_answer_follows_the_window(online, rag_settings) -> None:
+async def test_the_longest_answer_follows_the_window(online: Any, rag_settings: Any) -> None:
     rag_settings(ollama={"num_ctx": 4096})
     online.reply(text="online.")
     await continued()
@@ -99,7 +101,8 @@ async def test_the_longest_answer_follows_the_window(online, rag_settings) -> No
         ("Undergraduates may borrow te", "ten books.", "n books."),
         ("Undergraduates may borrow ten", "ten books.", " books."),
         ("Undergraduates may borrow ten books.", "They pay nothing.", " They pay nothing."),
-        ("may borrow ten books", "Undergraduates may borrow ten books for a week.", " Undergraduates may borrow ten books for a week."),
+        ("may borrow ten books", "Undergraduates may borrow ten books for a week.",
+         " Undergraduates may borrow ten books for a week."),
         ("Undergraduates may borrow ten books", "may borrow ten books for four weeks.", " for four weeks."),
         ("本科生可以借", "十本书。", "十本书。"),
         ("- ten books", "- four weeks", "\n- four weeks"),
@@ -128,7 +131,7 @@ def test_the_sentence_that_it_breaks_off_in(text: str, sentence: str) -> None:
     assert open_sentence(text) == sentence
 
 
-async def test_open_code_goes_on_as_code_without_citations(online) -> None:
+async def test_open_code_goes_on_as_code_without_citations(online: Any) -> None:
     online.reply(text="A resit costs EUR 55.\n```")
     answer, _, _ = await continued("So:\n```\nfee = 5\n")
     assert answer.text.startswith("So:\n```\nfee = 5\nA resit costs EUR 55.\n```")
