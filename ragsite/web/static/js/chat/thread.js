@@ -136,7 +136,7 @@ export class Thread {
   openEditor(element, id) {
     if (this.live() || element.querySelector("form")) return;
     const words = query(element, "p");
-    const input = h("textarea", { class: "input", dir: "auto", rows: 3, "aria-label": gettext("Your question") });
+    const input = h("textarea", { class: "input", dir: "auto", rows: 3, "aria-label": gettext("Edit the question") });
     input.value = words.textContent || "";
     const close = () => {
       form.remove();
