@@ -125,7 +125,7 @@ export class SessionList {
     const grouped = !searched && !this.inArchive;
     /** @type {HTMLElement[]} */
     const items = [];
-    const heading = (/** @type {string} */ text) => items.push(h("li", { class: "side-group", role: "presentation" }, text));
+    const heading = (/** @type {string} */ text) => items.push(h("li", { class: "side-group" }, text));
     const pinned = grouped ? visible.filter((row) => row.pinned) : [];
     if (pinned.length) heading(gettext("Pinned"));
     items.push(...pinned.map((row) => this.row(row)));
