@@ -115,7 +115,7 @@ async def _summarise(document: WholeDocument, request: Request, context: Context
 
 async def _compare(older: WholeDocument, newer: WholeDocument, request: Request, context: Context) -> Answer:
     step, language = WriteAboutDocuments(context), context.language
-    async with context.run.trace.step("assess") as entry:
+    async with context.run.trace.step("compress") as entry:
         comparison = await asyncio.to_thread(compare, older.sections, newer.sections)
         counts = {kind: comparison.count(kind) for kind in ("changed", "new", "gone")}
         entry.detail |= {**counts, "same": comparison.same}
