@@ -422,6 +422,7 @@ class Answer:
     """What a workflow gives back. `reason`: why this decision, for the decision path and for people.
 
     partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
+    cut: it is, because it reached its length limit.
     grounding: its sentences, checked; empty where no model wrote them.
     """
 
@@ -432,6 +433,7 @@ class Answer:
     reason: str = ""
     model: str = ""
     partial: bool = False
+    cut: bool = False
     grounding: tuple[GroundedSentence, ...] = ()
 
 

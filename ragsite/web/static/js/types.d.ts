@@ -51,10 +51,13 @@ declare namespace Api {
   }
   interface Clarification { question?: string; options?: string[] }
 
-  interface Question { role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string }
+  interface Question {
+    role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string; superseded: boolean; versions: Id[];
+  }
   interface Answer {
     role: "assistant"; session_id: Id; message_id: Id; reply_to: Id | null;
     status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
+    status_reason: string; superseded: boolean; versions: Id[];
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
     grounding: Statement[]; usage: Usage;
@@ -62,7 +65,10 @@ declare namespace Api {
   }
   type Message = Question | Answer;
   interface AccountExport { id: Id; state: "waiting" | "running" | "done" | "failed"; progress: number; size_bytes: number; expires_at: Time | null }
-  interface Session { id: Id; title: string; updated_at: Time }
+  interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; updated_at: Time }
+  interface Folder { name: string; session_count: number }
+  interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
+  interface Shares { shares: Share[]; links_allowed: boolean }
 
   // ------------------------------------------------------------------------------------------- events
   interface Numbered { seq: number; message_id: Id; done?: boolean }
@@ -124,8 +130,9 @@ declare namespace Boot {
   interface Suggestion { text: string; language: string }
   interface Graph { nodes: string[]; edges: { source: string; target: string; conditional?: boolean }[] }
 
+  type Named = Pick<Api.Session, "id" | "title"> & Partial<Api.Session>;
   interface Chat {
-    session: { id: Api.Id; title: string } | null; username: string; limits: { message_chars: number };
+    session: Named | null; username: string; limits: { message_chars: number };
     suggestions: Suggestion[]; workflows: string[]; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
