@@ -83,6 +83,8 @@ async def answer_from_whole_documents(question: Question, context: Context) -> A
         case "list":
             answer = await _list(documents[0], request, context)
     answer = await Verify(context)(WrittenAnswer(answer=answer, question=request.question))
+    if answer.partial:
+        return answer  # it may be continued, from all that it was to be written from
     return replace(answer, sources=tuple(source for source in answer.sources if source.cited) or answer.sources)
 
 

@@ -355,5 +355,12 @@ async def test_the_path_of_a_comparison_has_one_assessment(offline) -> None:
 async def test_a_connection_that_breaks_leaves_what_came(online) -> None:
     online.reply(structured=False, text=SUMMARY, disconnect_after=10)
     result, _, _ = await answer("Summarise the Thesis Guide")
-    assert result.partial
+    assert result.partial and not result.cut
     assert result.text.startswith("The guide is about theses")
+    assert len(result.sources) == 3  # to continue from
+
+
+async def test_an_answer_cut_at_its_limit_can_be_continued(online) -> None:
+    online.reply(structured=False, text=SUMMARY, done_reason="length")
+    result, _, _ = await answer("Summarise the Thesis Guide")
+    assert result.partial and result.cut
