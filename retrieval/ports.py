@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from retrieval.values import (
     Boosts,
+    CuratedAnswer,
     DocumentRef,
     EmbeddingSpace,
     Exchange,
@@ -342,6 +343,15 @@ class JudgeRecords(Protocol):
 
     async def record(self, model: str) -> JudgeRecord:
         """Of the model of this name; an empty one where nothing is known. Never raises."""
+        ...
+
+
+class CuratedAnswers(Protocol):
+    """Answers that people have written beforehand (`feedback.curation.curated_live`)."""
+
+    async def find(self, question: str, scope: SearchScope) -> CuratedAnswer | None:
+        """The one for a question nearly identical to this one, all of whose passages are in the scope and as they were
+        when it was checked. Raises UnavailableError when it can't be looked at."""
         ...
 
 

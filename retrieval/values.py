@@ -418,12 +418,37 @@ class GroundedSentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CuratedBy:
+    """Who checked an answer that was written beforehand, and when: `on` is YYYY-MM-DD."""
+
+    id: str
+    by: str
+    on: str
+
+    def as_dict(self) -> dict[str, str]:
+        return {"id": self.id, "by": self.by, "on": self.on}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratedAnswer:
+    """An answer that people have written and checked for one question and those nearly identical to it.
+
+    text: Markdown with markers from 1, each of one of the passages. question: the wording that fitted.
+    """
+
+    checked: CuratedBy
+    question: str
+    text: str
+    passages: tuple[StoredChunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a workflow gives back. `reason`: why this decision, for the decision path and for people.
 
     partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
     cut: it is, because it reached its length limit.
-    grounding: its sentences, checked; empty where no model wrote them.
+    grounding: its sentences, checked; empty where no model wrote them. curated: where people wrote it beforehand.
     """
 
     decision: Decision
@@ -435,6 +460,7 @@ class Answer:
     partial: bool = False
     cut: bool = False
     grounding: tuple[GroundedSentence, ...] = ()
+    curated: CuratedBy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
+    CuratedAnswers,
     DocumentReader,
     JudgeRecords,
     MemoryStore,
@@ -49,6 +50,7 @@ class Toolbox:
     reranker: Reranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
+    curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
     judge_records: JudgeRecords | None = None  # None: every model is given the safe prior
     judge_tally: JudgeTally = field(default_factory=JudgeTally)  # what the models have said since the start
 

@@ -21,6 +21,7 @@ from retrieval.own_words import look_at
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search import hybrid
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
+from retrieval.steps.answer.curated import curated_answer
 from retrieval.steps.answer.generate import AnswerWriter, Greet
 from retrieval.steps.answer.no_answer import WHY, no_answer_text
 from retrieval.steps.judge.evaluator import Assessment, is_of_the_web
@@ -94,12 +95,11 @@ class GraphWorkflow(ABC):
                 draft = await look_at(chars, condense_without_model, question)
                 language = answer_language(draft if question.open_clarification else question.text)
                 context = Context(tools=tools, run=run, language=language)
-                answer = await answer_from_whole_documents(question, context)
-                if answer is None:
-                    state = await self.graph.ainvoke(
-                        {"question": question, "draft": draft}, {"recursion_limit": RECURSION_LIMIT}, context=context
-                    )
-                    answer = state["answer"]
+                answer = (
+                    await curated_answer(question, draft, context)
+                    or await answer_from_whole_documents(question, context)
+                    or await self._work_out(question, draft, context)
+                )
         except TimeoutError as error:
             too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
             await close_path(trace, too_late)
@@ -108,6 +108,12 @@ class GraphWorkflow(ABC):
             await close_path(trace, error)
             raise
         await close_path(trace, answer)
+        return answer
+
+    async def _work_out(self, question: Question, draft: str, context: Context) -> Answer:
+        given: Asking = {"question": question, "draft": draft}
+        state = await self.graph.ainvoke(given, {"recursion_limit": RECURSION_LIMIT}, context=context)
+        answer: Answer = state["answer"]
         return answer
 
 
