@@ -16,7 +16,7 @@ from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
-from retrieval.models import Collection
+from retrieval.models import Collection, Document
 from retrieval.selectors import collection_find, writable_collections
 
 TAKEN = worded("You already have a collection of this name.")
@@ -99,6 +99,14 @@ def collection_delete(*, collection: Collection) -> None:
 def collection_touch(*, collection_id: Any) -> None:
     """Its searchable content has changed: results cached under the older version are no longer found."""
     Collection.objects.filter(pk=collection_id).update(version=F("version") + 1, updated_at=timezone.now())
+
+
+def collection_emptied(*, collection_id: Any) -> None:
+    """A document has left it: where it was the last one, the next may choose a better embedding model."""
+    if not Document.objects.filter(collection=collection_id).exists():
+        Collection.objects.filter(pk=collection_id).update(
+            embedding_model="", embedding_dim=None, embedding_context=None
+        )
 
 
 def collection_for_upload(*, user: User, name: str) -> Collection:

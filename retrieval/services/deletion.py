@@ -15,7 +15,7 @@ from django.db.models.signals import post_delete
 
 from retrieval.models import Collection, Document
 from retrieval.selectors import collection_space
-from retrieval.services.collections import collection_touch
+from retrieval.services.collections import collection_emptied, collection_touch
 from retrieval.services.queueing import collection_unindex_queue, document_unindex_queue
 
 
@@ -39,11 +39,7 @@ def _document_deleted(
     if space := collection_space(collection):
         transaction.on_commit(partial(document_unindex_queue, document_id=instance.pk, space=space))
     collection_touch(collection_id=collection.pk)
-    if not collection.documents.exists():
-        # Empty again: the next document may choose a better embedding model.
-        Collection.objects.filter(pk=collection.pk).update(
-            embedding_model="", embedding_dim=None, embedding_context=None
-        )
+    collection_emptied(collection_id=collection.pk)
 
 
 def _collection_deleted(sender: type[Model], instance: Collection, **_: Any) -> None:
