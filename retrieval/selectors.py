@@ -2,7 +2,8 @@
 
 A collection is visible to its owner, to the members of its groups when it is shared, and to everybody when it is
 public. Staff see the site's own collections too, but not other people's private ones. A public collection that the
-site has not approved is searched only where a question names it.
+site has not approved is searched only where a question names it. What is attached to a conversation is its owner's
+alone: `attached_collections` has it, and nothing else here but the documents themselves.
 """
 
 from __future__ import annotations
@@ -42,7 +43,14 @@ def visible_collections(user: User) -> QuerySet[Collection]:
         rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED, pk__in=shared)
         if user.is_staff:
             rule |= Q(owner=None)
-    return Collection.objects.filter(rule)
+    return Collection.objects.filter(rule, conversation_id=None)
+
+
+def attached_collections(user: User) -> QuerySet[Collection]:
+    """Those that hold the files of the user's conversations."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    return Collection.objects.filter(owner=user, conversation_id__isnull=False)
 
 
 def writable_collections(user: User) -> QuerySet[Collection]:
@@ -52,7 +60,7 @@ def writable_collections(user: User) -> QuerySet[Collection]:
     rule = Q(owner=user)
     if user.is_staff:
         rule |= Q(owner=None)
-    return Collection.objects.filter(rule)
+    return Collection.objects.filter(rule, conversation_id=None)
 
 
 def collection_list(*, user: User) -> QuerySet[Collection]:
@@ -99,7 +107,8 @@ def collection_named(name: str) -> Collection:
     Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
     """
     address = read_address(name)
-    named = list(Collection.objects.filter(address.rows()).select_related("owner").order_by("created_at", "pk"))
+    ordinary = Collection.objects.filter(address.rows(), conversation_id=None)
+    named = list(ordinary.select_related("owner").order_by("created_at", "pk"))
     exact = [collection for collection in named if collection.owner_id is None and collection.name == address.text]
     exact = exact or [collection for collection in named if address.names_exactly(collection)] or named
     if not exact:
@@ -162,7 +171,12 @@ def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
     """
     if names:
         return _scope_of({name: collection_named(name) for name in names})
-    return _scope(Collection.objects.order_by("name", "created_at"))
+    return _scope(Collection.objects.filter(conversation_id=None).order_by("name", "created_at"))
+
+
+def scope_attached(*, user: User, conversation_id: uuid.UUID) -> SearchScope:
+    """The files of one of the user's conversations; empty where it has none."""
+    return _scope(attached_collections(user).filter(conversation_id=conversation_id))
 
 
 def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
@@ -191,13 +205,16 @@ def _scope(collections: Iterable[Collection]) -> SearchScope:
 
 # ------------------------------------------------------------------------------------------------ documents
 def visible_documents(user: User) -> QuerySet[Document]:
-    """Those of the collections that `user` may read."""
-    return Document.objects.filter(collection__in=visible_collections(user).values("pk")).select_related("collection")
+    """Those of the collections that `user` may read, and those attached to their conversations."""
+    seen = Q(collection__in=visible_collections(user).values("pk"))
+    attached = Q(collection__in=attached_collections(user).values("pk"))
+    return Document.objects.filter(seen | attached).select_related("collection")
 
 
 def document_list(*, user: User, collection: str = "", status: str = "", search: str = "") -> QuerySet[Document]:
-    """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list."""
-    documents = visible_documents(user)
+    """Visible documents, newest first, without those of conversations. `collection`: a name; an unknown one gives an
+    empty list."""
+    documents = visible_documents(user).filter(collection__conversation_id=None)
     if collection:
         named = collection_find(user=user, name=collection)
         documents = documents.filter(collection=named) if named else documents.none()
@@ -206,6 +223,13 @@ def document_list(*, user: User, collection: str = "", status: str = "", search:
     if search:
         documents = documents.filter(Q(title__icontains=search) | Q(file_name__icontains=search))
     return documents.order_by("-created_at", "pk")
+
+
+def attached_documents(*, user: User, conversation_id: uuid.UUID) -> QuerySet[Document]:
+    """The files of one of the user's conversations, in the order in which they came."""
+    attached = attached_collections(user).filter(conversation_id=conversation_id)
+    documents = Document.objects.filter(collection__in=attached.values("pk")).select_related("collection")
+    return documents.order_by("created_at", "pk")
 
 
 def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:

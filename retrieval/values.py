@@ -53,6 +53,11 @@ class SearchScope:
     def ids(self) -> tuple[str, ...]:
         return tuple(ref.id for ref in self.collections)
 
+    def beside(self, other: SearchScope) -> SearchScope:
+        """Both of them; of a collection that is in both, the state that `other` knows."""
+        known = {ref.id for ref in other.collections}
+        return SearchScope((*(ref for ref in self.collections if ref.id not in known), *other.collections))
+
     @property
     def semantic(self) -> bool:
         """Whether every dense score in it comes from an embedding model: what the trained grader needs to know."""
@@ -346,6 +351,7 @@ class Question:
     history: tuple[HistoryMessage, ...] = ()
     filters: SearchFilters = field(default_factory=SearchFilters)
     options: AnswerOptions = field(default_factory=AnswerOptions)
+    model: str = ""  # writes the answer in place of the site's
     open_clarification: OpenClarification | None = None
     user_id: str = ""
     conversation_id: str = ""

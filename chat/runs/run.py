@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -24,6 +24,7 @@ from chat.messages.data import message_data, source_data
 from chat.messages.rendering import cited_markers
 from chat.models import Message
 from chat.runs.answers import EndStatus, Failure, Outcome, answer_finish, answer_save_partial
+from chat.runs.attachments import attachments_await
 from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError
@@ -32,6 +33,7 @@ from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
+from retrieval.providers.chosen_model import ChosenModel
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
@@ -68,7 +70,8 @@ MODEL_AWAY = Failure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What a run is to do: answer `question` into the stored message `message_id`."""
+    """What a run is to do: answer `question` into the stored message `message_id`, once the attached files that are
+    `unread` are read."""
 
     message_id: UUID
     run_id: UUID  # the right to write the message
@@ -76,11 +79,14 @@ class Assignment:
     user_message_id: UUID
     workflow: str
     question: Question
+    unread: tuple[UUID, ...] = ()
 
 
 async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:
     """Run the named workflow on the running loop's engine. Raises AppError where no fallback could serve."""
-    return await get_workflow(workflow, engine=get_engine()).answer(question, trace=trace)
+    engine, model = get_engine(), question.model
+    tools = replace(engine, models=ChosenModel(engine.models, model)) if model else engine
+    return await get_workflow(workflow, engine=tools).answer(question, trace=trace)
 
 
 class AnswerEvents:
@@ -234,8 +240,7 @@ class Run:
         """Run the workflow to its end, to its time limit, or to the call of `end`."""
         message_id = self.assignment.message_id
         if self._end is None:
-            work = answer_question(self.assignment.question, workflow=self.assignment.workflow, trace=self.trace)
-            self._work = asyncio.create_task(work)
+            self._work = asyncio.create_task(self._written())
             await _first_of(self._work, self._ending.wait(), timeout_s=settings.RAG.limits.answer_timeout_s)
             if not self._work.done():
                 self.end("timeout")
@@ -260,6 +265,11 @@ class Run:
             sources=answer.sources,
             grounding=answer.grounding,
         )
+
+    async def _written(self) -> Answer:
+        task = self.assignment
+        question = await attachments_await(task.question, unread=task.unread, trace=self.trace)
+        return await answer_question(question, workflow=task.workflow, trace=self.trace)
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:
         """With the sources that were sent; cited are those that the text so far cites."""

@@ -29,11 +29,13 @@ from chat.errors import (
 )
 from chat.models import Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
+from chat.runs.attachments import FINISHED
 from chat.runs.run import Assignment, detach, run_start
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
-from retrieval.selectors import collection_addresses, scope_as_asked, scope_for
+from retrieval.engine import get_engine
+from retrieval.selectors import attached_documents, collection_addresses, scope_as_asked, scope_attached, scope_for
 from retrieval.text import quoting
 from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
@@ -41,12 +43,17 @@ from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 logger = logging.getLogger(__name__)
 
 TITLE_CHARS = 80
+SHOWN_MODELS = 20
 WINDOW_S = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked."""
+    """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked.
+
+    `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
+    `model` writes the answer; "": the site's own.
+    """
 
     text: str
     session_id: UUID | None = None
@@ -55,6 +62,7 @@ class Ask:
     filters: SearchFilters = field(default_factory=SearchFilters)
     filters_mode: FiltersMode = "strict"
     options: AnswerOptions = field(default_factory=AnswerOptions)
+    model: str = ""
 
 
 async def ask(*, user: User, question: Ask, regenerated: Message | None = None) -> Assignment:
@@ -65,6 +73,8 @@ async def ask(*, user: User, question: Ask, regenerated: Message | None = None) 
     Raises MessageTooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError,
     AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
     """
+    if question.model:
+        await _check_model(question.model)
 
     async def begin() -> Assignment:
         assignment = await sync_to_async(_answer_create)(user=user, ask=question, regenerated=regenerated)
@@ -105,12 +115,20 @@ async def message_regenerate(*, user: User, message_id: UUID, changes: Mapping[s
         )
         return replace(asked, **changes)
 
+    async def model_as_asked(message: Message) -> str:
+        """The model that was chosen, unless it has gone since."""
+        model: str = message.request.get("model", "")
+        status = await get_engine().models.status() if model else None
+        return model if status and model in status.chat_models else ""
+
     message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
     if message.role != Message.Role.ASSISTANT:
         raise InvalidInputError(worded("Only an answer can be written anew; give the answer's id, not the question's."))
     if message.status == Message.Status.STREAMING:
         raise AnswerInProgressError
     question = await sync_to_async(as_asked)(message)
+    if "model" not in changes:
+        question = replace(question, model=await model_as_asked(message))
     return await ask(user=user, question=question, regenerated=message)
 
 
@@ -127,6 +145,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
         "filters": ask.filters.as_dict(),
         "filters_mode": ask.filters_mode,
         "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
+        **({"model": ask.model} if ask.model else {}),
     }
     answers_mark_interrupted(session__user=user)
     answer_id = uuid4()
@@ -160,18 +179,23 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
     is_first = ask.session_id is None
+    attached = dict(attached_documents(user=user, conversation_id=session.pk).values_list("pk", "status"))
+    if attached:
+        scope = scope.beside(scope_attached(user=user, conversation_id=session.pk))
     return Assignment(
         message_id=answer_id,
         run_id=lease.token,
         session_id=session.pk,
         user_message_id=asked.pk,
         workflow=ask.workflow,
+        unread=tuple(key for key, status in attached.items() if status not in FINISHED),
         question=Question(
             text=asked.text,
             scope=scope,
             history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
             filters=ask.filters.in_mode(ask.filters_mode),
             options=ask.options,
+            model=ask.model,
             open_clarification=None if is_first else selectors.open_clarification_before(asked),
             user_id=str(user.pk),
             conversation_id=str(session.pk),
@@ -202,12 +226,27 @@ def _check(ask: Ask) -> None:
         )
 
 
+async def _check_model(model: str) -> None:
+    """Raises InvalidInputError for one that can't be chosen here and now."""
+    status = await get_engine().models.status()
+    if model in status.chat_models:
+        return
+    if status.chat_models:
+        known = ", ".join(status.chat_models[:SHOWN_MODELS])
+        raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
+    raise InvalidInputError(
+        fields={"model": [worded("No model can be chosen now; leave it out, or try again shortly.")]}
+    )
+
+
 def _session(*, user: User, session_id: UUID | None) -> Session:
     """The user's session, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
     if session_id is None:
         return Session(user=user)
     session = Session.objects.filter(user=user, pk=session_id).first()
     if session is None:
+        if selectors.conversation_exists(user=user, session_id=session_id):
+            return Session(pk=session_id, user=user)
         raise SessionNotFoundError
     if session.messages.filter(status=Message.Status.STREAMING).exists():
         raise AnswerInProgressError

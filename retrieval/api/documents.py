@@ -9,6 +9,7 @@ from uuid import UUID
 from adrf.views import APIView as AsyncAPIView
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpResponse, QueryDict
 from django.utils.cache import patch_cache_control
@@ -84,10 +85,10 @@ class DocumentsApi(GenericAPIView[Document]):
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
-        _refuse_unknown_fields(request, UploadSerializer)
-        files = _uploaded_files(request)
+        refuse_unknown_fields(request, UploadSerializer)
+        files = uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
-        return _stored(request, files, _collection_named_in(request), metadata)
+        return _stored(asking_user(request), files, _collection_named_in(request), metadata)
 
 
 class RagUploadSerializer(StrictSerializer):
@@ -108,10 +109,10 @@ class RagUploadApi(APIView):
     def post(self, request: Request) -> Response:
         """Store files in your own private collection, and queue their ingest; `GET /api/documents/{id}` tells how far
         it is. Nobody else's questions find them."""
-        _refuse_unknown_fields(request, RagUploadSerializer)
-        files = _uploaded_files(request)
+        refuse_unknown_fields(request, RagUploadSerializer)
+        files = uploaded_files(request)
         collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
-        return _stored(request, files, collection, DocumentMetadata())
+        return _stored(asking_user(request), files, collection, DocumentMetadata())
 
 
 class DocumentsUsageApi(APIView):
@@ -243,14 +244,14 @@ def _form_values(data: QueryDict) -> dict[str, Any]:
     return values
 
 
-def _refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
+def refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
     """Raises InvalidInputError; also where a file was sent under the name of a text field."""
     known = list(form().fields)
     if unknown := {**unknown_fields(request.POST, known), **unknown_fields(request.FILES, ["file"])}:
         raise InvalidInputError(fields=unknown)
 
 
-def _uploaded_files(request: Request) -> list[UploadedFile]:
+def uploaded_files(request: Request) -> list[UploadedFile]:
     """The form's `file`s. Raises InvalidInputError, TooLargeError."""
     files: list[UploadedFile] = request.FILES.getlist("file")
     if not files:
@@ -265,10 +266,14 @@ def _uploaded_files(request: Request) -> list[UploadedFile]:
     return files
 
 
-def _stored(
-    request: Request, files: Sequence[UploadedFile], collection: Collection, metadata: DocumentMetadata
-) -> Response:
-    """One entry per file. Raises the first refusal when every file was refused."""
+def _stored(user: User, files: Sequence[UploadedFile], collection: Collection, metadata: DocumentMetadata) -> Response:
+    return Response({"documents": documents_store(user, files, collection, metadata)}, status=status.HTTP_202_ACCEPTED)
+
+
+def documents_store(
+    user: User, files: Sequence[UploadedFile], collection: Collection, metadata: DocumentMetadata
+) -> list[dict[str, Any]]:
+    """One entry per file (`UploadedDocumentSerializer`). Raises the first refusal when every file was refused."""
     entries: list[dict[str, Any]] = []
     refusals: list[AppError] = []
     for file in files:
@@ -276,7 +281,7 @@ def _stored(
         entry = {"collection": collection.name, "collection_id": collection.pk}
         try:
             created = document_create(
-                collection=collection, upload=file, file_name=name, uploaded_by=asking_user(request), metadata=metadata
+                collection=collection, upload=file, file_name=name, uploaded_by=user, metadata=metadata
             )
         except AppError as error:
             refusals.append(error)
@@ -291,4 +296,4 @@ def _stored(
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}
         raise refusals[0]
-    return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+    return entries
