@@ -4,6 +4,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+from ragsite.core.texts_of_fields import TextsOfFields
+
 
 class Migration(migrations.Migration):
 
@@ -19,7 +21,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(blank=True, default=dict, editable=False, help_text="What the site's own sentences in it were made of.", verbose_name='wordings'),
         ),
         # Names and explanations of fields: nothing of them is in the database.
-        migrations.SeparateDatabaseAndState(state_operations=[
+        TextsOfFields(state_operations=[
         migrations.AlterModelOptions(
             name='decisionstep',
             options={'ordering': ['message', 'seq'], 'verbose_name': 'decision step', 'verbose_name_plural': 'decision steps'},

@@ -5,6 +5,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+from ragsite.core.texts_of_fields import TextsOfFields
+
 
 class Migration(migrations.Migration):
 
@@ -17,7 +19,7 @@ class Migration(migrations.Migration):
 
     operations = [
         # Names and explanations of fields: nothing of them is in the database.
-        migrations.SeparateDatabaseAndState(state_operations=[
+        TextsOfFields(state_operations=[
         migrations.AlterModelOptions(
             name='boost',
             options={'ordering': ['pk'], 'verbose_name': 'boost', 'verbose_name_plural': 'boosts'},

@@ -6,6 +6,8 @@ import retrieval.models
 from django.conf import settings
 from django.db import migrations, models
 
+from ragsite.core.texts_of_fields import TextsOfFields
+
 
 class Migration(migrations.Migration):
 
@@ -22,7 +24,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(blank=True, editable=False, help_text='What `error` was made of.', null=True),
         ),
         # Names and explanations of fields: nothing of them is in the database.
-        migrations.SeparateDatabaseAndState(state_operations=[
+        TextsOfFields(state_operations=[
         migrations.AlterModelOptions(
             name='chunk',
             options={'ordering': ['document', 'seq'], 'verbose_name': 'chunk', 'verbose_name_plural': 'chunks'},
