@@ -9,6 +9,7 @@ alone: `attached_collections` has it, and nothing else here but the documents th
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
@@ -30,6 +31,8 @@ from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope, StoredC
 
 User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
+MAX_FILTER_VALUES = 100  # of one field
+MAX_TAG_SETS = 5000
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
@@ -188,7 +191,11 @@ def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
 def collection_ref(collection: Collection) -> CollectionRef:
     """The engine's value of a collection."""
     return CollectionRef(
-        id=str(collection.pk), name=collection.name, space=collection_space(collection), version=collection.version
+        id=str(collection.pk),
+        name=collection.name,
+        space=collection_space(collection),
+        version=collection.version,
+        attached=collection.conversation_id is not None,
     )
 
 
@@ -248,6 +255,28 @@ def documents_cut_larger(collection: Collection, tokens: int) -> int:
 def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
     """A document's chunks in order. Raises NotFoundError."""
     return document_get(user=user, document_id=document_id).chunks.order_by("seq")
+
+
+def filter_values(scope: SearchScope) -> dict[str, list[dict[str, Any]]]:
+    """What the ready documents of a scope can be filtered by: `{"value", "count"}` of each field, bounded.
+
+    Years come newest first, the others by count. Of tags, those of the most common sets are counted.
+    """
+    documents = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY).order_by()
+    values: dict[str, list[dict[str, Any]]] = {}
+    for field, empty, order in (
+        ("department", "", ("-count", "department")),
+        ("doc_type", "", ("-count", "doc_type")),
+        ("policy_year", None, ("-policy_year",)),
+    ):
+        counted = documents.exclude(**{field: empty}).values_list(field).annotate(count=Count("pk")).order_by(*order)
+        values[field] = [{"value": value, "count": count} for value, count in counted[:MAX_FILTER_VALUES]]
+    tags = Counter[str]()
+    for names, count in documents.values_list("tags").annotate(count=Count("pk")).order_by("-count")[:MAX_TAG_SETS]:
+        tags.update(dict.fromkeys(names, count))
+    most = sorted(tags.items(), key=lambda entry: (-entry[1], entry[0]))[:MAX_FILTER_VALUES]
+    values["tags"] = [{"value": value, "count": count} for value, count in most]
+    return values
 
 
 # ------------------------------------------------------------------------------------------------ the engine's side

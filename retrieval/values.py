@@ -41,6 +41,7 @@ class CollectionRef:
     name: str
     space: EmbeddingSpace | None  # None: nothing has been ingested yet
     version: int = 0  # grows with every change of its documents: the index state in cache keys
+    attached: bool = False  # to the conversation: "this document" means one of it
 
 
 @dataclass(frozen=True, slots=True)
