@@ -35,6 +35,7 @@ from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.engine import get_engine
+from retrieval.providers.discovery import canonical
 from retrieval.selectors import attached_documents, collection_addresses, scope_as_asked, scope_attached, scope_for
 from retrieval.text import quoting
 from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters
@@ -74,7 +75,7 @@ async def ask(*, user: User, question: Ask, regenerated: Message | None = None) 
     AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
     """
     if question.model:
-        await _check_model(question.model)
+        question = replace(question, model=await _model_chosen(question.model))
 
     async def begin() -> Assignment:
         assignment = await sync_to_async(_answer_create)(user=user, ask=question, regenerated=regenerated)
@@ -226,11 +227,11 @@ def _check(ask: Ask) -> None:
         )
 
 
-async def _check_model(model: str) -> None:
-    """Raises InvalidInputError for one that can't be chosen here and now."""
+async def _model_chosen(model: str) -> str:
+    """Its whole name. Raises InvalidInputError for one that can't be chosen here and now."""
     status = await get_engine().models.status()
-    if model in status.chat_models:
-        return
+    if whole := next((name for name in status.chat_models if name.lower() == canonical(model).lower()), ""):
+        return whole
     if status.chat_models:
         known = ", ".join(status.chat_models[:SHOWN_MODELS])
         raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})

@@ -18,8 +18,8 @@ class OllamaSettings(Group):
     base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
     """Where Ollama listens."""
     chat_model: str = Field("", validation_alias="RAG_CHAT_MODEL")
-    """The answering model; empty: the first chat model listed. Several, parted by commas: a question may choose one of
-    them, the first is taken where it does not; empty, of all that are listed."""
+    """The answering model; several, parted by commas: those that a question may choose from; empty: all chat models
+    listed, the first by default."""
     fast_model: str = Field("", validation_alias="RAG_FAST_MODEL")
     """The model for rewrites, grades and reranking; empty: the chat model."""
     embed_model: str = Field("", validation_alias="RAG_EMBED_MODEL")
