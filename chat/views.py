@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.models import Session
 from retrieval.selectors import collection_list
-from retrieval.services.samples import suggested_questions
+from retrieval.services.questions import suggested_questions
 from retrieval.workflows import available_workflows, self_corrective, workflow_graph
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page

@@ -155,6 +155,13 @@ class Document(models.Model):
     )
     tags = models.JSONField(default=list, blank=True, verbose_name=_("tags"))
     summary = models.TextField(blank=True, verbose_name=_("summary"))
+    questions = models.JSONField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("That it answers, to begin a conversation with; empty: not made yet."),
+        verbose_name=_("questions"),
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
     progress = models.FloatField(
         default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)], verbose_name=_("progress")

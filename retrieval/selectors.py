@@ -206,6 +206,11 @@ def collection_space(collection: Collection) -> EmbeddingSpace | None:
     return EmbeddingSpace(collection.embedding_model, collection.embedding_dim)
 
 
+def scope_of(collection: Collection) -> SearchScope:
+    """For the site's own work on one collection."""
+    return _scope([collection])
+
+
 def _scope(collections: Iterable[Collection]) -> SearchScope:
     return SearchScope(tuple(collection_ref(collection) for collection in collections))
 
