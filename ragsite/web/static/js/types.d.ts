@@ -79,9 +79,16 @@ declare namespace Api {
     type: "error"; code: string; content: string; done?: boolean; seq?: number; message_id?: Id | null; message?: Answer;
   }
 
+  interface Options { web_search?: boolean; rewrite?: boolean; hyde?: boolean; rerank?: boolean }
+  interface Filters { department?: string; doc_type?: string; policy_year?: number; tags?: string[] }
+  interface Counted<Value> { value: Value; count: number }
+  interface FilterValues {
+    department: Counted<string>[]; doc_type: Counted<string>[]; policy_year: Counted<number>[]; tags: Counted<string>[];
+  }
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
-    message: string; session_id: Id | null; workflow: string; collections?: string[]; options?: { web_search: boolean };
+    message: string; session_id: Id | null; workflow: string; collections?: string[]; options?: Options; filters?: Filters;
+    filters_mode?: "strict" | "prefer"; model?: string;
   }
   interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {
     query: string; sessionId?: Id; milvusConfig?: { collectionName: string };
@@ -103,7 +110,8 @@ declare namespace Api {
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
     chunk_count: number; editable: boolean; created_at: Time;
   }
-  interface UploadedDocument { id: Id | null; title: string; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
+  interface Attachments { session_id: Id; documents: Document[] }
+  interface UploadedDocument { id: Id | null; title: string; file_name: string; status: Document["status"]; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
   /** Shares of the page, 0..1. */
   interface Box { left: number; top: number; width: number; height: number }
   interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[] }
@@ -115,7 +123,7 @@ declare namespace Api {
   interface Memory { id: Id; question: string; text: string; use_count: number; updated_at: Time }
   interface MemorySettings { enabled: boolean }
 
-  interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
+  interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
 }
 
 /** What a view leaves in its page as JSON. */
@@ -124,7 +132,8 @@ declare namespace Boot {
   interface Graph { nodes: string[]; edges: { source: string; target: string; conditional?: boolean }[] }
 
   interface Chat {
-    session: { id: Api.Id; title: string } | null; username: string; limits: { message_chars: number };
+    session: { id: Api.Id; title: string } | null; username: string;
+    limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
     suggestions: Suggestion[]; workflows: string[]; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
@@ -157,7 +166,7 @@ declare namespace Ui {
     optional?: boolean; [attribute: string]: unknown;
   }
   interface MenuItem {
-    label: string; icon?: string; hint?: string; href?: string; download?: boolean; danger?: boolean;
+    label?: string; note?: string; heading?: string; back?: boolean; opens?: () => (MenuItem | null)[] | Promise<(MenuItem | null)[]>; icon?: string; hint?: string; href?: string; download?: boolean; danger?: boolean;
     checked?: boolean; radio?: boolean; run?: (event: Event) => unknown;
   }
 }

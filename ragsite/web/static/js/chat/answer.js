@@ -168,18 +168,20 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded, status }) {
+  showSummary({ decision_path: steps, usage, decision, status }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+    // No model: the banner says so once, and the path says why.
+    const quoted = decision === "ANSWER" && cited && this.message?.model === "";
+    const outcome = quoted && !ENDINGS[status] ? ngettext("Quoted from {count} source", "Quoted from {count} sources", cited) : ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
       : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), degraded.length ? h("span", { class: "chip is-warn" }, ngettext("{count} fallback", "{count} fallbacks", degraded.length)) : null, icon("chevron")), body);
+      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), icon("chevron")), body);
     details.addEventListener("toggle", () => {
       if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
     });
@@ -187,13 +189,20 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, error, decision, grounding, degraded }) {
+  showNotices({ status, error, decision, grounding, degraded, decision_path: path }) {
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (ENDINGS[status]) {
       // Its limit or its connection to the model; without a reason the site itself ended.
       const reason = status === "interrupted" ? degraded.findLast(({ step }) => step === "generate")?.reason : "";
       const ending = reason ? gettext("This answer is not complete: {reason}.", { reason }) : ENDINGS[status];
       append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ending),
+        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
+    }
+    /** @type {string[]} */
+    const unread = path.flatMap(({ detail }) => detail?.unread ?? []);
+    if (unread.length) {
+      append(this.after, [h("div", { class: "notice" }, icon("clock"), h("div", {},
+        h("p", {}, gettext("Not read in time, so not part of this answer: {names}.", { names: unread.join(", ") })),
         h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
     }
     const weak = grounding.filter(({ supported }) => supported === false);
