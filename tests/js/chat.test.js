@@ -20,7 +20,7 @@ describe("an answer", () => {
   const source = { marker: 1, kind: "document", title: "Leave", heading: "Leave › Days", page: 3, text: "30 days.", url: "", cited: true, scores: {} };
   const message = {
     role: "assistant", session_id: "s", message_id: "m", status: "complete", decision: "ANSWER", answer: "30 days [1].", html: "", sources: [source],
-    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "",
+    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "qwen3:4b",
   };
   const made = () => {
     const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), retry: mock.fn() };

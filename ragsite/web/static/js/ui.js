@@ -162,7 +162,7 @@ export function menuButton(button, items, { align = "end", title = "", keepOpen 
   const draw = (menu, all) => {
     const rows = all.filter((item) => item !== null);
     const chosen = (/** @type {Ui.MenuItem} */ item, /** @type {PointerEvent} */ event) => {
-      const index = rows.filter(({ heading }) => !heading).indexOf(item);
+      const index = rows.filter(({ heading }) => heading === undefined).indexOf(item);
       if (item.opens) {
         shown = item.opens;
         fill(menu, 0);
@@ -175,7 +175,7 @@ export function menuButton(button, items, { align = "end", title = "", keepOpen 
       }
     };
     replace(menu, title ? h("div", { class: "menu-title", role: "presentation" }, title) : null,
-      h("div", { class: "menu-scroll", role: "presentation" }, rows.map((item) => (item.heading
+      h("div", { class: "menu-scroll", role: "presentation" }, rows.map((item) => (item.heading !== undefined
         ? h("div", { class: "menu-heading", role: "presentation" }, item.heading) : menuItem(item, (event) => chosen(item, event))))));
   };
   /** @param {HTMLElement} menu @param {number} at the row that is focused */

@@ -219,6 +219,12 @@ export class Attachments {
     if (done) this.drop(attached);
   }
 
+  /** What was refused has been said by now. */
+  forgetRefused() {
+    this.all = this.all.filter(({ document, problem }) => document || !problem);
+    this.draw();
+  }
+
   /** @param {Attached} attached */
   drop(attached) {
     this.all = this.all.filter((other) => other !== attached);

@@ -170,8 +170,12 @@ export class Composer extends QuestionBox {
 
   send() {
     this.waiting = Boolean(this.input.value.trim()) && (this.attachments?.isSending ?? false);
-    if (this.waiting) this.showButton();
-    else super.send();
+    if (this.waiting) {
+      this.showButton();
+      return;
+    }
+    super.send();
+    if (!this.input.value) this.attachments?.forgetRefused();
   }
 
   /** The fields of a question besides its words. @returns {Omit<Api.Ask, "message" | "session_id"> & {session_id?: Api.Id}} */
