@@ -74,6 +74,7 @@ class SearchFilters:
     """Metadata filters; an unset one is None or empty. Tags: any of them is enough.
 
     preferred: the names of those that may give way where what they leave does not answer; the others are strict.
+    spared: ids of collections that they do not apply to: what is attached to the conversation is searched all the same.
     """
 
     department: str | None = None
@@ -81,6 +82,7 @@ class SearchFilters:
     policy_year: int | None = None
     tags: tuple[str, ...] = ()
     preferred: frozenset[str] = frozenset()
+    spared: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.department or self.doc_type or self.policy_year is not None or self.tags)
