@@ -45,6 +45,9 @@ export class Attachments {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     this.wait = LOOK_MS;
+    addEventListener("beforeunload", (event) => {
+      if (this.isSending) event.preventDefault();
+    });
   }
 
   /** Whether a file is still on its way: a question waits for it. */

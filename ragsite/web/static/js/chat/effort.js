@@ -50,7 +50,7 @@ export class Effort {
     this.named = workflow && workflows.includes(workflow) ? workflow : workflows[0];
     this.model = kept.get("model") || "";
     this.show();
-    menuButton(button, () => this.items(), { align: "start", title: gettext("How much is done for an answer"), keepOpen: true });
+    menuButton(button, () => this.items(), { align: "start", title: gettext("How much is done for an answer") });
     if (this.model) void this.models().catch(() => undefined);
   }
 

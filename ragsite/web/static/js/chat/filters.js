@@ -92,7 +92,12 @@ export class Filters {
     /** @type {Api.FilterValues} */
     const values = await api.get(`/api/filters${this.query()}`);
     const fields = /** @type {Field[]} */ (Object.keys(FIELDS)).filter((field) => values[field].length || this.each().some(([name]) => name === field));
-    if (!fields.length) return [{ heading: gettext("These documents have no department, type, year or tags yet. Give them some on the documents page.") }];
+    if (!fields.length) {
+      return [
+        { heading: gettext("These documents have no department, type, year or tags yet.") },
+        { label: gettext("Give them some on the documents page"), icon: "documents", href: "/documents/" },
+      ];
+    }
     return [
       ...fields.flatMap((field) => [{ heading: FIELDS[field][0] }, ...this.rows(field, values[field], SHOWN)]),
       { heading: gettext("Where these do not answer") },
