@@ -9,5 +9,8 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from chat.services import deletion  # models can be imported only now
+        from chat.services.personal_data import ChatHolder
+        from ragsite.accounts.personal_data import use_holder
 
         deletion.connect()
+        use_holder("chat", ChatHolder())

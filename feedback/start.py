@@ -21,7 +21,9 @@ from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch, rating_forget, use_touch
 from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
+from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
+from ragsite.accounts.personal_data import use_holder
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import use_boosts, use_judge_records
 from retrieval.models import Document
@@ -32,6 +34,7 @@ def connect() -> None:
     use_boosts(_make_boosts)
     use_judge_records(LearnedJudgeRecords)
     use_ratings(ChatRatings())
+    use_holder("feedback", FeedbackHolder())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")

@@ -1,14 +1,29 @@
-"""The admin's name, its sign-in within the limits on guessing, and the tokens of all accounts, to be revoked."""
+"""The admin's name, its sign-in within the limits on guessing, the tokens of all accounts, to be revoked, and the page
+on which staff give out or delete all that is a person's."""
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.http import HttpRequest
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import path
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rest_framework.authtoken.models import TokenProxy
 
-from ragsite.accounts.forms import AdminSignInForm
-from ragsite.models import ApiToken
+from ragsite.accounts.forms import AdminSignInForm, PersonalDataForm
+from ragsite.accounts.personal_data import what_goes, what_stays
+from ragsite.accounts.personal_data_jobs import deletion_start, export_latest, export_start
+from ragsite.core.errors import AppError
+from ragsite.core.localized import localized
+from ragsite.core.read_only_admin import ReadOnlyAdmin
+from ragsite.models import ApiToken, PersonalDataJob
 
 admin.site.site_header = "Ragsite"
 admin.site.site_title = "Ragsite"
@@ -31,3 +46,62 @@ class ApiTokenAdmin(admin.ModelAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
         return False
+
+
+@admin.register(PersonalDataJob)
+class PersonalDataJobAdmin(ReadOnlyAdmin, admin.ModelAdmin):
+    """Who asked for whose data, why, and whether it is done."""
+
+    list_display = ("created_at", "kind", "user_number", "requested_by", "reason", "state", "finished_at")
+    list_filter = ("kind", "state")
+    search_fields = ("=user_number", "reason", "requested_by__username")
+
+
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin):
+    """Django's, with the page of a person's data."""
+
+    change_form_template = "admin/auth/user/change_form.html"
+
+    def get_urls(self) -> list[Any]:
+        page = self.admin_site.admin_view(self.personal_data)
+        return [path("<int:user_id>/personal-data/", page, name="person_data"), *super().get_urls()]
+
+    def personal_data(self, request: HttpRequest, user_id: int) -> HttpResponse:
+        """What is held of the person, and its export and deletion, each with a reason that is logged."""
+        if not request.user.has_perm("ragsite.handle_personal_data") or not isinstance(request.user, User):
+            raise PermissionDenied
+        person = get_object_or_404(User, pk=user_id)
+        form = PersonalDataForm(request.POST or None, username=person.username)
+        if request.method == "POST" and form.is_valid() and self._start(request, request.user, person, form):
+            back = "admin:auth_user_changelist" if form.deletes else "admin:person_data"
+            return redirect(back) if form.deletes else redirect(back, user_id)
+        context = self.admin_site.each_context(request) | {
+            "title": gettext("Personal data of %(name)s") % {"name": person.username},
+            "opts": self.opts,
+            "person": person,
+            "form": form,
+            "goes": [localized(held.what) for held in what_goes(person)],
+            "stays": [localized(held.what) for held in what_stays(person)],
+            "export": export_latest(user=person, by=request.user),
+        }
+        return TemplateResponse(request, "admin/auth/user/personal_data.html", context)
+
+    def _start(self, request: HttpRequest, by: User, person: User, form: PersonalDataForm) -> bool:
+        reason = form.cleaned_data["reason"]
+        try:
+            if form.deletes:
+                deletion_start(user=person, by=by, reason=reason)
+                said = gettext("The account is closed, and everything in it is being deleted.")
+            else:
+                export_start(user=person, by=by, reason=reason)
+                said = gettext("The data are being put together; this page offers the file when it is ready.")
+        except AppError as error:
+            form.add_error(None, localized(error.message))
+            return False
+        self.log_change(request, person, f"personal data, {form.cleaned_data['action']}: {reason}")
+        messages.success(request, said)
+        return True

@@ -56,7 +56,8 @@ def collected(domain: str) -> Catalog:
 def _sources(domain: str) -> list[Path]:
     if domain == "djangojs":
         scripts = settings.BASE_DIR / "ragsite" / "web" / "static" / "js"
-        return sorted(path for path in scripts.rglob("*.js") if path.parent != SCRIPTS_DIR)
+        ours = (path for path in scripts.rglob("*.js") if "vendor" not in path.parts)
+        return sorted(path for path in ours if path.parent != SCRIPTS_DIR)
     modules = [
         path
         for app in APPS

@@ -1,4 +1,5 @@
-"""Tables of accounts: browser sessions, API tokens, and what the limits on guessing passwords count."""
+"""Tables of accounts: what people choose, browser sessions, API tokens, what the limits on guessing passwords count,
+and the work of giving out or deleting all that is a person's."""
 
 from __future__ import annotations
 
@@ -8,11 +9,18 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from ragsite.core.leases import Leased
+
 if TYPE_CHECKING:
     from django.contrib.sessions.backends.base import SessionBase
+
+# In a session's data.
+DEVICE, SIGNED_IN_AT = "ragsite_device", "ragsite_signed_in_at"
+LANGUAGE, THEME = "ragsite_language", "ragsite_theme"  # the account's, copied there
 
 
 class AccountSession(AbstractBaseSession):
@@ -29,6 +37,13 @@ class AccountSession(AbstractBaseSession):
         related_name="+",
         verbose_name=_("account"),
     )
+    device = models.CharField(
+        max_length=200, blank=True, db_default="", help_text=_("As its browser names itself."), verbose_name=_("device")
+    )
+    signed_in_at = models.DateTimeField(null=True, blank=True, verbose_name=_("signed in at"))
+    last_seen_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("To within five minutes."), verbose_name=_("last seen at")
+    )
 
     class Meta(AbstractBaseSession.Meta):
         verbose_name = _("browser session")  # type: ignore[assignment]
@@ -42,6 +57,114 @@ class AccountSession(AbstractBaseSession):
         from ragsite.accounts.sessions import SessionStore  # which imports this module
 
         return SessionStore
+
+
+class Account(models.Model):
+    """What a person has chosen, and their e-mail. Without a row: nothing yet.
+
+    confirmed_email counts as long as it is the user's `email`; letters go nowhere else. pending_email: asked for, its
+    link not followed yet.
+    """
+
+    class Theme(models.TextChoices):
+        SYSTEM = "system", _("As the system")
+        LIGHT = "light", _("Light")
+        DARK = "dark", _("Dark")
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="account",
+        verbose_name=_("user"),
+    )
+    language = models.CharField(
+        max_length=10, blank=True, help_text=_("Empty: as the browser asks for."), verbose_name=_("language")
+    )
+    theme = models.CharField(
+        max_length=6, choices=Theme, blank=True, help_text=_("Empty: as each browser has it."), verbose_name=_("theme")
+    )
+    confirmed_email = models.EmailField(blank=True, verbose_name=_("confirmed e-mail"))
+    pending_email = models.EmailField(blank=True, verbose_name=_("e-mail to be confirmed"))
+
+    class Meta:
+        verbose_name = _("account")
+        verbose_name_plural = _("accounts")
+        indexes = [
+            models.Index(fields=["confirmed_email"], name="account_by_email", condition=~Q(confirmed_email="")),
+        ]
+
+    def __str__(self) -> str:
+        return f"account of user {self.user_id}"
+
+
+class PersonalDataJob(Leased):
+    """All that is a person's, to be given out as a file or deleted by a worker. The row is what survives a restart.
+
+    Of a deletion it stays as the record that it was done: no name, only the number of the account.
+    """
+
+    class Kind(models.TextChoices):
+        EXPORT = "export", _("Export")
+        DELETION = "deletion", _("Deletion")
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="personal_data_jobs",
+        verbose_name=_("user"),
+    )
+    user_number = models.BigIntegerField(
+        help_text=_("The account's number, also after its deletion."), verbose_name=_("user number")
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text=_("The person, or who did it for them."),
+        verbose_name=_("requested by"),
+    )
+    reason = models.CharField(max_length=500, blank=True, verbose_name=_("reason"))
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING, verbose_name=_("state"))
+    attempts = models.PositiveSmallIntegerField(default=0, verbose_name=_("attempts"))
+    done = models.PositiveIntegerField(default=0, verbose_name=_("done"))
+    total = models.PositiveIntegerField(default=0, verbose_name=_("total"))
+    file = models.CharField(
+        max_length=100, blank=True, editable=False, help_text=_("Of an export, in the site's storage."),
+        verbose_name=_("file"))  # fmt: skip
+    size_bytes = models.PositiveBigIntegerField(default=0, verbose_name=_("size bytes"))
+    created_at = models.DateTimeField(default=timezone.now, verbose_name=_("created at"))
+    finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text=_("An export's file is deleted then."), verbose_name=_("expires at")
+    )
+
+    class Meta:
+        verbose_name = _("personal data job")
+        verbose_name_plural = _("personal data jobs")
+        ordering = ["-created_at"]
+        permissions = [("handle_personal_data", "Can export and delete all that is a person's")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "kind"],
+                condition=Q(state__in=["waiting", "running"]),
+                name="one_open_personal_data_job",
+            )
+        ]
+        indexes = [models.Index(fields=["state", "lease_expires_at"], name="personal_data_job_open")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of user {self.user_number}: {self.state}"
 
 
 class ApiToken(models.Model):

@@ -124,6 +124,11 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_SELF_CORRECTIVE_STAGNANT_REWRITES": ("retrieval.workflows.self_corrective:STAGNANT_REWRITES", Count),
     "RAG_SELF_CORRECTIVE_REWRITE_PROMPT": ("retrieval.steps.query.query_rewriter:RETRY_PROMPT", str),
     "RAG_SELF_CORRECTIVE_TIMEOUT_S": ("retrieval.workflows.self_corrective:TIMEOUT_S", Seconds),
+    "RAG_DUAL_LOOP_MAX_CORRECTIONS": (
+        "retrieval.workflows.dual_loop.workflow:MAX_CORRECTIONS",
+        Annotated[int, Field(ge=0, le=5)],
+    ),
+    "RAG_REACT_MAX_REWRITES": ("retrieval.workflows.react:MAX_REWRITES", Annotated[int, Field(ge=0, le=5)]),
     "RAG_DUAL_LOOP_TIMEOUT_S": ("retrieval.workflows.dual_loop.workflow:TIMEOUT_S", Number),
     "RAG_DUAL_LOOP_ROUTE_PROMPT": ("retrieval.workflows.dual_loop.strategy:PROMPT", str),
     "RAG_DUAL_LOOP_REWRITE_PROMPT": ("retrieval.steps.query.query_rewriter:CORRECTIVE_PROMPT", str),

@@ -16,6 +16,7 @@ from csp.constants import NONE, SELF
 from dotenv import dotenv_values
 
 from ragsite.core.rag_settings import RagSettings, SettingsError, SiteSettings
+from ragsite.core.rag_settings.email_address import email_settings
 from ragsite.retired_settings import gone_variables, retired_values
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -83,7 +84,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
-    "django.contrib.staticfiles",
+    "ragsite.web.static_files.StaticFiles",
     "django.contrib.humanize",
     "rest_framework",
     "rest_framework.authtoken",
@@ -102,8 +103,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "ragsite.web.on_the_loop.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",  # first: scripts, styles and fonts need no policy of their own
     "ragsite.web.security.ContentSecurityPolicyMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",
     "ragsite.web.on_the_loop.SessionMiddleware",
     "ragsite.web.on_the_loop.LocaleMiddleware",
     "ragsite.web.on_the_loop.CommonMiddleware",
@@ -165,6 +166,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 if TESTING:  # tests make hundreds of users, and the real hasher takes half a second for each
     PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+PASSWORD_RESET_TIMEOUT = 2 * 3600  # seconds for which a link to choose a new password is good
 LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
@@ -181,8 +183,18 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "ragsite" / "web" / "static"]
 STATIC_ROOT = BASE_DIR / "staticfiles"
-SERVESTATIC_USE_FINDERS = True
+SERVESTATIC_USE_FINDERS = True  # under their own names, too
 SERVESTATIC_AUTOREFRESH = DEBUG
+SERVESTATIC_KEEP_ONLY_HASHED_FILES = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        # Tests read files by their own names, whatever was collected beside them.
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if TESTING
+        else "ragsite.web.static_files.HashedFiles"
+    },
+}
 MEDIA_ROOT = DATA_DIR / "uploads"
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024  # bodies without files
@@ -226,6 +238,10 @@ else:
             "OPTIONS": {"MAX_ENTRIES": 20_000},
         }
     }
+
+# ------------------------------------------------------------------------------------------------ e-mail
+vars().update(email_settings(SITE.email_url))
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = SITE.email_from
 
 # ------------------------------------------------------------------------------------------------ API
 REST_FRAMEWORK = {

@@ -8,8 +8,11 @@ class RetrievalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from retrieval.memory import services as memory  # models can be imported only now
+        from ragsite.accounts.personal_data import use_holder  # models can be imported only now
+        from retrieval.memory import services as memory
         from retrieval.services import deletion
+        from retrieval.services.personal_data import RetrievalHolder
 
         deletion.connect()
         memory.connect()
+        use_holder("retrieval", RetrievalHolder())

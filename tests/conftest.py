@@ -99,7 +99,8 @@ def _static_files_are_listed_once() -> Iterator[None]:
         if not listed:
             list_files(self)
             listed.update(files=self.files, directories=self.directories)
-        vars(self).update(listed)
+        self.files.update(listed["files"])
+        self.directories = listed["directories"]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ServeStaticMiddleware, "add_files_from_finders", once)

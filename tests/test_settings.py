@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from ragsite.core.rag_settings import GROUPS, RagSettings, SettingsError, SiteSettings
+from ragsite.core.rag_settings.email_address import email_settings
 from ragsite.core.settings_doc import render
 from ragsite.runtime.channel_layer import LastingRedisChannelLayer
 from ragsite.settings import redis_channel_layer
@@ -101,6 +102,39 @@ def test_a_command_before_the_first_start_says_what_to_do(tmp_path: Path, folder
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "make run" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "values"),
+    [
+        ("", {"EMAIL_BACKEND": "django.core.mail.backends.console.EmailBackend"}),
+        ("smtp://mail.example.org", {"EMAIL_PORT": 587, "EMAIL_USE_TLS": True, "EMAIL_USE_SSL": False}),
+        ("smtp://127.0.0.1:25/?tls=0", {"EMAIL_PORT": 25, "EMAIL_USE_TLS": False}),
+        (
+            "smtps://me%40example.org:p%2Fss@mail.example.org",
+            {"EMAIL_PORT": 465, "EMAIL_USE_SSL": True, "EMAIL_USE_TLS": False, "EMAIL_HOST_PASSWORD": "p/ss"},
+        ),
+    ],
+)
+def test_one_address_says_how_e_mail_goes_out(url: str, values: dict[str, object]) -> None:
+    read = email_settings(url)
+    assert {name: read[name] for name in values} == values and read["EMAIL_TIMEOUT"] > 0
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["mail.example.org", "http://x", "smtp://", "smtp://h:p", "smtp://h?tls=2", "smtp://h/x", "smtp://h:0", "console"],
+)
+def test_another_address_for_e_mail_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(SettingsError, match="EMAIL_URL") as refusal:
+        SiteSettings.from_env({"EMAIL_URL": url})
+    assert "h:p" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("sender", ["Ragsite", "a@b\nBcc: c@d", "<>"])
+def test_a_sender_that_is_none_is_refused(sender: str) -> None:
+    with pytest.raises(SettingsError, match="RAGSITE_EMAIL_FROM"):
+        SiteSettings.from_env({"RAGSITE_EMAIL_FROM": sender})
 
 
 def test_an_empty_value_means_the_default() -> None:

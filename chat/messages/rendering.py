@@ -7,24 +7,31 @@ answer could carry the conversation away as soon as a browser loads it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
+from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from chat.messages.formulas import formulas
 from retrieval.text.markdown import is_row, row_cells
 
 MARKER = re.compile(r"\[(\d{1,3})\]")
 TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "mark", "ol", "p",
-    "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "del", "div", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "mark", "ol",
+    "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-_TEXT = ("text", "code_inline")
+_TEXT = ("text", "code_inline", "formula")
 _MIN_CELL = 3  # letters of a table cell that is looked for
-ATTRIBUTES = {"a": {"href", "title", "class", "data-marker"}, "ol": {"start"}, "code": {"class"}}
+ATTRIBUTES = {
+    "a": {"href", "title", "class", "data-marker"}, "ol": {"start"}, "code": {"class"}, "div": {"class"},
+    "td": {"class"}, "th": {"class"},
+}  # fmt: skip
 
 
 def render_answer(text: str, *, markers: Collection[int], weak: Sequence[str] = ()) -> str:
@@ -165,11 +172,42 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return is_table
 
 
+def _align(state: StateCore) -> None:
+    """A column's alignment as a class: the site's pages allow no styles in their text."""
+    for token in state.tokens:
+        if token.type in ("td_open", "th_open") and (style := token.attrs.pop("style", None)):
+            token.attrs["class"] = f"is-{str(style).rpartition(':')[2]}"
+
+
+def _outline(state: StateCore) -> None:
+    """Headings follow the page's own without a gap: the first is an h2, one below it an h3, whatever levels it has."""
+    outline: list[str] = []
+    for token in state.tokens:
+        if token.type == "heading_open":
+            while outline and outline[-1] >= token.tag:
+                outline.pop()
+            outline.append(token.tag)
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(len(outline) + 1, 6)}"
+
+
+def _formula(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping) -> str:
+    return f'<code class="formula">{escapeHtml(tokens[index].content)}</code>'
+
+
+def _formula_block(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: MutableMapping) -> str:
+    return f'<div class="formula-block">{_formula(self, tokens, index, options, env)}</div>\n'
+
+
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(formulas)
+    parser.add_render_rule("formula", _formula)
+    parser.add_render_rule("formula_block", _formula_block)
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     # "[1]: https://…" in an answer would turn its citation markers into links to elsewhere.
     parser.disable(["reference", "image"])
+    parser.core.ruler.push("alignment", _align)
+    parser.core.ruler.push("outline", _outline)
     parser.core.ruler.push("citation_markers", _link_markers)
     parser.core.ruler.push("weak_sentences", _mark_weak)
     return parser

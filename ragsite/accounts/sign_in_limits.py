@@ -42,6 +42,9 @@ DEVICE_COOKIE = "ragsite_device"
 DEVICE_ID = re.compile(r"[A-Za-z0-9_-]{32}")
 ORIGIN_KEPT = timedelta(days=180)  # since the last sign-in from there
 SIGN_UP_WINDOW_S = 3600
+LETTERS_PER_ADDRESS = 20  # e-mails that are asked for from one address within the window
+LETTERS_PER_RECIPIENT = 5  # to one recipient, whether an account has it or not
+LETTER_WINDOW_S = 3600
 WAIT_S, NEW_DEVICE = "ragsite.retry_after_s", "ragsite.new_device"  # in request.META, for the middleware
 
 
@@ -55,6 +58,12 @@ class TooManySignUpsError(RateLimitedError):
     """The limit on new accounts from one address is reached."""
 
     message = worded("Too many accounts were made from your address; try again later.")
+
+
+class TooManyLettersError(RateLimitedError):
+    """The limit on e-mails from one address, or to one recipient, is reached."""
+
+    message = worded("Too many e-mails were asked for; wait an hour and try again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,15 @@ def sign_up_count(request: HttpRequest) -> None:
     """Count a new account made from this address. Raises TooManySignUpsError."""
     limit = Limit(_key("sign-up", _address(request)), settings.RAG.limits.signups_per_hour, SIGN_UP_WINDOW_S)
     _count(request, (limit,), TooManySignUpsError)
+
+
+def letter_count(request: HttpRequest, *, recipient: str) -> None:
+    """Count an e-mail that somebody asked for. Raises TooManyLettersError; the same for recipients nobody knows."""
+    limits = (
+        Limit(_key("letters from", _address(request)), LETTERS_PER_ADDRESS, LETTER_WINDOW_S),
+        Limit(_key("letters to", recipient.casefold()), LETTERS_PER_RECIPIENT, LETTER_WINDOW_S),
+    )
+    _count(request, limits, TooManyLettersError)
 
 
 def _limits(request: HttpRequest, username: str) -> tuple[Limit, ...]:

@@ -1,12 +1,14 @@
 """What ends with a password, with an account, and with "sign out everywhere".
 
-Sessions end by Django's own rule when the password changes, since each holds an HMAC of it; tokens are deleted here.
+Sessions end by Django's own rule when the password changes, since each holds an HMAC of it; their rows and all tokens
+are deleted here. The session that changed it gets a new row.
 Sockets and streams follow their session or token (`ragsite.accounts.credentials`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -14,9 +16,12 @@ from django.contrib.auth.signals import user_logged_in
 from django.db import transaction
 from django.db.models.signals import pre_save
 from django.http import HttpRequest
+from django.utils import timezone
 
+from ragsite.accounts.choices import account_of, copy_into
+from ragsite.accounts.letters import is_confirmed, letter_queue
 from ragsite.accounts.sign_in_limits import device_remember
-from ragsite.models import AccountSession, ApiToken
+from ragsite.models import DEVICE, SIGNED_IN_AT, AccountSession, ApiToken
 
 
 @transaction.atomic
@@ -41,7 +46,9 @@ def _before_save(
     if not instance.is_active:
         sign_out_everywhere(user=instance)
     elif _changes_password(instance, update_fields):
-        ApiToken.objects.filter(user=instance).delete()
+        sign_out_everywhere(user=instance)
+        if is_confirmed(account_of(instance)):
+            transaction.on_commit(partial(letter_queue, "password_changed", user_id=instance.pk))
 
 
 def _changes_password(user: User, update_fields: Collection[str] | None) -> bool:
@@ -55,5 +62,11 @@ def _changes_password(user: User, update_fields: Collection[str] | None) -> bool
 
 
 def _signed_in(sender: Any, request: HttpRequest | None, user: User, **kwargs: Any) -> None:
-    if request is not None and request.method:  # a bare HttpRequest comes from no browser
-        device_remember(request, user)
+    if request is None:
+        return
+    copy_into(request.session, account_of(user))
+    if not request.method:  # a bare HttpRequest comes from no browser
+        return
+    device_remember(request, user)
+    request.session[DEVICE] = request.headers.get("User-Agent", "")[:200]
+    request.session[SIGNED_IN_AT] = timezone.now().isoformat()

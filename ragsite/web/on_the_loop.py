@@ -10,14 +10,19 @@ from __future__ import annotations
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
+from django.db import Error
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware import common, locale
 from django.utils.deprecation import MiddlewareMixin
 from django_prometheus import middleware as prometheus
+
+from ragsite.models import LANGUAGE, THEME
+from ragsite.web.language import account_choices_note, language_cookie_renew
 
 
 class OnTheLoop(MiddlewareMixin):
@@ -55,7 +60,33 @@ class SessionMiddleware(OnTheLoop, sessions.SessionMiddleware):
 
 
 class LocaleMiddleware(OnTheLoop, locale.LocaleMiddleware):
-    pass
+    """With the account's language before the cookie's. A browser without a session is not asked for one."""
+
+    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
+        if _has_session(request):
+            try:
+                language, theme = await request.session.aget(LANGUAGE), await request.session.aget(THEME)
+            except Error:  # the database is away: whoever needs it says so
+                language, theme = None, None
+            account_choices_note(request, language, theme)
+        return await super().__acall__(request)
+
+    def process_request(self, request: HttpRequest) -> None:
+        if not self.async_mode and _has_session(request):
+            try:
+                language, theme = request.session.get(LANGUAGE), request.session.get(THEME)
+            except Error:
+                language, theme = None, None
+            account_choices_note(request, language, theme)
+        super().process_request(request)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        language_cookie_renew(request, response)
+        return super().process_response(request, response)
+
+
+def _has_session(request: HttpRequest) -> bool:
+    return settings.SESSION_COOKIE_NAME in request.COOKIES
 
 
 class CommonMiddleware(OnTheLoop, common.CommonMiddleware):

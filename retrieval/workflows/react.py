@@ -60,6 +60,7 @@ from retrieval.workflows.base import (
 
 SHORT_QUERY_CHARS = 10  # a shorter question is rewritten before it is searched for
 TOP_K = 5  # passages that the evaluator is shown
+MAX_REWRITES = 2  # of the query, the one before the first search included
 TIMEOUT_S = 180.0  # a whole answer
 
 
@@ -136,7 +137,7 @@ async def retriever(state: State, runtime: Runtime[Context]) -> State:
     been the mistake."""
     settings, question = runtime.context.tools.settings, state["question"]
     tried, rewrites, before = state.get("tried", ()), state.get("rewrites", 0), state.get("passages", ())
-    last = bool(tried) and rewrites >= settings.react.max_rewrites
+    last = bool(tried) and rewrites >= MAX_REWRITES
     request = SearchRequest(
         queries=(Query(state["query"], kind="rewrite" if rewrites else "original"),),
         scope=question.scope,
@@ -189,7 +190,7 @@ def after_evaluation(
         return "clarify"
     if state["evaluation"].verdict == "ANSWER":
         return "generator"
-    left = state.get("rewrites", 0) < tools.settings.react.max_rewrites and not state.get("web_searched")
+    left = state.get("rewrites", 0) < MAX_REWRITES and not state.get("web_searched")
     if left and rewriting_is_on(state["question"], tools) and run.deadline.remaining() > 0:
         return "rewriter"
     return without_rewriting(state, runtime)

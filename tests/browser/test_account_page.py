@@ -1,8 +1,11 @@
-"""The page /accounts/: tokens are revoked by hand and keyboard, and signing out everywhere reaches the other tabs."""
+"""The page /accounts/: tokens are revoked by hand and keyboard, signing out reaches other tabs, and a life from sign-up
+to deletion."""
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -42,3 +45,46 @@ def test_signing_out_everywhere_reaches_the_other_tab(open_page: OpenPage, site:
     page.get_by_role("dialog").get_by_role("button", name="Sign out everywhere").tap()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     expect(chat.get_by_text("You have been signed out.")).to_be_visible()
+
+
+def test_an_account_from_sign_up_to_its_deletion(open_page: OpenPage, tmp_path: Path) -> None:
+    page, phone = open_page(DESKTOP), open_page(PHONE)
+    sign_up(page)
+    name = page.locator(".user-name").text_content() or ""
+    phone.goto("/accounts/login/")
+    phone.get_by_label("Name", exact=True).fill(name)
+    phone.get_by_label("Password", exact=True).fill(PASSWORD)
+    phone.get_by_role("button", name="Sign in").tap()
+    expect(phone.get_by_role("heading", name="What would you like to know?")).to_be_visible()
+
+    page.goto("/accounts/")
+    with page.expect_response("**/api/account/settings"):
+        page.get_by_role("button", name="Dark").click()
+    phone.goto("/accounts/")
+    expect(phone.locator("html[data-theme=dark]")).to_have_count(1)
+
+    with page.expect_response("**/api/memory/settings"):
+        page.get_by_text("Remember my answers").click()
+    page.reload()
+    expect(page.get_by_role("switch", name="Remember my answers")).not_to_be_checked()
+
+    page.get_by_role("button", name="Export my data").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    download.value.save_as(tmp_path / "data.zip")
+    assert "profile.json" in zipfile.ZipFile(tmp_path / "data.zip").namelist()
+
+    page.get_by_role("button", name="Sign out all others").click()
+    expect(page.get_by_text("All other browsers are signed out.")).to_be_visible()
+    phone.reload()
+    expect(phone.get_by_role("heading", name="Sign in")).to_be_visible()
+
+    page.get_by_role("link", name="Delete my account").click()
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Delete my account and everything in it").click()
+    expect(page.get_by_role("heading", name="Your account is closed")).to_be_visible()
+    page.goto("/accounts/login/")
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("Name and password do not match.")).to_be_visible()

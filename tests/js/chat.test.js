@@ -10,7 +10,9 @@ const { decisionPath, stepLabel } = await site("chat/path.js");
 const { planTasks, rows } = await site("chat/plan.js");
 const { SessionList } = await site("chat/sessions.js");
 const { SourcePanel, firstLine, isWeb, placeIn, scoreShare, webPlace } = await site("chat/source_panel.js");
+const { loadMarkdown } = await site("chat/stream_text.js");
 const { watchStatus } = await site("chat/status.js");
+await loadMarkdown();
 
 const step = (changes) => ({ seq: 1, name: "retrieve", status: "ok", summary: "", started_ms: 0, duration_ms: 10, detail: {}, ...changes });
 

@@ -10,6 +10,11 @@ class Node extends EventTarget {
     this.parentElement = null;
   }
 
+  replaceWith(node) {
+    this.before(node);
+    this.remove();
+  }
+
   before(node) {
     const { parentElement: parent } = this;
     node.remove();

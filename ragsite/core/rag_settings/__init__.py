@@ -30,10 +30,8 @@ from ragsite.core.rag_settings.services import MilvusSettings, OllamaSettings, W
 from ragsite.core.rag_settings.site import LimitSettings, QuotaSettings, SiteSettings, StorageSettings
 from ragsite.core.rag_settings.workflows import (
     CorrectiveSettings,
-    DualLoopSettings,
     MemorySettings,
     PlannedSettings,
-    ReactSettings,
     SelfCorrectiveSettings,
 )
 
@@ -41,7 +39,6 @@ __all__ = [
     "GROUPS",
     "CompressSettings",
     "CorrectiveSettings",
-    "DualLoopSettings",
     "FeedbackSettings",
     "GradeSettings",
     "HydeSettings",
@@ -53,7 +50,6 @@ __all__ = [
     "PlannedSettings",
     "QuotaSettings",
     "RagSettings",
-    "ReactSettings",
     "RerankSettings",
     "RewriteSettings",
     "RouteSettings",
@@ -85,10 +81,8 @@ class RagSettings(BaseModel):
     grade: GradeSettings = GradeSettings()
     corrective: CorrectiveSettings = CorrectiveSettings()
     self_corrective: SelfCorrectiveSettings = SelfCorrectiveSettings()
-    dual_loop: DualLoopSettings = DualLoopSettings()
     memory: MemorySettings = MemorySettings()
     planned: PlannedSettings = PlannedSettings()
-    react: ReactSettings = ReactSettings()
     feedback: FeedbackSettings = FeedbackSettings()
     limits: LimitSettings = LimitSettings()
     quotas: QuotaSettings = QuotaSettings()

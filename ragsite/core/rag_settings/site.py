@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import zoneinfo
+from email.utils import parseaddr
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 from pydantic_settings import NoDecode, SettingsConfigDict
 
+from ragsite.core.rag_settings.email_address import email_settings
 from ragsite.core.rag_settings.fields import VERBATIM, Count, Group, Seconds, WholeNumber
 
 
@@ -70,6 +73,11 @@ class SiteSettings(Group):
     """`postgresql://user:password@host/name`; empty: SQLite in the data folder."""
     redis_url: str = Field("", repr=False, validation_alias="REDIS_URL")
     """Channel layer, cache and Celery broker; empty: in this process, and a broker of files."""
+    email_url: str = Field("", repr=False, validation_alias="EMAIL_URL")
+    """`smtp://user:password@host:587` (STARTTLS; with `?tls=0` none) or `smtps://user:password@host:465`; empty:
+    letters are written to the log of the worker."""
+    email_from: str = "Ragsite <ragsite@localhost>"
+    """The sender of letters, such as Ragsite <no-reply@example.org>."""
     time_zone: str = Field("UTC", validation_alias="TZ")
     """Time zone of what people read, such as Europe/Berlin."""
     prompts_dir: str = Field("", validation_alias="RAG_PROMPTS_DIR")
@@ -81,6 +89,20 @@ class SiteSettings(Group):
         if url and not url.startswith(("redis://", "rediss://")):
             raise ValueError("must start with redis:// or rediss://")
         return url
+
+    @field_validator("email_url")
+    @classmethod
+    def _is_an_email_address(cls, url: str) -> str:
+        email_settings(url)
+        return url
+
+    @field_validator("email_from")
+    @classmethod
+    def _is_a_sender(cls, sender: str) -> str:
+        _, address = parseaddr(sender)
+        if not re.fullmatch(r"[^@\s]+@[^@\s]+", address) or any(char in sender for char in "\r\n"):
+            raise ValueError("is not a sender such as Ragsite <no-reply@example.org>")
+        return sender
 
     @field_validator("time_zone")
     @classmethod

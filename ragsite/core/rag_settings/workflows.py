@@ -73,21 +73,3 @@ class MemorySettings(Group):
 
     enabled: bool = True
     """For users who have not said otherwise."""
-
-
-class DualLoopSettings(Group):
-    """The workflow with two loops (seed 001). Search and answer numbers are those of the default workflow."""
-
-    model_config = SettingsConfigDict(env_prefix="RAG_DUAL_LOOP_")
-
-    max_corrections: int = Field(2, ge=0, le=5)
-    """Times that a rejected answer is searched and written anew."""
-
-
-class ReactSettings(Group):
-    """The workflow that rewrites its query until what it finds is enough (seed 004)."""
-
-    model_config = SettingsConfigDict(env_prefix="RAG_REACT_")
-
-    max_rewrites: int = Field(2, ge=0, le=5)
-    """The one before the first search included."""

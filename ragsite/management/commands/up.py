@@ -19,6 +19,7 @@ from ragsite.core.localized import said
 from ragsite.runtime import start_checks
 from ragsite.runtime.start_checks import ADMIN_NAME, StartError
 from ragsite.runtime.supervisor import BEAT_DELAY_S, MilvusLite, Supervisor, programs
+from ragsite.web import static_files
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Command(BaseCommand):
                 start_checks.check_port(settings.HOST, settings.PORT)
                 start_checks.check_broker(settings.REDIS_URL)
                 start_checks.make_secret_key(data_dir)
+                _collect_static_files()
                 self._serve(data_dir)
         except StartError as error:
             self.stderr.write(str(error))
@@ -93,6 +95,18 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def _collect_static_files() -> None:
+    if settings.DEBUG:
+        return  # served from where they lie
+    try:
+        static_files.collect()
+    except OSError as error:
+        raise StartError(
+            f"The folder {settings.STATIC_ROOT} for the pages' files cannot be written ({error.strerror}): make it "
+            "writable, or run `python manage.py collectstatic` as a user who may write it."
+        ) from error
 
 
 def _queue_index_check() -> None:

@@ -83,6 +83,7 @@ from retrieval.workflows.dual_loop.strategy import (
     wanting_web,
 )
 
+MAX_CORRECTIONS = 2  # times that a rejected answer is searched and written anew
 TIMEOUT_S = 240.0  # a whole answer
 
 
@@ -335,8 +336,7 @@ def decide_after_answer_grading(
 ) -> Literal["send_response", "rewrite_query", "fallback_response"]:
     if state["drafts"][-1].graded.accepted:
         return "send_response"
-    most = runtime.context.tools.settings.dual_loop.max_corrections
-    if state["correction_attempts"] < most and runtime.context.run.deadline.remaining() > 0:
+    if state["correction_attempts"] < MAX_CORRECTIONS and runtime.context.run.deadline.remaining() > 0:
         return "rewrite_query"
     return "send_response" if any(draft.answer for draft in state["drafts"]) else "fallback_response"
 

@@ -391,8 +391,8 @@ async def test_after_a_rejected_answer_an_empty_search_sends_the_draft_with_a_wa
     assert len(steps(trace, "generate")) == 1
 
 
-async def test_the_number_of_corrections_is_a_setting(online, rag_settings) -> None:
-    rag_settings(dual_loop={"max_corrections": 0})
+async def test_without_corrections_the_first_draft_is_sent(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.workflows.dual_loop.workflow.MAX_CORRECTIONS", 0)
     online.reply(match=ROUTE, json=route("direct_chunk_search"))
     online.reply(match=JUDGE, json=judgement("ANSWER", 0.9, 0.9, 0.9, 0.9))
     online.reply(match=GRADE, json=grade(0.3))

@@ -1,4 +1,4 @@
-// Sign-in and sign-up: show the password on request, and send a form once.
+// Sign-in, sign-up and passwords: show the password on request, say that Caps Lock is on, and send a form once.
 import { gettext } from "./i18n.js";
 
 /** @param {ParentNode} root @returns {NodeListOf<HTMLButtonElement>} */
@@ -19,7 +19,18 @@ for (const input of document.querySelectorAll(/** @type {"input"} */ ('input[typ
     toggle.textContent = show ? gettext("Hide") : gettext("Show");
     toggle.setAttribute("aria-label", show ? gettext("Hide the password") : gettext("Show the password"));
   });
+  const caps = document.createElement("p");
+  caps.className = "password-caps";
+  caps.setAttribute("role", "status");
+  /** @param {KeyboardEvent} event */
+  const noteCaps = (event) => {
+    caps.textContent = event.getModifierState?.("CapsLock") ? gettext("Caps Lock is on.") : "";
+  };
+  input.addEventListener("keydown", noteCaps);
+  input.addEventListener("keyup", noteCaps);
+  input.addEventListener("blur", () => { caps.textContent = ""; });
   wrap.append(input, toggle);
+  wrap.after(caps);
 }
 
 for (const form of document.querySelectorAll("form[data-once]")) {

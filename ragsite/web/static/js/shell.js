@@ -1,6 +1,7 @@
 // What every signed-in page has: the drawer on small screens, the theme switch, popovers, the shortcut list.
-import { byId, icon, query, replace, store } from "./dom.js";
+import { byId, icon, query, replace } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { THEMES as NAMES, chooseTheme, chosenTheme } from "./theme_choice.js";
 
 const root = document.documentElement;
 const sidebar = byId("sidebar");
@@ -56,7 +57,7 @@ function openShortcuts() {
 
 /** @param {HTMLElement} button */
 function showTheme(button) {
-  const theme = store.get("theme") || "system";
+  const theme = chosenTheme();
   replace(button, icon(THEMES[theme] || "theme"));
   const label = gettext("Colour theme: {theme}. Change it.", { theme: THEME_NAMES[theme] || theme });
   button.setAttribute("aria-label", label);
@@ -66,11 +67,8 @@ function showTheme(button) {
 for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-theme-toggle]"))) {
   showTheme(button);
   button.addEventListener("click", () => {
-    const names = Object.keys(THEMES);
-    const next = names[(names.indexOf(store.get("theme") || "system") + 1) % names.length];
-    store.set("theme", next === "system" ? null : next);
-    if (next === "system") delete root.dataset.theme;
-    else root.dataset.theme = next;
+    const next = NAMES[(NAMES.indexOf(chosenTheme()) + 1) % NAMES.length];
+    chooseTheme(next).catch(() => {}); // away for the moment: this browser has it
     showTheme(button);
   });
 }

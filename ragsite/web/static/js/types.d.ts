@@ -61,6 +61,7 @@ declare namespace Api {
     degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
+  interface AccountExport { id: Id; state: "waiting" | "running" | "done" | "failed"; progress: number; size_bytes: number; expires_at: Time | null }
   interface Session { id: Id; title: string; updated_at: Time }
 
   // ------------------------------------------------------------------------------------------- events

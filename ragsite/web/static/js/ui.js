@@ -21,6 +21,19 @@ export function errorToast(error) {
   toast(error.message || gettext("Something went wrong."), { ms: 8000 });
 }
 
+/** @param {string} text @param {HTMLElement} button which tells that it is done */
+export async function copyText(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    toast(gettext("The browser did not allow copying."));
+    return;
+  }
+  replace(button, icon("check"));
+  toast(gettext("Copied."), { ms: 1800 });
+  setTimeout(() => replace(button, icon("copy")), 1800);
+}
+
 let ids = 0;
 
 /**

@@ -1,14 +1,15 @@
 // One answer on the page: while it is written, and afterwards.
 import { append, capitalized, h, icon, iconButton, replace, seconds } from "../dom.js";
 import { gettext, gettextWith, ngettext } from "../i18n.js";
-import { menuButton, toast } from "../ui.js";
+import { copyText, menuButton } from "../ui.js";
 import { liveLine } from "./live.js";
 import { decisionPath } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
 import { planTasks } from "./plan.js";
 import { answerRating } from "./rating.js";
 import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
-import { StreamText } from "./stream_text.js";
+import { dressProse } from "./prose.js";
+import { loadMarkdown, StreamText } from "./stream_text.js";
 
 /** @type {Record<string, string>} */
 const ENDINGS = {
@@ -64,6 +65,7 @@ export class Answer {
     switch (event.type) {
       case "started":
         this.id = event.message_id;
+        loadMarkdown().catch(() => {}); // drawn as plain text then
         break;
       case "reasoning":
         if (event.step) this.steps.push(event.step);
@@ -75,6 +77,7 @@ export class Answer {
         break;
       case "sources":
         this.sources = event.sources;
+        this.stream.hasSource = (marker) => this.sources.some((source) => source.marker === marker);
         this.plan = null;
         this.showStep(this.sources.length ? ngettext("Writing from {count} passage", "Writing from {count} passages", this.sources.length) : gettext("Writing"));
         break;
@@ -113,6 +116,7 @@ export class Answer {
     this.sources = message.sources;
     // Rendered and sanitised by the server (chat.messages.rendering): what the model wrote is never put in as it is.
     this.text.innerHTML = message.html;
+    dressProse(this.text, { finished: true });
     this.dressCitations();
     this.dressWeakSentences();
     this.showSummary(message);
@@ -153,12 +157,6 @@ export class Answer {
       link.setAttribute("role", "button");
       link.setAttribute("aria-label", source ? gettext("Source {number}: {title}", { number: link.dataset.marker, title: source.title }) : gettext("Source {number}", { number: link.dataset.marker }));
       if (source) link.title = [source.title, pageOf(source)].filter(Boolean).join(", ");
-    }
-    for (const link of this.text.querySelectorAll(/** @type {"a"} */ ("a:not(.citation)"))) link.target = "_blank";
-    for (const table of this.text.querySelectorAll("table")) {
-      const frame = h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": gettext("Table") });
-      table.replaceWith(frame);
-      frame.append(table);
     }
   }
 
@@ -278,11 +276,11 @@ export class Answer {
   showActions({ message_id: id, session_id: session, status, rating: given, answer, model }) {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
-    const copy = iconButton("copy", gettext("Copy the answer"), () => this.copy(answer, copy), { class: "small" });
+    const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(answer, copy), { class: "small" });
     const more = iconButton("more", gettext("More"), null, { class: "small" });
     menuButton(more, [
-      { label: gettext("Copy with sources"), icon: "copy", run: () => this.copy(withSources(answer, this.sources), copy) },
-      { label: gettext("Copy the address"), icon: "external", run: () => this.copy(`${location.origin}/chat/${session}/#message-${id}`, copy) },
+      { label: gettext("Copy with sources"), icon: "copy", run: () => copyText(withSources(answer, this.sources), copy) },
+      { label: gettext("Copy the address"), icon: "external", run: () => copyText(`${location.origin}/chat/${session}/#message-${id}`, copy) },
     ], { align: "start" });
     const rateable = status === "complete" || status === "stopped";
     append(this.after, [
@@ -292,19 +290,6 @@ export class Answer {
         model ? h("span", { class: "answer-model" }, model) : null),
       rateable ? rating.form : null,
     ]);
-  }
-
-  /** @param {string} text @param {HTMLElement} button which tells that it is done */
-  async copy(text, button) {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      toast(gettext("The browser did not allow copying."));
-      return;
-    }
-    replace(button, icon("check"));
-    toast(gettext("Copied."), { ms: 1800 });
-    setTimeout(() => replace(button, icon("copy")), 1800);
   }
 }
 

@@ -68,7 +68,7 @@ export class SessionList {
     let group = "";
     for (const row of visible) {
       const day = dayOf(row.updated_at);
-      if (day !== group) items.push(h("li", { class: "side-group", role: "presentation" }, day));
+      if (day !== group) items.push(h("li", { class: "side-group" }, day));
       group = day;
       items.push(this.row(row));
     }

@@ -1,10 +1,9 @@
 // Draws an answer while it is being written, and passages of documents. Only text nodes and a fixed set of elements are
 // made, whatever the text says; a finished answer comes as sanitised HTML from the server and takes this one's place.
 import { h } from "../dom.js";
+import { dressProse } from "./prose.js";
 
 /** @typedef {(text: string) => Ui.Child[]} Inline what draws the words of a block */
-
-const INLINE = /(`[^`\n]+`)|(\*\*[^*\n]+\*\*)|(\*[^*\s][^*\n]*\*)|\[(\d{1,3})\]|\[([^\]\n]+)\]\([^)\s]*\)/g;
 
 const BOLD = /\*\*([^*\n]+)\*\*/g;
 
@@ -13,41 +12,92 @@ export function drawPassage(text) {
   return splitBlocks(text).map((lines) => drawBlock(lines, passageInline));
 }
 
+const SLOW_FRAME_MS = 12;
+
+/** @type {typeof import("./markdown.js") | null} */
+let markdown = null;
+/** @type {Promise<void> | null} */
+let loading = null;
+
+/** The parser, before the first words come. */
+export function loadMarkdown() {
+  loading ??= (async () => {
+    markdown = await import("./markdown.js");
+  })();
+  return loading;
+}
+
 export class StreamText {
   /** @param {HTMLElement} element */
   constructor(element) {
     this.element = element;
-    this.text = "";
-    this.drawn = 0;
+    /** Whether a number in brackets is a citation. @type {(marker: number) => boolean} */
+    this.hasSource = () => true;
     /** @type {number | null} */
     this.frame = null;
+    this.text = "";
+    /** Characters whose blocks are finished, as text only grows at its end. */
+    this.settled = 0;
+    /** The elements of these. */
+    this.kept = 0;
+    /** The headings that the rest stands under. @type {string[]} */
+    this.outline = [];
+    /** Frames to leave out. */
+    this.skip = 0;
   }
 
   /** @param {string} piece */
   push(piece) {
     this.text += piece;
+    this.later();
+  }
+
+  later() {
     this.frame ??= requestAnimationFrame(() => this.draw());
   }
 
   reset() {
-    this.text = "";
-    this.drawn = 0;
+    Object.assign(this, { text: "", settled: 0, kept: 0, outline: [], skip: 0 });
     this.element.replaceChildren();
   }
 
   draw() {
     this.frame = null;
-    const blocks = splitBlocks(this.text);
-    // Text only grows at the end: every block but the last one drawn stands.
-    const from = Math.max(0, this.drawn - 1);
-    while (this.element.childElementCount > from) this.element.lastElementChild?.remove();
-    for (const block of blocks.slice(from)) this.element.append(drawBlock(block));
-    this.drawn = blocks.length;
+    if (!markdown) {
+      loadMarkdown().then(() => this.later(), () => this.drawPlain());
+      return;
+    }
+    if (this.skip > 0) {
+      this.skip -= 1;
+      this.later();
+      return;
+    }
+    const began = performance.now();
+    const blocks = markdown.blocksOf(this.text.slice(this.settled), this.hasSource, this.outline);
+    while (this.element.childElementCount > this.kept) this.element.lastElementChild?.remove();
+    for (const { draw } of blocks) this.element.append(draw());
+    dressProse(this.element);
+    // The last line is not whole yet: "3" may become "3. Third" and belong to the list above it.
+    const line = this.text.lastIndexOf("\n") + 1 - this.settled;
+    const open = blocks.findLastIndex(({ start }) => start < line);
+    if (open > 0) {
+      this.settled += blocks[open].start;
+      this.outline = blocks[open].outline;
+      this.kept += open;
+    }
+    // A block that takes long, as a huge table does, leaves the page its time.
+    this.skip = Math.floor((performance.now() - began) / SLOW_FRAME_MS);
+  }
+
+  /** The parser could not be loaded. */
+  drawPlain() {
+    this.element.replaceChildren(h("p", { class: "plain" }, this.text));
   }
 
   stop() {
     if (this.frame !== null) cancelAnimationFrame(this.frame);
     this.frame = null;
+    this.skip = 0;
   }
 }
 
@@ -75,7 +125,7 @@ export function splitBlocks(text) {
 }
 
 /** @param {string[]} lines @param {Inline} inline @returns {HTMLElement} */
-function drawBlock(lines, inline = answerInline) {
+function drawBlock(lines, inline) {
   const first = lines[0].trimStart();
   if (first.startsWith("```")) {
     const closed = lines.length > 1 && lines[lines.length - 1].trimStart().startsWith("```");
@@ -122,23 +172,4 @@ function drawList(lines, inline) {
 /** @type {Inline} */
 function passageInline(text) {
   return text.split(BOLD).map((part, index) => (index % 2 ? h("strong", {}, part) : part));
-}
-
-/** @type {Inline} */
-function answerInline(text) {
-  /** @type {Ui.Child[]} */
-  const nodes = [];
-  let position = 0;
-  for (const match of text.matchAll(INLINE)) {
-    nodes.push(text.slice(position, match.index));
-    position = match.index + match[0].length;
-    const [whole, code, strong, emphasis, marker, label] = match;
-    if (code) nodes.push(h("code", {}, code.slice(1, -1)));
-    else if (strong) nodes.push(h("strong", {}, strong.slice(2, -2)));
-    else if (emphasis) nodes.push(h("em", {}, emphasis.slice(1, -1)));
-    else if (marker) nodes.push(h("a", { class: "citation", href: `#source-${marker}`, "data-marker": marker }, marker));
-    else nodes.push(label || whole);
-  }
-  nodes.push(text.slice(position));
-  return nodes;
 }

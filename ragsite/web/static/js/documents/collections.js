@@ -64,7 +64,7 @@ export class Collections {
     const total = this.rows.reduce((sum, row) => sum + row.document_count, 0);
     replace(this.element, h("ul", { class: "side-rows" },
       this.item("documents", total, null),
-      this.rows.length ? h("li", { class: "side-group", role: "presentation" }, gettext("Collections")) : null,
+      this.rows.length ? h("li", { class: "side-group" }, gettext("Collections")) : null,
       this.rows.map((row) => this.item(VISIBILITY[row.visibility] || "folder", row.document_count, row))));
   }
 

@@ -1,0 +1,1 @@
+export default { toASCII: (host) => host, toUnicode: (host) => host };

@@ -1,0 +1,181 @@
+"""What an account's page offers: language and theme that other browsers follow, and where one is signed in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings as site
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from ragsite.accounts.browser_sessions import device_name
+from ragsite.models import Account, AccountSession
+from tests.factories import PASSWORD, UserFactory
+
+pytestmark = pytest.mark.django_db
+FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0"
+IPHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 "
+    "Mobile/15E148 Safari/604.1"
+)
+
+
+def browser(user: Any, agent: str = FIREFOX) -> Client:
+    client = Client(headers={"User-Agent": agent})
+    client.post("/accounts/login/", {"username": user.username, "password": PASSWORD})
+    return client
+
+
+# ------------------------------------------------------------------------------------------------ language and theme
+def test_a_language_follows_to_another_browser_and_its_cookie() -> None:
+    user = UserFactory()
+    here, there = browser(user), browser(user, IPHONE)
+    here.post("/accounts/language/", {"language": "zh-hant"})
+    page = there.get("/accounts/")
+    assert '<html lang="zh-hant"' in page.content.decode()
+    assert page.cookies[site.LANGUAGE_COOKIE_NAME].value == "zh-hant"
+    assert '<html lang="zh-hant"' in browser(user).get("/accounts/").content.decode()
+
+
+def test_an_unknown_language_changes_nothing() -> None:
+    user = UserFactory()
+    client = browser(user)
+    client.post("/accounts/language/", {"language": "xx"})
+    assert not Account.objects.filter(user=user).exclude(language="").exists()
+
+
+def test_a_strangers_language_stays_in_the_cookie(client: Client) -> None:
+    client.post("/accounts/language/", {"language": "zh-hans"})
+    assert '<html lang="zh-hans"' in client.get("/accounts/login/").content.decode()
+    assert not Account.objects.exists()
+
+
+def test_the_language_of_the_sign_up_is_the_accounts(client: Client) -> None:
+    client.post("/accounts/language/", {"language": "zh-hans"})
+    client.post("/accounts/signup/", {"username": "王小明", "password1": PASSWORD, "password2": PASSWORD})
+    assert Account.objects.get(user__username="王小明").language == "zh-hans"
+
+
+def test_a_theme_is_set_by_form_and_by_api_and_follows() -> None:
+    user = UserFactory()
+    here, there = browser(user), browser(user, IPHONE)
+    here.post("/accounts/theme/", {"theme": "dark"})
+    assert 'data-theme="dark"' in there.get("/accounts/").content.decode()
+    answer = there.patch("/api/account/settings", {"theme": "light"}, content_type="application/json")
+    assert answer.json() == {"language": "", "theme": "light"}
+    assert 'data-theme="light"' in here.get("/accounts/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "body", [{"theme": "pink"}, {"language": "xx"}, {"colour": "dark"}, {"theme": None}, {"theme": 1}]
+)
+def test_wrong_settings_are_bad_input(body: Any) -> None:
+    answer = browser(UserFactory()).patch("/api/account/settings", body, content_type="application/json")
+    assert answer.status_code == 400 and answer.json()["error"]["fields"]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_page_of_the_asgi_site_has_the_accounts_language(async_client: Any) -> None:
+    user = await User.objects.acreate(username="mei")
+    await Account.objects.acreate(user=user, language="zh-hant", theme="dark")
+    await async_client.aforce_login(user)
+    page = await async_client.get("/accounts/")
+    assert '<html lang="zh-hant" data-account-theme="dark" data-theme="dark">' in page.content.decode()
+
+
+# ------------------------------------------------------------------------------------------------ signed-in browsers
+def test_the_page_shows_each_browser_by_name_and_which_is_this() -> None:
+    user = UserFactory()
+    here = browser(user)
+    browser(user, IPHONE)
+    page = here.get("/accounts/").content.decode()
+    assert "Firefox on Windows" in page and "Safari on iPhone" in page and page.count("this browser</span>") == 1
+
+
+def test_one_browser_is_signed_out_and_the_others_stay() -> None:
+    user = UserFactory()
+    here, phone = browser(user), browser(user, IPHONE)
+    (other,) = (shown for shown in here.get("/accounts/").context["signed_in"] if not shown.is_this)
+    here.post(f"/accounts/browsers/{other.id}/sign-out/")
+    assert phone.get("/accounts/").status_code == 302
+    assert here.get("/accounts/").status_code == 200
+
+
+def test_all_others_are_signed_out_and_tokens_stay() -> None:
+    user = UserFactory()
+    here, phone = browser(user), browser(user, IPHONE)
+    token = Client().post("/api/auth/token", {"username": user.username, "password": PASSWORD}, "application/json")
+    here.post("/accounts/browsers/sign-out-others/")
+    assert phone.get("/accounts/").status_code == 302 and here.get("/accounts/").status_code == 200
+    headers = {"Authorization": f"Token {token.json()['token']}"}
+    assert Client().get("/api/documents", headers=headers).status_code == 200
+
+
+def test_nobody_signs_out_somebody_elses_browser() -> None:
+    victim, other = browser(UserFactory()), browser(UserFactory())
+    (shown,) = victim.get("/accounts/").context["signed_in"]
+    assert other.post(f"/accounts/browsers/{shown.id}/sign-out/").status_code == 404
+    assert victim.get("/accounts/").status_code == 200
+
+
+def test_the_page_never_holds_a_sessions_key() -> None:
+    user = UserFactory()
+    here = browser(user)
+    browser(user, IPHONE)
+    page = here.get("/accounts/").content.decode()
+    assert not any(key in page for key in AccountSession.objects.values_list("session_key", flat=True))
+
+
+def test_a_visit_is_noted_once_in_five_minutes(django_assert_num_queries: Any) -> None:
+    user = UserFactory()
+    client = browser(user)
+    long_ago = timezone.now() - timedelta(hours=1)
+    AccountSession.objects.filter(account=user).update(last_seen_at=long_ago)
+    client.get("/accounts/")
+    noted = AccountSession.objects.get(account=user).last_seen_at
+    assert noted and noted > long_ago
+    client.get("/accounts/")
+    assert AccountSession.objects.get(account=user).last_seen_at == noted
+
+
+def test_a_changed_password_leaves_this_browser_alone_signed_in() -> None:
+    user = UserFactory()
+    here, phone = browser(user), browser(user, IPHONE)
+    new = "a quite different phrase"
+    here.post("/accounts/password/", {"old_password": PASSWORD, "new_password1": new, "new_password2": new})
+    assert phone.get("/accounts/").status_code == 302
+    assert [shown.is_this for shown in here.get("/accounts/").context["signed_in"]] == [True]
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        (FIREFOX, "Firefox on Windows"),
+        (IPHONE, "Safari on iPhone"),
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/126.0 Safari/537.36 Edg/126.0", "Edge on Linux"),
+        ("curl/8.5.0", "Unknown browser"),
+        ("", "Unknown browser"),
+        ("<script>" * 1000, "Unknown browser"),
+    ],
+)  # fmt: skip
+def test_a_browser_is_named_as_people_name_it(agent: str, name: str) -> None:
+    assert device_name(agent) == name
+
+
+@pytest.mark.parametrize("name", ["王小明", "a" * 30, "山田・太郎"[:2], "anna.maria-von_der+heide@stadt"])
+def test_names_of_any_script_and_length_sign_up_and_see_their_page(client: Client, name: str) -> None:
+    response = client.post("/accounts/signup/", {"username": name, "password1": PASSWORD, "password2": PASSWORD})
+    assert response.status_code == 302
+    assert client.get("/accounts/").status_code == 200
+
+
+def test_the_rules_are_said_before_the_error(client: Client) -> None:
+    page = client.get("/accounts/signup/").content.decode()
+    assert "At least 8 characters." in page and "(optional)" in page
+    assert (
+        'autocomplete="new-password"' in page and 'autocomplete="email"' in page and 'autocomplete="username"' in page
+    )
+    assert "150 characters or fewer" not in page
