@@ -253,3 +253,15 @@ def test_a_file_that_is_being_read_is_not_kept_yet(user: User, client_of: Any) -
 def test_a_file_is_taken_away_by_its_owner(user: User, client_of: Any) -> None:
     document = attached(user)
     assert client_of(user).delete(f"/api/documents/{document.pk}").status_code == 204
+
+
+async def test_over_a_socket_the_first_question_makes_the_session_too(
+    user: User, socket: Any, workflow: ScriptedWorkflow
+) -> None:
+    document = await sync_to_async(attached)(user)
+    opened = await socket()
+    conversation = str(document.collection.conversation_id)
+    await opened.send("ask", message="How many books?", session_id=conversation)
+    started = (await opened.until("done"))[0]
+    assert (started["type"], started["session_id"]) == ("started", conversation)
+    assert workflow.questions[0].scope.ids == (str(document.collection_id),)
