@@ -24,7 +24,7 @@ def remove(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0004_texts_in_three_languages"),
+        ("chat", "0006_questions_follow_each_other"),
         ("retrieval", "0015_collection_of_conversation"),
         ("django_celery_beat", "0019_alter_periodictasks_options"),
     ]

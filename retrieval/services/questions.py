@@ -122,7 +122,8 @@ def _account(user: User | AnonymousUser | None) -> User | None:
 
 def _of_documents(collections: QuerySet[Collection], limit: int) -> list[SuggestedQuestion]:
     """One question of each of the newest documents, then a second one."""
-    newest = Document.objects.filter(collection__in=collections.values("pk"), status=Document.Status.READY)
+    ready = Document.objects.filter(status=Document.Status.READY, superseded_at=None)
+    newest = ready.filter(collection__in=collections.values("pk"))
     rows = list(newest.order_by("-created_at", "pk").only("questions", "language")[:LOOKED_AT])
     made = [(document.questions or [], document.language) for document in rows]
     in_turn = [

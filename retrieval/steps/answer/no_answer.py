@@ -51,13 +51,25 @@ def no_answer_text(assessment: Assessment | None, language: Language) -> str:
 
 
 def nearest_text(candidates: Sequence[ScoredChunk], language: Language) -> str:
-    """One sentence that offers the nearest documents as links (Markdown); empty when there are none."""
+    """One sentence that offers the nearest documents as links; empty when there are none."""
     nearest = _nearest(candidates).items()
-    if not nearest:
+    return nearest_links_text(
+        [(title, chunk.url or document_page(chunk.document_id)) for title, chunk in nearest], language
+    )
+
+
+def nearest_links_text(documents: Sequence[tuple[str, str]], language: Language) -> str:
+    """The same for titles and addresses at hand. Markdown."""
+    if not documents:
         return ""
-    links = [f"[{_escaped(title)}]({chunk.url or f'{PAGES}{chunk.document_id}/'})" for title, chunk in nearest]
+    links = [f"[{_escaped(title)}]({address})" for title, address in documents]
     separator, stop = ("、", "。") if language.startswith("zh") else ("; ", ".")
     return phrase("nearest", language) + separator.join(links) + stop
+
+
+def document_page(document_id: str) -> str:
+    """Its address on this site."""
+    return f"{PAGES}{document_id}/"
 
 
 def nearest_documents(candidates: Sequence[ScoredChunk]) -> list[dict[str, Any]]:
