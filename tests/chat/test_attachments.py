@@ -24,7 +24,7 @@ from retrieval.models import Collection, Document
 from retrieval.selectors import scope_for, scope_for_all
 from retrieval.services import queueing
 from retrieval.services.quotas import usage_of
-from tests.chat.conftest import Api, ScriptedWorkflow
+from tests.chat.conftest import Api, ScriptedWorkflow, eventually
 from tests.factories import CollectionFactory, DocumentFactory, SessionFactory, UserFactory
 
 
@@ -165,6 +165,7 @@ async def test_files_of_somebody_else_make_no_session(api: Api, stranger: User, 
 async def test_a_question_waits_until_its_file_is_read(api: Api, workflow: ScriptedWorkflow) -> None:
     document = await sync_to_async(attached)(api.user, status="embedding", file_name="rules.txt")
     asking = asyncio.create_task(api.ask(session_id=str(document.collection.conversation_id)))
+    await eventually(Message.objects.filter(status="streaming").aexists, within_s=20)
     await asyncio.sleep(0.3)
     assert not workflow.questions
     await Collection.objects.filter(pk=document.collection_id).aupdate(
@@ -186,10 +187,10 @@ async def test_a_question_waits_until_its_file_is_read(api: Api, workflow: Scrip
 async def test_what_is_not_read_is_said(
     api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch, status: str, told: str
 ) -> None:
-    monkeypatch.setattr(waiting, "READ_WAIT_S", 0.2)
+    monkeypatch.setattr(waiting, "READ_WAIT_S", 2.0)
     document = await sync_to_async(attached)(api.user, status="queued", file_name="rules.txt")
     asking = asyncio.create_task(api.ask(session_id=str(document.collection.conversation_id)))
-    await asyncio.sleep(0.1)
+    await eventually(Message.objects.filter(status="streaming").aexists, within_s=20)
     await Document.objects.filter(pk=document.pk).aupdate(status=status)
     answer = (await asking).json()
     assert answer["status"] == "complete"
