@@ -14,5 +14,5 @@ class ChatConfig(AppConfig):
         from ragsite.accounts.personal_data import use_holder
 
         deletion.connect()
-        use_holder("chat", ChatHolder())
         review.connect()
+        use_holder("chat", ChatHolder())

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 
 from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection
 from chat.ratings import Rating, get_ratings
+from chat.review.rollups import days_touch
 from chat.review.terms import terms_of
 from retrieval.models import Collection, Document
 from retrieval.selectors import as_uuid
@@ -65,6 +66,7 @@ def answers_record(message_ids: Sequence[UUID]) -> int:
     )
     ReviewedCollection.objects.filter(answer__in=numbers.values()).delete()
     ReviewedCollection.objects.bulk_create(_collections(answers, numbers), ignore_conflicts=True)
+    days_touch(answer.created_at for answer in answers)
     return len(rows)
 
 
