@@ -27,7 +27,15 @@ from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Chunk, Collection, CollectionPerson, Document
-from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope, StoredChunk, Vocabulary
+from retrieval.values import (
+    CollectionRef,
+    DocumentRef,
+    EmbeddingSpace,
+    SearchFilters,
+    SearchScope,
+    StoredChunk,
+    Vocabulary,
+)
 
 User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
@@ -327,6 +335,58 @@ class DatabaseChunkStore:
         vocabulary = _vocabulary(await database_call(lambda: list(distinct.all())))
         self._vocabularies[key] = vocabulary
         return vocabulary
+
+
+class DatabaseDocumentReader:
+    """`retrieval.ports.DocumentReader` on the database."""
+
+    async def documents(
+        self, scope: SearchScope, *, filters: SearchFilters, hints: Sequence[str] = (), limit: int
+    ) -> tuple[DocumentRef, ...]:
+        if not scope.collections:
+            return ()
+        rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
+        exact = filters.as_dict()
+        tags = exact.pop("tags", ())
+        # No filter hides what is attached to the conversation.
+        attached = {ref.id for ref in scope.collections if ref.attached}
+        if exact:
+            rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
+        if hints:
+            rows = rows.filter(reduce(or_, (Q(title__icontains=hint) | Q(file_name__icontains=hint) for hint in hints)))
+        columns = ("pk", "collection", "title", "file_name", "policy_year", "chunk_count", "tags", "superseded_at")
+        found = rows.order_by("-created_at", "pk").values(*columns)[:limit]
+        return tuple(
+            DocumentRef(
+                id=str(row["pk"]),
+                title=row["title"],
+                file_name=row["file_name"],
+                policy_year=row["policy_year"],
+                chunk_count=row["chunk_count"],
+                superseded=row["superseded_at"] is not None,
+                attached=str(row["collection"]) in attached,
+            )
+            for row in await database_call(lambda: list(found))
+            if not tags or set(tags) & set(row["tags"]) or str(row["collection"]) in attached
+        )
+
+    async def chunks(
+        self, document_id: str, *, scope: SearchScope, after: int = -1, limit: int
+    ) -> tuple[StoredChunk, ...]:
+        key = as_uuid(document_id)
+        if key is None or not scope.collections:
+            return ()
+        rows = Chunk.objects.filter(document=key, document__collection__in=_ids(scope), seq__gt=max(after, -1))
+        page = rows.select_related("document").order_by("seq")[:limit]
+        return tuple(stored_chunk(chunk) for chunk in await database_call(lambda: list(page)))
+
+    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
+        keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]
+        if not keys or not scope.collections:
+            return ()
+        wanted = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
+        rows = Chunk.objects.filter(wanted, document__collection__in=_ids(scope)).select_related("document")
+        return tuple(stored_chunk(chunk) for chunk in await database_call(lambda: list(rows)))
 
 
 def stored_chunk(chunk: Chunk) -> StoredChunk:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chat', '0004_texts_in_three_languages'),
+        ('chat', '0014_curated_answers'),
     ]
 
     operations = [

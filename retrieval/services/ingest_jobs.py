@@ -37,6 +37,7 @@ MAX_ATTEMPTS = 3  # of a job whose worker died or failed in an unexpected way
 MAX_WAITS = 150  # times a job is put off while the model server or the index is away
 RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
+RUNNING_INGESTS = 0  # documents of one user that are read at once; 0: one less than there are workers
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
@@ -166,7 +167,7 @@ def job_user(document: Document) -> User | None:
 
 def running_limit() -> int:
     """How many of one user's documents are read at once."""
-    return settings.RAG.quotas.running_ingests or max(1, settings.RAG.ingest.workers - 1)
+    return RUNNING_INGESTS or max(1, settings.RAG.ingest.workers - 1)
 
 
 def turns() -> list[int | None]:

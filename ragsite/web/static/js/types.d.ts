@@ -56,18 +56,24 @@ declare namespace Api {
   }
   interface Clarification { question?: string; options?: string[] }
 
-  interface Question { role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string }
+  interface Question {
+    role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string; superseded: boolean; versions: Id[];
+  }
   interface Answer {
     role: "assistant"; session_id: Id; message_id: Id; reply_to: Id | null;
     status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
+    status_reason: string; superseded: boolean; versions: Id[];
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
-    grounding: Statement[]; usage: Usage;
+    grounding: Statement[]; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
     degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
   interface AccountExport { id: Id; state: "waiting" | "running" | "done" | "failed"; progress: number; size_bytes: number; expires_at: Time | null }
-  interface Session { id: Id; title: string; updated_at: Time }
+  interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; updated_at: Time }
+  interface Folder { name: string; session_count: number }
+  interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
+  interface Shares { shares: Share[]; links_allowed: boolean }
 
   // ------------------------------------------------------------------------------------------- events
   interface Numbered { seq: number; message_id: Id; done?: boolean }
@@ -136,6 +142,18 @@ declare namespace Api {
   interface Memory { id: Id; question: string; text: string; use_count: number; updated_at: Time }
   interface MemorySettings { enabled: boolean }
 
+  // ------------------------------------------------------------------------------------------- review desk
+  interface Review {
+    message_id: Id; session_id: Id; created_at: Time; question: string; state: "todo" | "reviewed" | "resolved";
+    assignee: string | null; note: string; labels: string[]; reasons: string[]; user: string | null;
+  }
+  interface DeskEvent { kind: string; by: string; at: Time; detail: { from?: unknown; to?: unknown } }
+  interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
+  interface ReviewDetail extends Review {
+    message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
+    prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
+  }
+
   interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
 }
 
@@ -144,8 +162,9 @@ declare namespace Boot {
   interface Suggestion { text: string; language: string }
   interface Graph { nodes: string[]; edges: { source: string; target: string; conditional?: boolean }[] }
 
+  type Named = Pick<Api.Session, "id" | "title"> & Partial<Api.Session>;
   interface Chat {
-    session: { id: Api.Id; title: string } | null; username: string; limits: { message_chars: number };
+    session: Named | null; username: string; limits: { message_chars: number };
     suggestions: Suggestion[]; workflows: string[]; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
@@ -160,6 +179,9 @@ declare namespace Boot {
   }
   interface OneDocument { id: Api.Id; collection: string }
   interface Memory { max_per_user: number }
+  interface Desk { username: string; people: string[]; labels: string[]; rights: string[] }
+  interface Review extends Desk { filters: Record<string, string> }
+  interface ReviewedAnswer extends Desk { answer: Api.ReviewDetail }
 }
 
 /** What dom.js and ui.js build from. */
