@@ -1,4 +1,4 @@
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from chat import views
 from chat.api.chat import (
@@ -24,6 +24,9 @@ from chat.compat.rag import RagQueryApi, RagQueryStreamApi
 from chat.compat.self_corrective_api import SelfCorrectiveApi
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("chat.review.replay_urls")),
+    path("", include("chat.review.stats_urls")),
+    path("", include("chat.review.urls")),
     path("", views.chat_page, name="chat"),
     path("chat/<uuid:session_id>/", views.chat_page, name="chat_session"),
     path("shared/<uuid:share_id>/", views.shared_page, name="shared"),

@@ -162,6 +162,18 @@ class OwnRatingSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
+class SpanSerializer(serializers.Serializer[Any]):
+    """Where a cited sentence stands, on one page where the document has pages."""
+
+    page = serializers.IntegerField(allow_null=True)
+    boxes = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(min_value=0, max_value=1), min_length=4, max_length=4),
+        help_text="[left, top, right, bottom] of each line as shares of the page, from its top left corner; of a PDF.",
+    )
+    start = serializers.IntegerField(help_text="The first character in the source's `text`, from 0.")
+    end = serializers.IntegerField()
+
+
 class SourceSerializer(serializers.Serializer[Any]):
     """A passage that was given to the model."""
 
@@ -178,6 +190,7 @@ class SourceSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     scores = ScoresSerializer()
     cited = serializers.BooleanField()
+    spans = SpanSerializer(many=True, help_text="Where the cited sentences stand; empty before the answer is done.")
     rating = OwnRatingSerializer(required=False, allow_null=True, help_text="Not in events.")
 
 
@@ -236,6 +249,14 @@ class GroundedSentenceSerializer(serializers.Serializer[Any]):
     )
 
 
+class CuratedSerializer(serializers.Serializer[Any]):
+    """Who wrote or checked an answer beforehand."""
+
+    id = serializers.UUIDField()
+    by = serializers.CharField()
+    on = serializers.DateField()
+
+
 class AnswerSerializer(serializers.Serializer[Any]):
     """An answer. A user's message has `text` instead, and none of the fields after `created_at`."""
 
@@ -258,6 +279,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
         required=False, help_text="The answer, rendered and sanitised; weak sentences in <mark>."
     )
     grounding = GroundedSentenceSerializer(many=True, required=False, help_text="Its sentences, checked.")
+    curated = CuratedSerializer(
+        required=False, allow_null=True, help_text="Where people had written and checked this answer beforehand."
+    )
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
     decision_path = StepSerializer(many=True, required=False)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from chat.messages.rendering import render_answer
+from chat.messages.spans import source_spans, spans_without_boxes
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
 from ragsite.core.localized import localized
@@ -43,7 +44,7 @@ def message_data(message: Message) -> dict[str, Any]:
             "versions": _versions(message),
             "created_at": message.created_at.isoformat(),
         }
-    return localized_message(_answer_data(message), message.wordings)
+    return localized_message(answer_data_in_english(message), message.wordings)
 
 
 def localized_message(data: dict[str, Any], wordings: Wordings) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def _versions(message: Message) -> list[str]:
     return [str(pk) for pk in getattr(message, "version_ids", None) or [message.pk]]
 
 
-def _answer_data(message: Message) -> dict[str, Any]:
+def answer_data_in_english(message: Message) -> dict[str, Any]:
     sources = list(message.sources.all())
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
     return {
@@ -97,8 +98,12 @@ def _answer_data(message: Message) -> dict[str, Any]:
             message.text, markers={source.marker for source in sources}, weak=weak_sentences(message.grounding or [])
         ),
         "grounding": message.grounding or [],
+        "curated": message.curated,
         "clarification": message.clarification,
-        "sources": [{**_columns(source, SOURCE_FIELDS), "rating": ratings.get(source.pk)} for source in sources],
+        "sources": [
+            {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
+            for source in sources
+        ],
         "decision_path": [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()],
         "usage": message.usage,
         "degraded": message.degraded,
@@ -112,8 +117,17 @@ def _answer_data(message: Message) -> dict[str, Any]:
 
 def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:
     """The same object for an answer that is stored nowhere: it has no session and no id."""
+    data, wordings = answer_as_stored(answer, trace, workflow=workflow, created_at=created_at)
+    return localized_message(data, wordings)
+
+
+def answer_as_stored(
+    answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime
+) -> tuple[dict[str, Any], Wordings]:
+    """The same in English, with what its sentences were made of: to be shown later by `localized_message`."""
     said = [(step.summary, step.detail) for step in trace.steps]
     wordings = wordings_of(answer.reason, said, trace.degraded, [sentence.reason for sentence in answer.grounding])
+    grounding = [clean_json(sentence.as_dict()) for sentence in answer.grounding]
     data = {
         "session_id": None,
         "message_id": None,
@@ -124,15 +138,19 @@ def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_a
         "workflow": workflow,
         "model": answer.model,
         "answer": answer.text,
-        "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding],
+        "grounding": grounding,
+        "curated": answer.curated.as_dict() if answer.curated else None,
         "clarification": answer.clarification.as_dict() if answer.clarification else None,
-        "sources": [source_data(source) for source in answer.sources],
+        "sources": [
+            source_data(source) | {"spans": source_spans(source, answer=answer.text, grounding=grounding)}
+            for source in answer.sources
+        ],
         "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
         "usage": trace.usage().as_dict(),
         "degraded": trace.degraded,
         "created_at": created_at.isoformat(),
     }
-    return localized_message(data, wordings)
+    return data, wordings
 
 
 def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -179,7 +197,17 @@ def source_data(source: values.Source) -> dict[str, Any]:
         "text": clean_text(chunk.text),
         "scores": clean_json(source.scores.as_dict()),
         "cited": source.cited,
+        "spans": [],
     }
+
+
+def _spans(source: Source, message: Message) -> list[dict[str, Any]]:
+    """As stored; of an answer from before they were, what can be told without the document."""
+    if source.spans is not None or not source.cited:
+        return source.spans or []
+    return spans_without_boxes(
+        message.text, message.grounding or [], marker=source.marker, text=source.text, page=source.page
+    )
 
 
 def source_value(row: Source) -> values.Source:

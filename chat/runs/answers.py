@@ -17,6 +17,7 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from chat.messages.data import source_data
+from chat.messages.spans import source_spans
 from chat.models import DecisionStep, Message, Session, Source
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
@@ -63,6 +64,7 @@ class Outcome:
     clarification: values.Clarification | None = None
     sources: Sequence[values.Source] = ()
     grounding: Sequence[values.GroundedSentence] = ()
+    curated: values.CuratedBy | None = None
     steps: Sequence[StepRecord] = ()
     usage: dict[str, Any] = field(default_factory=dict)
     degraded: list[dict[str, str]] = field(default_factory=list)
@@ -127,6 +129,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.model = outcome.model[:200]
     message.clarification = clean_json(outcome.clarification.as_dict()) if outcome.clarification else None
     message.grounding = [clean_json(sentence.as_dict()) for sentence in outcome.grounding] or None
+    message.curated = outcome.curated.as_dict() if outcome.curated else None
     message.usage = clean_json(outcome.usage)
     message.degraded = clean_json(outcome.degraded)
     message.error = outcome.failure.as_dict() if outcome.failure else None
@@ -203,6 +206,7 @@ def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
 
 def _source_row(message: Message, source: values.Source) -> Source:
     fields = source_data(source)
+    fields["spans"] = source_spans(source, answer=message.text, grounding=message.grounding or [])
     if source.chunk.kind != "web":
         fields["document_id"] = _document_id(source.chunk.document_id)
     return Source(message=message, **_fitted(Source, fields))

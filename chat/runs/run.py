@@ -285,6 +285,7 @@ class Run:
             clarification=answer.clarification,
             sources=answer.sources,
             grounding=answer.grounding,
+            curated=answer.curated,
         )
 
     def _write(self) -> Coroutine[Any, Any, Answer]:

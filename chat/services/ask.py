@@ -28,9 +28,10 @@ from chat.errors import (
     TooManyAnswersError,
     TooManyQuestionsError,
 )
-from chat.models import Message, Session
+from chat.models import ExperimentAnswer, Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.run import Assignment, detach, run_start
+from chat.services.experiments import experiment_assign
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
@@ -113,6 +114,11 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
 def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited: Message | None) -> Assignment:
     """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
     _check(ask)
+    assigned, asked_workflow = None, ask.workflow  # the conversation goes on with what its user chose
+    if regenerated is None:
+        assigned = experiment_assign(user_id=user.pk, workflow=ask.workflow, options=ask.options)
+    if assigned:
+        ask = replace(ask, workflow=assigned.workflow, options=assigned.options)
     scope = scope_for(user=user, names=ask.collections)
     # Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day.
     addresses = collection_addresses(scope.ids) if ask.collections else {}
@@ -132,7 +138,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
             lock_asking(user)
             session = _session(user=user, session_id=ask.session_id)
             check_limits(user)
-            session.workflow, session.collections = ask.workflow, collections
+            session.workflow, session.collections = asked_workflow, collections
             session.title = session.title or session_title(ask.text)
             session.save()
             if regenerated:
@@ -160,6 +166,8 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
                 request=request,
                 **lease.columns(),
             )
+            if assigned:
+                ExperimentAnswer.objects.create(experiment=assigned.experiment, message_id=answer_id, arm=assigned.arm)
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
     return Assignment(

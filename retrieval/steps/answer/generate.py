@@ -26,6 +26,7 @@ from retrieval.steps.grounding.verify import Verify
 from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.compress import Chosen, Compress
+from retrieval.steps.retrieve.neighbours import Choice, WithNeighbours, wanted_places
 from retrieval.steps.retrieve.order import Order, Ranking, choose
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.steps.toolbox import Run
@@ -84,7 +85,8 @@ class CitedWriter(AnswerWriter):
 async def write_answer(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> Answer:
     """An answer from the best of the candidates, which are reranked, best first. Never raises a ModelError.
 
-    Steps: compress, order, generate, verify. Sources hold their whole text, whatever of it the model was given.
+    Steps: order (only where passages are cut off: they get their neighbours), compress, order, generate, verify.
+    Sources hold their whole text, whatever of it the model was given.
     """
     settings, step = context.tools.settings.corrective, Generate(context)
     most = asked.question.options.top_k or settings.context_passages
@@ -94,10 +96,20 @@ async def write_answer(context: Context, asked: Asked, candidates: Sequence[Scor
     # Of the replaced ones those that would have been read are worth telling.
     replaced = _titles_missing(choose(candidates, most=most, weak_score=settings.weak_score), current)
     author = await step.author(asked)
+    chosen = await _with_neighbours(context, asked, chosen, author.room)
     passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
     passages = await Order(context)(Ranking(passages, len(candidates), author.room, replaced=replaced))
     answer = await step(Material(asked, passages, as_sources(passages, chosen), author))
     return await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
+
+
+async def _with_neighbours(
+    context: Context, asked: Asked, chosen: list[ScoredChunk], room: int | None
+) -> list[ScoredChunk]:
+    """No step where no model reads the passages, or none of them is cut off."""
+    if room is None or context.tools.documents is None or not wanted_places(chosen):
+        return chosen
+    return await WithNeighbours(context)(Choice(chosen, asked.question.scope, room))
 
 
 def _titles_missing(wanted: Sequence[ScoredChunk], current: Sequence[ScoredChunk]) -> tuple[str, ...]:

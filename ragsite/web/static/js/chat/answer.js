@@ -183,14 +183,14 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded, status }) {
+  showSummary({ decision_path: steps, usage, decision, degraded, status, curated }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = status === "cut" ? gettext("Cut at its length limit") : status === "stopped" ? gettext("Stopped") : INCOMPLETE.includes(status) ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+    const outcome = curated ? gettext("A checked answer") : status === "cut" ? gettext("Cut at its length limit") : status === "stopped" ? gettext("Stopped") : INCOMPLETE.includes(status) ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
       : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
     const fallbacks = degraded.filter(({ step }) => !(INCOMPLETE.includes(status) && step === "generate")).length;
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
@@ -203,7 +203,8 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, status_reason: reason, error, decision, grounding, degraded }) {
+  showNotices({ status, status_reason: reason, error, decision, grounding, degraded, curated }) {
+    if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);
     const weak = grounding.filter(({ supported }) => supported === false);

@@ -108,6 +108,12 @@ class Message(Leased):
         help_text=_("How well its sentences are borne out by sources."),
         verbose_name=_("grounding"),
     )
+    curated = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("{id, by, on} of an answer that people had written and checked beforehand."),
+        verbose_name=_("curated"),
+    )
     error = models.JSONField(
         null=True, blank=True, help_text=_("{code, content} of a failed answer."), verbose_name=_("error")
     )
@@ -171,6 +177,12 @@ class Source(models.Model):
     text = models.TextField(verbose_name=_("text"))
     scores = models.JSONField(default=dict, verbose_name=_("scores"))
     cited = models.BooleanField(default=False, verbose_name=_("cited"))
+    spans = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("Where the cited sentences stand; empty: not recorded."),
+        verbose_name=_("spans"),
+    )
 
     class Meta:
         verbose_name = _("source")
