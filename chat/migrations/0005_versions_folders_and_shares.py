@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='message',
             name='follows',
-            field=models.ForeignKey(blank=True, help_text='Of a question: the one before it; empty for the first.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='followed_by', to='chat.message', verbose_name='follows'),
+            field=models.ForeignKey(blank=True, help_text='Of a question: the one before it; empty for the first.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='followed_by', to='chat.message', verbose_name='follows'),
         ),
         migrations.AddField(
             model_name='session',

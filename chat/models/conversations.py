@@ -85,7 +85,7 @@ class Message(Leased):
         "self",
         null=True,
         blank=True,
-        on_delete=models.CASCADE,
+        on_delete=models.SET_NULL,  # a cascade would go down the whole conversation, question by question
         related_name="followed_by",
         help_text=_("Of a question: the one before it; empty for the first."),
         verbose_name=_("follows"),

@@ -33,8 +33,8 @@ class ChatHolder:
 
     def parts(self, user: User) -> Iterator[Part]:
         sessions = selectors.session_list(user=user).order_by("created_at", "pk")
-        yield Part("conversations.json", map(session_data, sessions.iterator()))
-        for session in sessions.iterator():
+        yield Part("conversations.json", map(session_data, sessions.iterator(chunk_size=SESSIONS_AT_ONCE)))
+        for session in sessions.iterator(chunk_size=SESSIONS_AT_ONCE):
             name = slugify(session.title, allow_unicode=True)[:60].strip("-") or "conversation"
             path = f"conversations/{session.created_at:%Y-%m-%d}-{name}-{session.pk.hex[:8]}.json"
             yield Part(path, _messages(user, session))
