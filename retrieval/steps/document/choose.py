@@ -51,7 +51,9 @@ async def whole_document_request(question: Question, context: Context) -> Reques
     resolved = await _looked_up(wanted, question, reader, question.filters, replied=replied)
     if not isinstance(resolved, Meant | Unclear) and question.filters.preferred:
         resolved = await _looked_up(wanted, question, reader, _strict(question.filters), replied=replied)
-    return None if resolved is None else Request(asked, wanted, resolved)
+    if resolved is None or (isinstance(resolved, Unclear) and question.history and points_at_one(wanted)):
+        return None  # "these rules" may be what was said before
+    return Request(asked, wanted, resolved)
 
 
 async def _looked_up(

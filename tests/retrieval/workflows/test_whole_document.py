@@ -15,6 +15,7 @@ from retrieval.values import (
     Clarification,
     CollectionRef,
     EmbeddingSpace,
+    HistoryMessage,
     OpenClarification,
     SearchFilters,
     SearchScope,
@@ -200,6 +201,13 @@ async def test_this_document_is_the_attached_one(offline) -> None:
     assert {source.chunk.document_id for source in result.sources} == {"thesis"}
     result, _, _ = await answer("Summarise this document")
     assert result.decision == "CLARIFY"
+
+
+@pytest.mark.parametrize("question", ["Summarise these rules", "总结上述规定", "Summarise it", "總結一下"])
+async def test_what_was_said_before_is_no_document(offline, question: str) -> None:
+    history = (HistoryMessage("user", "What may I borrow?"), HistoryMessage("assistant", "12 books."))
+    _, trace, _ = await answer(ask(question, history=history))
+    assert all("task" not in step.detail for step in trace.steps)
 
 
 async def test_a_document_outside_the_scope_is_not_there(offline) -> None:
