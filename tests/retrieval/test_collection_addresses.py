@@ -28,7 +28,7 @@ def namesakes(user: User) -> list[Collection]:
     last = CollectionFactory(name="policies", owner=UserFactory())
     approved = CollectionFactory(name="policies", owner=UserFactory(), approved=True)
     shared = CollectionFactory(name="policies", owner=UserFactory(), visibility="shared")
-    shared.groups.add(Group.objects.get())
+    shared.groups.add(Group.objects.get(name="law"))
     sites = CollectionFactory(name="policies")
     own = CollectionFactory(name="policies", owner=user, visibility="private")
     CollectionFactory(name="policies", owner=UserFactory(), visibility="private")

@@ -51,7 +51,7 @@ def owner() -> User:
 
 def test_scope_is_what_the_user_may_read(owner: User) -> None:
     member = UserFactory()
-    member.groups.add(Group.objects.get())
+    member.groups.add(Group.objects.get(name="law"))
     assert scope_names(owner) == ["private", "public", "shared"]
     assert scope_names(member) == ["public", "shared"]
     assert scope_names(UserFactory()) == ["public"]
@@ -81,7 +81,7 @@ def test_a_collection_named_twice_is_searched_once(owner: User) -> None:
 
 def test_groups_of_a_collection_made_private_again_see_nothing(owner: User) -> None:
     member = UserFactory()
-    member.groups.add(Group.objects.get())
+    member.groups.add(Group.objects.get(name="law"))
     Collection.objects.filter(name="shared").update(visibility="private")
     assert scope_names(member) == ["public"]
 
@@ -135,7 +135,7 @@ def documents(owner: User) -> dict[str, Document]:
 
 def test_documents_are_visible_where_their_collection_is(owner: User, documents: dict[str, Document]) -> None:
     member = UserFactory()
-    member.groups.add(Group.objects.get())
+    member.groups.add(Group.objects.get(name="law"))
     for reader, names in [
         (owner, {"private", "public", "shared"}),
         (member, {"public", "shared"}),

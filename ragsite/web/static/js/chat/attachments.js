@@ -159,10 +159,10 @@ export class Attachments {
     const failed = problem || (document?.status === "failed" ? document.error || gettext("It could not be read.") : "");
     const state = failed || this.state(attached);
     const isBusy = !failed && document?.status !== "ready";
-    return h("li", { class: `file-chip${failed ? " is-failed" : ""}`, role: failed ? "alert" : null, title: name },
+    return h("li", { class: `file-chip${failed ? " is-failed" : ""}`, title: name },
       isBusy ? h("span", { class: "spinner", "aria-hidden": "true" }) : icon(failed ? "warn" : "documents"),
       h("span", { class: "file-chip-name", dir: "auto" }, name),
-      state ? h("span", { class: "file-chip-state" }, state) : null,
+      state ? h("span", { class: "file-chip-state", role: failed ? "alert" : null }, state) : null,
       attached.again ? h("button", { type: "button", class: "button small", onclick: () => this.again(attached) }, gettext("Try again")) : null,
       document?.status === "ready" ? this.options(attached) : null,
       document?.status === "ready" ? null : iconButton("close", gettext("Remove {name}", { name }), () => this.remove(attached), { class: "small chip-close" }));
