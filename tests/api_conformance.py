@@ -43,6 +43,11 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "messages_rating_update": "neither score nor thumb, or both and different",
     "messages_sources_rating_update": "neither score nor thumb, or both and different",
     "rag_upload": "a file whose content no reader takes",
+    "review_answer_replay": "a model or revision that is not there",
+    "review_compare": "days that are too far apart, or a collection that is not there",
+    "review_experiment_create": "a variant that does not differ",
+    "review_replay_batch_create": "not exactly one way to name questions, or one that names none",
+    "review_stats": "days that are too far apart, or a collection that is not there",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
 NO_LIMITS = {  # thousands of calls by one user are the point here
@@ -106,6 +111,9 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         golden = {"text": "How many books?", "collection": "conformance", "relevant": [{"document": document}]}
         question = _json(client.post("/api/feedback/golden-questions", json=golden))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
+        replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
+        batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
+        trial = _json(client.post("/api/review/experiments", json={"name": "React", "workflow": "react"}))
         return token, {
             "document_id": [document],
             "document": [document],
@@ -114,6 +122,9 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "message_id": [answer["message_id"]],
             "boost_id": [manual["id"]],
             "question_id": [question["id"]],
+            "replay_id": [replay["id"]],
+            "batch_id": [batch["id"]],
+            "experiment_id": [trial["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],
             "marker": [1],
