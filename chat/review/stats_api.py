@@ -112,7 +112,7 @@ class StatsRowSerializer(FiguresSerializer):
     """key: a day, a name, the id of a collection; empty: what you may not know by name. label: for people."""
 
     key = serializers.CharField()
-    label = serializers.CharField()
+    label: Any = serializers.CharField()
 
 
 class StatsSerializer(serializers.Serializer[Any]):
