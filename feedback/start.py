@@ -7,15 +7,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
+from django.urls import reverse
+from django.utils.translation import gettext
 
 from chat.ratings import use_ratings
 from chat.review.feedback_port import use_feedback
+from chat.review.improvements import Improvement, use_improvements
 from chat.review.start import answer_changed
+from feedback.curation.curated import curated_check, curated_forget
+from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.for_desk import DeskFeedback
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
@@ -28,7 +34,7 @@ from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.accounts.personal_data import use_holder
 from ragsite.core.rag_settings import RagSettings
-from retrieval.engine import use_boosts, use_judge_records
+from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
 from retrieval.models import Document
 from retrieval.ports import Models
 
@@ -36,8 +42,10 @@ from retrieval.ports import Models
 def connect() -> None:
     use_boosts(_make_boosts)
     use_judge_records(LearnedJudgeRecords)
+    use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
+    use_improvements(Improvement(_curated_answer, _curated_address))
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
@@ -47,6 +55,14 @@ def connect() -> None:
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
+
+
+def _curated_answer() -> str:
+    return gettext("Make a checked answer of it")
+
+
+def _curated_address(message_id: UUID) -> str:
+    return f"{reverse('review_curated_new')}?answer={message_id}"
 
 
 def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
@@ -83,11 +99,13 @@ def _document_saved(
     """Its ingest is done: what was rated in it may stand in other chunks now."""
     if instance.status == Document.Status.READY and "status" in (update_fields or ()):
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
+        transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:
     rounds_wait()
     document_forget(instance.pk)
+    curated_forget(instance.pk)
 
 
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:

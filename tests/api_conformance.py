@@ -40,14 +40,22 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "feedback_golden_export": "a collection that is not there",
     "feedback_manual_boosts_create": "a chunk of another document, or a boost that changes nothing",
     "feedback_manual_boost_change": "a boost that changes nothing, or a time that has passed",
+    "messages_continue_create": "the id of a question",
+    "messages_edit_create": "the id of an answer",
     "messages_rating_update": "neither score nor thumb, or both and different",
     "messages_sources_rating_update": "neither score nor thumb, or both and different",
+    "review_answer_mark": "somebody who does not work at the desk",
+    "review_answers_list": "a group or collection that is not there, or a cursor of no page",
+    "review_answers_mark": "somebody who does not work at the desk",
+    "review_export": "a group or collection that is not there",
+    "review_views_create": "filters that the queue does not have, or a name twice",
     "rag_upload": "a file whose content no reader takes",
     "review_answer_replay": "a model or revision that is not there",
     "review_compare": "days that are too far apart, or a collection that is not there",
     "review_experiment_create": "a variant that does not differ",
     "review_replay_batch_create": "not exactly one way to name questions, or one that names none",
     "review_stats": "days that are too far apart, or a collection that is not there",
+    "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
 NO_LIMITS = {  # thousands of calls by one user are the point here
@@ -114,6 +122,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
         batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
         trial = _json(client.post("/api/review/experiments", json={"name": "React", "workflow": "react"}))
+        view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
             "document_id": [document],
             "document": [document],
@@ -125,6 +134,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "replay_id": [replay["id"]],
             "batch_id": [batch["id"]],
             "experiment_id": [trial["id"]],
+            "view_id": [view["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],
             "marker": [1],

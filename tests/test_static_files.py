@@ -52,6 +52,13 @@ def test_a_lazy_import_is_written_so_that_it_is_hashed() -> None:
         assert [line for line in lines if "await import(" not in line] == [], path
 
 
+def test_our_scripts_come_without_comments_and_others_as_they_are(root: Path) -> None:
+    ours = (root / staticfiles_storage.stored_name("js/dom.js")).read_text("utf-8")
+    assert "@param" not in ours and "export function h(" in ours
+    theirs = "js/vendor/temml/temml.js"
+    assert (root / staticfiles_storage.stored_name(theirs)).read_bytes() == (SOURCES / theirs).read_bytes()
+
+
 def test_what_was_collected_is_compressed(root: Path) -> None:
     name = staticfiles_storage.stored_name("js/dom.js")
     assert brotli.decompress((root / f"{name}.br").read_bytes()) == (root / name).read_bytes()

@@ -1,6 +1,6 @@
 """Conversations, and what the review desk keeps beside them."""
 
-from chat.models.conversations import DecisionStep, Message, Session, Source
+from chat.models.conversations import DecisionStep, Message, Session, Share, Source
 from chat.models.experiments import Experiment, ExperimentAnswer
 from chat.models.replays import Replay, ReplayBatch
 from chat.models.review import AnswerLabel, AnswerReview, AnswerTerms, DeskEvent, ReviewedCollection, SavedView
@@ -24,5 +24,6 @@ __all__ = [
     "RollupDay",
     "SavedView",
     "Session",
+    "Share",
     "Source",
 ]

@@ -21,10 +21,10 @@ from chat.models import AnswerReview, DeskEvent, SavedView
 from chat.review.data import answer_detail, offered_collections, review_data
 from chat.review.export import export_lines
 from chat.review.fields import (
+    FILTER_NAMES,
     BulkChangesSerializer,
     ChangesSerializer,
     ExportQuerySerializer,
-    FiltersSerializer,
     QueueQuerySerializer,
     SavedViewInputSerializer,
     read_filters,
@@ -114,7 +114,7 @@ class EventSerializer(serializers.Serializer[Any]):
 class AnswerRatingSerializer(serializers.Serializer[Any]):
     """source: the marker of the source that was rated; null: the answer."""
 
-    source = serializers.IntegerField(allow_null=True)
+    source: Any = serializers.IntegerField(allow_null=True)
     score = serializers.IntegerField()
     thumb = serializers.CharField(allow_null=True)
     tags = serializers.ListField(child=serializers.CharField())
@@ -241,7 +241,7 @@ class ExportApi(DeskView):
             self.access.require("names")
         filters = read_filters(query)
         answers_queue(access=self.access, filters=filters)  # a refusal has to come before the first line
-        given = {name: value for name, value in request.query_params.items() if name in FiltersSerializer().fields}
+        given = {name: value for name, value in request.query_params.items() if name in FILTER_NAMES}
         export_log(access=self.access, filters=given, with_names=with_names)
         lines = export_lines(
             access=self.access, filters=filters, as_csv=query["format"] == "csv", with_names=with_names

@@ -14,7 +14,7 @@ from django.db.models import Prefetch
 
 from chat.models import AnswerReview, Source
 from chat.review.data import reasons_of
-from chat.review.queue import AnswerFilters, answers_page, answers_queue
+from chat.review.queue import SORTS, AnswerFilters, answers_after, answers_queue
 from chat.review.roles import DeskAccess, desk_access
 from ragsite.core.database import database_call, own_database_thread
 
@@ -24,6 +24,8 @@ COLUMNS = (
     "language", "rating", "reasons", "state", "assignee", "labels", "note", "sources", "llm_calls", "prompt_tokens",
     "completion_tokens", "first_token_ms", "total_ms",
 )  # fmt: skip
+OWN = [field.attname for field in AnswerReview._meta.fields]
+USER = ("user__username", "user__first_name", "user__last_name")
 USAGE = ("llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
 BYTE_ORDER_MARK = "\ufeff"  # spreadsheets read a file without it in the computer's own encoding
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
@@ -51,12 +53,11 @@ async def export_lines(
 def _batch(*, access: DeskAccess, filters: AnswerFilters, cursor: str, names: bool) -> tuple[list[dict[str, Any]], str]:
     access = desk_access(User.objects.get(pk=access.user.pk), "export", *(("names",) if names else ()))
     found = answers_queue(access=access, filters=filters)
-    page = answers_page(found, sort=filters.sort, size=BATCH, after=cursor)
+    rows, after = answers_after(found, sort=filters.sort, size=BATCH, after=cursor)
     sources = Prefetch("message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title"))
-    rows = AnswerReview.objects.filter(pk__in=[row.pk for row in page.rows]).prefetch_related(sources, "labels")
-    by_number = {row.pk: row for row in rows.select_related("message__reply_to", "user", "assignee")}
-    ordered = [by_number[row.pk] for row in page.rows if row.pk in by_number]
-    return [_data(row, names=names) for row in ordered], page.after
+    rows = rows.select_related("message__reply_to", "user", "assignee").prefetch_related(sources, "labels")
+    rows = rows.only(*OWN, "message__text", "message__usage", "message__reply_to__text", *USER, "assignee__username")
+    return [_data(row, names=names) for row in rows.order_by(*SORTS[filters.sort])], after
 
 
 def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class MomentField(serializers.CharField):
         self.through = through
         super().__init__(**kwargs)
 
-    def to_internal_value(self, data: Any) -> datetime:
+    def to_internal_value(self, data: Any) -> Any:
         text = super().to_internal_value(data)
         try:
             moment, day = parse_datetime(text), parse_date(text)
@@ -74,7 +74,7 @@ class FiltersSerializer(QuerySerializer):
     group = _text(150, "The name of a group that its user is in.")
     user = _text(150, "Who asked: for those who see names.")
     reviewer = _text(150, "To whom it is assigned, or who reviewed it; nobody: not assigned.")
-    label = _text(MAX_LABEL_CHARS)
+    label: Any = _text(MAX_LABEL_CHARS)  # a field has an attribute of this name
     session = serializers.UUIDField(required=False, help_text="One conversation.")
     search = _text(MAX_SEARCH_CHARS, "Words that all occur in the question or the answer.")
     sort = _choice(SORTS)
@@ -92,6 +92,7 @@ class FiltersSerializer(QuerySerializer):
         return super().to_internal_value(given)
 
 
+FILTER_NAMES = tuple(FiltersSerializer().get_fields())
 THUMBS = {"up": "good", "down": "bad"}
 FILTER_OF = {"from": "since", "to": "until"}  # parameters that Python or its reader would take for something else
 NO_FILTERS = ("before", "after", "page_size", "format", "names")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -13,13 +13,14 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import ensure_csrf_cookie
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 from rest_framework.exceptions import ValidationError
 
 from chat.models import AnswerReview, DeskEvent, Message
 from chat.review import labels
 from chat.review.data import answer_detail, reasons_of
-from chat.review.fields import FiltersSerializer, QueueQuerySerializer, read_filters
+from chat.review.fields import FILTER_NAMES, FiltersSerializer, QueueQuerySerializer, read_filters
+from chat.review.improvements import improvements_of
 from chat.review.marks import reading_log
 from chat.review.queue import (
     COUNTED,
@@ -54,11 +55,11 @@ SORT_LABELS = {
 }
 
 
-def desk_page(*rights: Right) -> Callable[[View], View]:
+def desk_page(*rights: Right, methods: Sequence[str] = ("GET", "HEAD")) -> Callable[[View], View]:
     """The view gets `access`. Strangers sign in first, who has no business here finds nothing, staff is told why."""
 
     def decorated(view: View) -> View:
-        @require_safe
+        @require_http_methods(methods)
         @login_required
         @ensure_csrf_cookie
         @wraps(view)
@@ -127,7 +128,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
 
 def _given(query: QueryDict) -> dict[str, str]:
     """The filters in the address."""
-    return {name: query[name] for name in FiltersSerializer().fields if query.get(name)}
+    return {name: str(query[name]) for name in FILTER_NAMES if query.get(name)}
 
 
 def _query(given: Mapping[str, str]) -> str:
@@ -278,6 +279,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "reasons": _reasons(row),
         "status": _status(row),
         "detail": detail,
+        "improvements": improvements_of(message_id, access),
         "back": _address(given),
         "before": _answer_address(before, given),
         "after": _answer_address(after, given),

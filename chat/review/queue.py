@@ -134,8 +134,7 @@ def answers_page(
 ) -> QueuePage:
     """`after`, `before`: a cursor of an earlier page of the same order. Raises InvalidInputError for another text."""
     backwards = bool(before)
-    ordered = _beyond(answers, sort, before or after, backwards=backwards)
-    rows = list(with_details(ordered)[: size + 1])
+    rows = list(_beyond(with_details(answers), sort, before or after, backwards=backwards)[: size + 1])
     more, rows = len(rows) > size, rows[:size]
     if backwards:
         rows.reverse()
@@ -147,6 +146,16 @@ def answers_page(
         before=cursor_of(rows[0], sort) if has_before else "",
         after=cursor_of(rows[-1], sort) if has_after else "",
     )
+
+
+def answers_after(
+    answers: QuerySet[AnswerReview], *, sort: Sort, size: int, after: str = ""
+) -> tuple[QuerySet[AnswerReview], str]:
+    """The next `size` rows, unsorted and without details, and the cursor behind them, empty at the end."""
+    columns = [name.lstrip("-") for name in SORTS[sort]]
+    rows = list(_beyond(answers, sort, after, backwards=False).only(*columns)[: size + 1])
+    cursor = cursor_of(rows[size - 1], sort) if len(rows) > size else ""
+    return AnswerReview.objects.filter(pk__in=[row.pk for row in rows[:size]]), cursor
 
 
 def neighbours(answers: QuerySet[AnswerReview], row: AnswerReview, sort: Sort) -> tuple[UUID | None, UUID | None]:

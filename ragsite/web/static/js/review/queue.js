@@ -126,7 +126,7 @@ byId("save-view").addEventListener("click", () => formDialog(gettext("Save as a 
   { name: "shared", label: gettext("For whom"), options: [["", gettext("For me")], ["1", gettext("For all at the desk")]] },
 ], {
   save: async ({ name, shared }) => {
-    const given = Object.fromEntries([...new FormData(filters)].filter(([, value]) => value));
+    const given = Object.fromEntries([...new FormData(filters)].filter(([name, value]) => value && !(name === "sort" && value === "newest")));
     await api.post("/api/review/views", { name, filters: given, shared: Boolean(shared) });
     location.assign(`/review/?${new URLSearchParams(/** @type {Record<string, string>} */ (given))}`);
   },

@@ -117,7 +117,7 @@ export function passageTable(key, value) {
 
 /** @param {Call[]} calls */
 function callTable(calls) {
-  const columns = [gettext("Model"), gettext("Prompt"), gettext("Began"), gettext("Took"), gettext("Read"), gettext("Written"), gettext("Tokens")];
+  const columns = [gettext("Model"), gettext("Prompt"), gettext("Began"), gettext("Took"), gettext("Reading"), gettext("Writing"), gettext("Tokens")];
   return h("table", { class: "review-table" },
     h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
     h("tbody", {}, calls.map((call) => h("tr", { class: call.error ? "is-failed" : null },
