@@ -52,10 +52,6 @@ class StatsQuerySerializer(QuerySerializer):
     def get_fields(self) -> dict[str, serializers.Field]:
         return super().get_fields() | {"from": DayField(), "to": DayField()}
 
-    def to_internal_value(self, data: Any) -> Any:
-        given = {name: value for name, value in data.items() if value != "" or name not in self.fields}
-        return super().to_internal_value(given)
-
 
 class StatsByQuerySerializer(StatsQuerySerializer):
     by = serializers.ChoiceField(GROUPED, required=False, default="day")
