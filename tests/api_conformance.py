@@ -50,6 +50,11 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_export": "a group or collection that is not there",
     "review_views_create": "filters that the queue does not have, or a name twice",
     "rag_upload": "a file whose content no reader takes",
+    "review_answer_replay": "a model or revision that is not there",
+    "review_compare": "days that are too far apart, or a collection that is not there",
+    "review_experiment_create": "a variant that does not differ",
+    "review_replay_batch_create": "not exactly one way to name questions, or one that names none",
+    "review_stats": "days that are too far apart, or a collection that is not there",
     "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
@@ -114,6 +119,9 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         golden = {"text": "How many books?", "collection": "conformance", "relevant": [{"document": document}]}
         question = _json(client.post("/api/feedback/golden-questions", json=golden))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
+        replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
+        batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
+        trial = _json(client.post("/api/review/experiments", json={"name": "React", "workflow": "react"}))
         view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
             "document_id": [document],
@@ -123,6 +131,9 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "message_id": [answer["message_id"]],
             "boost_id": [manual["id"]],
             "question_id": [question["id"]],
+            "replay_id": [replay["id"]],
+            "batch_id": [batch["id"]],
+            "experiment_id": [trial["id"]],
             "view_id": [view["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],

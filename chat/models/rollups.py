@@ -91,6 +91,7 @@ class DocumentRollup(models.Model):
         verbose_name_plural = _("documents of days")
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["day", "document_id"], name="rollup_document_once")]
+        indexes = [models.Index(fields=["document_id", "day"], name="rollup_document_day")]
 
     def __str__(self) -> str:
         return f"{self.day}: {self.document_id}"

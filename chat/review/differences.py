@@ -118,7 +118,7 @@ def step_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
     sides = [list(data.get("decision_path") or ()) for data in (original, replay)]
     names = [[step["name"] for step in side] for side in sides]
     rows = []
-    for op, a, b, c, d in SequenceMatcher(None, *names, autojunk=False).get_opcodes():
+    for op, a, b, c, d in SequenceMatcher(None, names[0], names[1], autojunk=False).get_opcodes():
         if op == "equal":
             rows += [_step(old, new) for old, new in zip(sides[0][a:b], sides[1][c:d], strict=True)]
         else:

@@ -163,7 +163,7 @@ def _first_ratings(answers: QuerySet[AnswerReview]) -> list[bool]:
     first: dict[int, bool] = {}
     for user, score in rated.values_list("user_id", "worst_score").iterator():
         if user not in first:
-            first[user] = score >= GOOD_SCORE
+            first[user] = score is not None and score >= GOOD_SCORE
             if len(first) >= MOST_PEOPLE:
                 break
     return list(first.values())

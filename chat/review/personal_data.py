@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from chat.models import DeskEvent, SavedView
+from chat.models import DeskEvent, Replay, SavedView
 from ragsite.accounts.personal_data import Held, Part
 from ragsite.core.wording import counted
 
@@ -28,12 +28,22 @@ class DeskHolder:
     def stays(self, user: User) -> Iterable[Held]:
         events = DeskEvent.objects.filter(by=user).count()
         yield Held(counted("{count} act at the review desk", "{count} acts at the review desk", events), events)
+        replays = Replay.objects.filter(made_by=user).count()
+        told = counted("{count} replay that you ordered; it no longer names you",
+                       "{count} replays that you ordered; they no longer name you", replays)  # fmt: skip
+        yield Held(told, replays)
 
     def parts(self, user: User) -> Iterator[Part]:
         views = SavedView.objects.filter(owner=user).order_by("created_at")
         yield Part("review/views.json", ({"name": view.name, "filters": view.filters} for view in views.iterator()))
         events = DeskEvent.objects.filter(by=user).select_related("answer").order_by("pk")
         yield Part("review/log.json", map(_event_data, events.iterator(chunk_size=EVENTS_AT_ONCE)))
+        replays = Replay.objects.filter(made_by=user).order_by("created_at", "pk")
+        ordered = replays.values_list("pk", "created_at", "change").iterator(chunk_size=EVENTS_AT_ONCE)
+        yield Part(
+            "review/replays.json",
+            ({"id": str(pk), "at": at.isoformat(), "change": change} for pk, at, change in ordered),
+        )
 
     def erase(self, user: User) -> Iterator[int]:
         with transaction.atomic():

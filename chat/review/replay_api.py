@@ -133,11 +133,18 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     kind = serializers.CharField(help_text="status, decision, workflow, model, answer, source, step, usage, degraded.")
 
 
-class ReplaySerializer(ReplayRowSerializer):
-    """Both answers as messages. `replay` is null until it is complete."""
+class ReplayedAnswerSerializer(AnswerSerializer):
+    """An answer that is no message of a conversation: it has no ids."""
 
-    original = AnswerSerializer(allow_null=True)
-    replay = AnswerSerializer(allow_null=True)
+    session_id = serializers.UUIDField(allow_null=True)
+    message_id = serializers.UUIDField(allow_null=True)
+
+
+class ReplaySerializer(ReplayRowSerializer):
+    """Both answers as messages. `replay` is null until it is complete, and so is a golden question's `original`."""
+
+    original = ReplayedAnswerSerializer(allow_null=True)
+    replay = ReplayedAnswerSerializer(allow_null=True)
     differences = DifferenceSerializer(many=True)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from django.urls import reverse
 
 from chat import selectors
-from chat.messages.data import localized_message, message_data, weak_sentences
+from chat.messages.data import localized_message, weak_sentences
 from chat.messages.rendering import render_answer
 from chat.models import Replay, ReplayBatch
+from chat.review.data import message_for_desk
 from ragsite.core.localized import localized
 
 QUESTION_CHARS = 300  # of it in lists
@@ -49,7 +50,7 @@ def original_data(replay: Replay) -> dict[str, Any] | None:
     """The stored answer as it is now, or a golden question's by the site's own settings."""
     if replay.message_id:
         message = selectors.message_find(replay.message_id)
-        return message_data(message) if message else None
+        return message_for_desk(message) if message else None
     return _shown(replay, replay.original) if replay.original else None
 
 

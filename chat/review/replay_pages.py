@@ -65,7 +65,8 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
     """The form. `answer`: of this one; `golden`: of a set, or * for all; else of the queue's answers."""
     target: dict[str, Any]
     if answer := request.GET.get("answer"):
-        message = Message.objects.select_related("reply_to").filter(pk=as_uuid(answer), reply_to__isnull=False).first()
+        answers = Message.objects.select_related("reply_to").filter(reply_to__isnull=False)
+        message = answers.filter(pk__in=filter(None, [as_uuid(answer)])).first()
         if message is None or message.reply_to is None:
             raise NotFoundError
         target = {"message_id": str(message.pk)}
@@ -79,7 +80,8 @@ def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
         count = len(get_feedback().golden_questions(set_name=set_name, limit=MAX_QUESTIONS))
         asked = {"golden": golden, "count": count}
     else:
-        given = {name: request.GET[name] for name in FiltersSerializer().fields if request.GET.get(name)}
+        names: list[str] = list(FiltersSerializer().get_fields())
+        given = {name: request.GET[name] for name in names if request.GET.get(name)}
         chosen = answers_chosen(access=access, given=given, most=MAX_QUESTIONS + 1)
         target = {"answers": given}
         asked = {"answers": given, "count": min(len(chosen), MAX_QUESTIONS), "more": len(chosen) > MAX_QUESTIONS}

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from chat import selectors
@@ -50,7 +51,6 @@ from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
 LEASE_S = 6.0  # renewed three times as often, so that a cancelled replay ends within 2 s
 MAX_ATTEMPTS = 2  # a replay whose process was killed is begun once more
 NO_REVISION = "none"  # as a change's revision: without what ratings make of a search
-LOOKED_BACK = 4 * quoting.HISTORY_MESSAGES  # rows, with answers that were written anew
 OPEN = (Replay.Status.QUEUED, Replay.Status.RUNNING)
 
 logger = logging.getLogger(__name__)
@@ -163,8 +163,12 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     began = timezone.now()
     async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
         answer = await get_workflow(setup.workflow, engine=tools).answer(setup.question, trace=trace)
-    data, wordings = answer_as_stored(answer, trace, workflow=setup.workflow, created_at=began)
-    return clean_json(data), wordings
+
+    def stored() -> tuple[dict[str, Any], Wordings]:  # reads where in their documents the cited sentences stand
+        data, wordings = answer_as_stored(answer, trace, workflow=setup.workflow, created_at=began)
+        return clean_json(data), wordings
+
+    return await database_call(stored)
 
 
 def _boosts(revision: str, models: Models) -> BoostSource:
@@ -230,14 +234,22 @@ def as_asked(message: Message) -> Setup:
 
 
 def _earlier_then(asked: Message) -> list[Message]:
-    """The last messages before the question, oldest first, as they stood when it was put: of an earlier question that
-    has been answered again, the answer of that time."""
-    rows = Message.objects.filter(session=asked.session_id, created_at__lt=asked.created_at)
-    rows = rows.select_related("reply_to").order_by("-created_at", "-pk")[:LOOKED_BACK]
-    kept: dict[Any, Message] = {}
-    for message in rows:
-        kept.setdefault((message.role, message.reply_to_id or message.pk), message)
-    return sorted(kept.values(), key=lambda one: ((one.reply_to or one).created_at, one.created_at))
+    """The questions that led to this one, each with its answer of that time: another version of either, written later
+    or left for this one, is not among them. Oldest first."""
+    before = dict(
+        Message.objects.filter(session=asked.session_id, role=Message.Role.USER).values_list("pk", "follows_id")
+    )
+    way: list[Any] = []
+    at = asked.follows_id
+    while at in before and at not in way and len(way) < quoting.HISTORY_MESSAGES:
+        way.append(at)
+        at = before[at]
+    rows = Message.objects.filter(Q(pk__in=way) | Q(reply_to__in=way), created_at__lt=asked.created_at)
+    said: dict[Any, dict[str, Message]] = {}
+    for message in rows.select_related("reply_to").order_by("created_at", "pk"):
+        said.setdefault(message.reply_to_id or message.pk, {})[message.role] = message
+    turns = [said.get(pk, {}) for pk in reversed(way)]
+    return [turn[role] for turn in turns for role in (Message.Role.USER, Message.Role.ASSISTANT) if role in turn]
 
 
 def _history_then(asked: Message) -> tuple[HistoryMessage, ...]:

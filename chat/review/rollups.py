@@ -97,11 +97,14 @@ def day_make(day: date) -> None:
             asked.setdefault(answer_id, []).append(collection_id)
         for row in batch:
             askers.add(row.user_id)
-            for collection in (None, *asked.get(row.pk, ())):
-                key = (row.workflow, row.model, row.language, collection)
+            in_collections: list[UUID | None] = [None, *asked.get(row.pk, ())]
+            for collection in in_collections:
+                key: Key = (row.workflow, row.model, row.language, collection)
                 _count(cells.setdefault(key, _empty()), row)
-        shown = Source.objects.filter(message__in=[row.message_id for row in batch], document_id__isnull=False)
+        shown = Source.objects.filter(message__in=[row.message_id for row in batch])
         for document_id, cited in shown.values_list("document_id", "cited"):
+            if document_id is None:  # a web page
+                continue
             counts = documents.setdefault(document_id, [0, 0])
             counts[0] += 1
             counts[1] += bool(cited)

@@ -93,8 +93,8 @@ def stats_by(*, access: DeskAccess, by: By, filters: StatsFilters) -> list[dict[
     found = [
         {"key": key, "label": _label(by, key, names, filters), **figures(members)} for key, members in groups.items()
     ]
-    for row in found:
-        row["users"] = users.get(row["key"], 0) if by == "day" and _unfiltered(filters) else None
+    for figured in found:
+        figured["users"] = users.get(figured["key"], 0) if by == "day" and _unfiltered(filters) else None
     return sorted(found, key=lambda row: row["key"] if by in ("day", "period") else (-row["answers"], row["key"]))
 
 

@@ -44,17 +44,13 @@ class DayField(serializers.DateField):
 class StatsQuerySerializer(QuerySerializer):
     """The last 30 days unless `from` and `to` name others, both included."""
 
-    workflow = serializers.CharField(required=False, max_length=40)
-    model = serializers.CharField(required=False, max_length=200)
-    language = serializers.CharField(required=False, max_length=10)
+    workflow = serializers.CharField(required=False, allow_blank=True, max_length=40)
+    model = serializers.CharField(required=False, allow_blank=True, max_length=200)
+    language = serializers.CharField(required=False, allow_blank=True, max_length=10)
     collection = serializers.UUIDField(required=False)
 
     def get_fields(self) -> dict[str, serializers.Field]:
         return super().get_fields() | {"from": DayField(), "to": DayField()}
-
-    def to_internal_value(self, data: Any) -> Any:
-        given = {name: value for name, value in data.items() if value != "" or name not in self.fields}
-        return super().to_internal_value(given)
 
 
 class StatsByQuerySerializer(StatsQuerySerializer):
@@ -112,7 +108,7 @@ class StatsRowSerializer(FiguresSerializer):
     """key: a day, a name, the id of a collection; empty: what you may not know by name. label: for people."""
 
     key = serializers.CharField()
-    label = serializers.CharField()
+    label: Any = serializers.CharField()
 
 
 class StatsSerializer(serializers.Serializer[Any]):

@@ -39,8 +39,11 @@ CHOICES = 200
 
 def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], StatsFilters, bool]:
     """What the address asks for; wrong parameters count as none, and the third says so."""
+    given = request.GET.copy()
+    for name in [name for name in given if not given[name]]:  # a form sends its empty fields
+        del given[name]
     try:
-        query = checked(serializer, request.GET)
+        query = checked(serializer, given)
         return query, read_filters(query), False
     except (ValidationError, AppError):
         return {}, stats_filters(), True

@@ -225,7 +225,7 @@ async def _converse(user: User, plan: Plan, files: dict[str, str]) -> list[Given
     """One conversation, turn by turn."""
     session = await database_call(_session, user, plan)
     history: list[HistoryMessage] = []
-    at, given = plan.begins_at, []
+    at, given, follows = plan.begins_at, [], None
     for number, turn in enumerate(plan.turns):
         chances = plan.chances[4 * number : 4 * number + 4]
         scope = await database_call(scope_for, user=user)
@@ -236,8 +236,9 @@ async def _converse(user: User, plan: Plan, files: dict[str, str]) -> list[Given
                 answer = await answer_question(question, workflow=plan.workflow, trace=trace)
         except (AppError, ModelError, TimeoutError):
             break
-        stored = await database_call(_store, session, plan, turn, answer, trace, at)
+        stored = await database_call(_store, session, plan, turn, answer, trace, at, follows)
         given.append(stored)
+        follows = stored.question_id
         await database_call(_rate, user, turn, answer, stored, chances, files)
         history += [HistoryMessage("user", turn.text), HistoryMessage("assistant", answer.text)]
         at += timedelta(seconds=40 + 200 * chances[3])
@@ -249,9 +250,11 @@ def _session(user: User, plan: Plan) -> Session:
     return Session.objects.create(user=user, workflow=plan.workflow, title=session_title(plan.turns[0].text))
 
 
-def _store(session: Session, plan: Plan, turn: Turn, answer: Answer, trace: Trace, at: datetime) -> Given:
+def _store(
+    session: Session, plan: Plan, turn: Turn, answer: Answer, trace: Trace, at: datetime, follows: UUID | None
+) -> Given:
     """Question and answer, as a run stores them, with the time that is simulated."""
-    question = Message.objects.create(session=session, role=Message.Role.USER, text=turn.text)
+    question = Message.objects.create(session=session, role=Message.Role.USER, text=turn.text, follows_id=follows)
     answer_id = uuid4()
     lease = answer_lease(answer_id)
     Message.objects.create(

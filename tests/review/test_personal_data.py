@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.models import DeskEvent, SavedView
+from chat.models import DeskEvent, Replay, SavedView
 from chat.review.marks import answers_mark, export_log
 from chat.review.personal_data import DeskHolder
 from chat.review.records import answers_record
@@ -24,12 +24,14 @@ def test_a_reviewers_name_goes_and_what_was_done_stays() -> None:
     export_log(access=desk_access(other), filters={"user": "rita", "state": "todo"}, with_names=True)
     SavedView.objects.create(owner=reviewer, name="Mine", filters={})
     SavedView.objects.create(owner=other, name="Theirs", filters={"user": "rita"})
+    Replay.objects.create(message=answer, question="How many books?", made_by=reviewer)
     holder = DeskHolder()
     assert [(str(held.what), held.count) for held in (*holder.goes(reviewer), *holder.stays(reviewer))] == [
         ("2 saved views", 2),
         ("1 act at the review desk", 1),
+        ("1 replay that you ordered; it no longer names you", 1),
     ]
-    assert [len(list(part.content)) for part in holder.parts(reviewer)] == [1, 1]  # type: ignore[arg-type]
+    assert [len(list(part.content)) for part in holder.parts(reviewer)] == [1, 1, 1]  # type: ignore[arg-type]
     assert sum(holder.erase(reviewer)) == 2
     events = DeskEvent.objects.order_by("pk")
     assert [(event.by_name, event.detail) for event in events] == [

@@ -148,10 +148,11 @@ def test_history_is_what_it_was_then(db: None) -> None:
 
     first = said(0, question=True, text="First?")
     said(1, reply_to=first, text="As it was then.", superseded=True)
-    second = said(2, question=True, text="Second?")
+    second = said(2, question=True, text="Second?", follows=first)
     answer = said(3, reply_to=second, text="Answer.")
     said(4, reply_to=first, text="Written anew later.")
-    said(5, question=True, text="Third?")
+    said(5, question=True, text="Third?", follows=second)
+    said(6, question=True, text="First, in other words?")
     asked = as_asked(Message.objects.get(pk=answer.pk)).question
     assert [message.text for message in asked.history] == ["First?", "As it was then."]
 

@@ -45,7 +45,7 @@ function change() {
   return made;
 }
 
-form.elements.namedItem("own_filters")?.addEventListener?.("change", () => { fields.hidden = !ownFilters(); });
+form.querySelector("[name=own_filters]")?.addEventListener("change", () => { fields.hidden = !ownFilters(); });
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
