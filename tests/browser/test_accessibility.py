@@ -29,7 +29,11 @@ Ten books for four weeks [1], a fee of $f(n) = 0.5\,n$ [1].
 def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 ```
 """
-PAGES = ("/", "/documents/", "/memory/", "/accounts/", "/accounts/password/", "/self-corrective-rag")
+PAGES = (
+    "/", "/documents/", "/memory/", "/self-corrective-rag",
+    "/accounts/", "/accounts/email/", "/accounts/password/", "/accounts/delete/",
+)  # fmt: skip
+DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/forgotten/")
 STILL = """() => Promise.all(document.getAnimations()
   .filter((one) => one.effect.getTiming().iterations !== Infinity).map((one) => one.finished.catch(() => {})))"""
 WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
@@ -123,7 +127,7 @@ def test_every_other_page(page: Page) -> None:
 @pytest.mark.parametrize("locale", ["en", "zh-CN", "zh-TW"])
 def test_the_doors(open_page: OpenPage, locale: str) -> None:
     page = open_page(DESKTOP, locale=locale)
-    for path in ("/accounts/login/", "/accounts/signup/"):
+    for path in DOORS:
         page.goto(path)
         assert inspect(page) == [], path
 
