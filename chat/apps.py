@@ -8,9 +8,11 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from chat.services import deletion  # models can be imported only now
+        from chat.review import start as review  # models can be imported only now
+        from chat.services import deletion
         from chat.services.personal_data import ChatHolder
         from ragsite.accounts.personal_data import use_holder
 
         deletion.connect()
+        review.connect()
         use_holder("chat", ChatHolder())

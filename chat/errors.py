@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from ragsite.core.errors import AppError, ConflictError, NotFoundError, RateLimitedError, TooLargeError
+from ragsite.core.errors import (
+    AppError,
+    ConflictError,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitedError,
+    TooLargeError,
+)
 from ragsite.core.wording import worded
 
 
@@ -37,6 +44,29 @@ class AnswerInProgressError(ConflictError):
 
     code = "answer_in_progress"
     message = worded("An answer is already being written in this conversation; wait for it or stop it.")
+
+
+class AnswerCompleteError(ConflictError):
+    """409: there is nothing to go on with."""
+
+    code = "answer_complete"
+    message = worded("This answer is not one that was cut, stopped or interrupted; have it written again instead.")
+
+
+class ShareLinksOffError(PermissionDeniedError):
+    """403: the site has no secret links."""
+
+    code = "share_links_off"
+    message = worded(
+        "Secret links are switched off on this site; share it with people who have an account, or ask an administrator."
+    )
+
+
+class NothingToShareError(ConflictError):
+    """409: no message to show."""
+
+    code = "nothing_to_share"
+    message = worded("There is nothing to share yet; ask a question first.")
 
 
 class TooManyQuestionsError(RateLimitedError):

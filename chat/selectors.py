@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 
@@ -16,18 +18,33 @@ from chat.ratings import get_ratings
 from ragsite.core.text import clean_text
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
-REMEMBERED = (Message.Status.COMPLETE, Message.Status.STOPPED)
+REMEMBERED = (Message.Status.COMPLETE, Message.Status.CUT, Message.Status.STOPPED)
 
 
 # ------------------------------------------------------------------------------------------------ sessions
-def session_list(*, user: User, search: str = "") -> QuerySet[Session]:
-    """The user's sessions, last used first; `search` looks into titles and messages."""
-    sessions = Session.objects.filter(user=user).annotate(message_count=Count("messages"))
+def session_list(
+    *, user: User, search: str = "", archived: bool | None = None, folder: str | None = None
+) -> QuerySet[Session]:
+    """The user's sessions, pinned ones first, then last used first; `search` looks into titles and messages.
+
+    archived: only those, or only the others. folder: of that name; "": in none.
+    """
+    sessions = Session.objects.filter(user=user).annotate(message_count=Count("messages")).prefetch_related("shares")
+    if archived is not None:
+        sessions = sessions.filter(archived_at__isnull=not archived)
+    if folder is not None:
+        sessions = sessions.filter(folder=folder)
     search = clean_text(search).strip()
     if search:
         matching = Message.objects.filter(session=OuterRef("pk"), superseded=False, text__icontains=search)
         sessions = sessions.filter(Q(title__icontains=search) | Exists(matching))
-    return sessions.order_by("-updated_at", "pk")
+    return sessions.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "pk")
+
+
+def folder_list(*, user: User) -> QuerySet[Session, Any]:
+    """`{"name", "session_count"}` of the user's folders, by name; what is archived is in none of them."""
+    kept = Session.objects.filter(user=user, archived_at=None).exclude(folder="").order_by()
+    return kept.values(name=F("folder")).annotate(session_count=Count("pk")).order_by("name")
 
 
 def session_get(*, user: User, session_id: UUID) -> Session:
@@ -54,12 +71,70 @@ def _with_details(messages: QuerySet[Message], user: User | None) -> QuerySet[Me
     return get_ratings().with_ratings(messages, user=user)
 
 
+def _shown(session_id: UUID) -> QuerySet[Message]:
+    """What the conversation is now: of each question and answer the chosen version, and only what follows these."""
+    messages = Message.objects.filter(session=session_id, superseded=False)
+    questions = Message.objects.filter(session=session_id, role=Message.Role.USER)
+    if not questions.filter(superseded=True).exists():
+        return messages
+    hidden: set[UUID] = set()
+    for pk, follows, superseded in questions.order_by("created_at", "pk").values_list("pk", "follows", "superseded"):
+        if superseded or follows in hidden:
+            hidden.add(pk)
+    return messages.exclude(pk__in=hidden).exclude(reply_to__in=hidden)
+
+
 def message_list(*, user: User, session: Session, superseded: bool = False) -> QuerySet[Message]:
-    """The messages of one of the user's sessions in the order of the conversation."""
-    messages = Message.objects.filter(session=session, session__user=user)
-    if not superseded:
-        messages = messages.filter(superseded=False)
+    """The messages of one of the user's sessions in the order of the conversation. superseded: all versions."""
+    own = Message.objects.filter(session=session, session__user=user)
+    messages = own if superseded else _shown(session.pk).filter(session__user=user)
     return _in_order(_with_details(messages, user))
+
+
+def _versions(message: Message) -> Q:
+    if message.role == Message.Role.ASSISTANT:
+        return Q(role=Message.Role.ASSISTANT, reply_to=message.reply_to_id, session=message.session_id)
+    return Q(role=Message.Role.USER, follows=message.follows_id, session=message.session_id)
+
+
+def version_list(*, user: User, message: Message) -> QuerySet[Message]:
+    """All versions of a question or an answer, itself included, oldest first."""
+    found = Message.objects.filter(_versions(message), session__user=user)
+    return _with_details(found, user).order_by("created_at", "pk")
+
+
+def versions_beside(message: Message) -> QuerySet[Message]:
+    """The other ones."""
+    return Message.objects.filter(_versions(message)).exclude(pk=message.pk)
+
+
+def with_versions(messages: Iterable[Message]) -> list[Message]:
+    """Each message gets `version_ids`: the ids of its versions, oldest first. One query."""
+    wanted = list(messages)
+    sessions = {message.session_id for message in wanted}
+    rows = Message.objects.filter(session__in=sessions).order_by("created_at", "pk")
+    versions: dict[tuple[Any, ...], list[UUID]] = {}
+    for row in rows.values_list("session", "role", "reply_to", "follows", "pk"):
+        versions.setdefault(row[:-1], []).append(row[-1])
+    for message in wanted:
+        key = (message.session_id, message.role, message.reply_to_id, message.follows_id)
+        message.version_ids = versions.get(key, [message.pk])  # type: ignore[attr-defined]
+    return wanted
+
+
+def messages_shared(*, session_id: UUID, ids: Sequence[str]) -> QuerySet[Message]:
+    """Those of a session that were shared and are still there; who may read them, `chat.services.sharing` decides."""
+    messages = Message.objects.filter(session=session_id, pk__in=ids).exclude(status=Message.Status.STREAMING)
+    return _in_order(_with_details(messages, None))
+
+
+def last_question(session_id: UUID) -> Message | None:
+    """The newest one of what is shown."""
+    return _shown(session_id).filter(role=Message.Role.USER).order_by("created_at", "pk").last()
+
+
+def shown_answer(question: Message) -> Message | None:
+    return question.replies.filter(superseded=False).order_by("created_at", "pk").last()
 
 
 def message_get(*, user: User, message_id: UUID) -> Message:
@@ -67,17 +142,20 @@ def message_get(*, user: User, message_id: UUID) -> Message:
     message = _with_details(Message.objects.filter(pk=message_id, session__user=user), user).first()
     if message is None:
         raise MessageNotFoundError
-    return message
+    return with_versions([message])[0]
 
 
 def message_find(message_id: UUID) -> Message | None:
-    """Any message with its details: for the run that wrote it and for readers who were let in before."""
-    return _with_details(Message.objects.filter(pk=message_id), None).first()
+    """Any message with its details, its owner's ratings included: for the run that wrote it and for readers who were
+    let in before."""
+    owner = User.objects.filter(chat_sessions__messages=message_id).first()
+    message = _with_details(Message.objects.filter(pk=message_id), owner).first()
+    return with_versions([message])[0] if message else None
 
 
 # ------------------------------------------------------------------------------------------------ what a question needs
 def _earlier(question: Message) -> QuerySet[Message]:
-    messages = Message.objects.filter(session_id=question.session_id, superseded=False).exclude(pk=question.pk)
+    messages = _shown(question.session_id).exclude(pk=question.pk)
     before = Coalesce("reply_to__created_at", "created_at")
     return _in_order(messages.filter(LessThan(before, question.created_at)))
 

@@ -7,14 +7,18 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import get_language
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
 from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
+from chat.messages.data import session_data
+from chat.messages.shared import shared_entry
 from chat.models import Session
+from chat.services.sharing import share_open, shared_messages
+from ragsite.core.errors import NotFoundError
 from retrieval.selectors import collection_list
 from retrieval.services.samples import suggested_questions
 from retrieval.workflows import available_workflows, self_corrective, workflow_graph
@@ -32,7 +36,7 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     """An empty conversation, or one of the user's; somebody else's answers like none at all."""
     session = get_object_or_404(Session, pk=session_id, user=request.user) if session_id else None
     boot = {
-        "session": {"id": str(session.pk), "title": session.title} if session else None,
+        "session": session_data(session) if session else None,
         "username": request.user.get_username(),
         "limits": {"message_chars": settings.RAG.limits.message_chars},
         "suggestions": _suggestions(request),
@@ -80,6 +84,37 @@ def self_corrective_page(request: HttpRequest) -> HttpResponse:
         "node_of_step": NODE_OF_STEP,
     }
     return render(request, "chat/self_corrective.html", {"boot": boot, "section": "self_corrective"})
+
+
+@require_safe
+@login_required
+def shared_page(request: HttpRequest, share_id: uuid.UUID) -> HttpResponse:
+    """A conversation that somebody shares with the people of the site."""
+    return _shared(request, share_id)
+
+
+@require_safe
+def shared_link_page(request: HttpRequest, share_id: uuid.UUID, signature: str) -> HttpResponse:
+    """One that is shared with whoever has its secret link."""
+    return _shared(request, share_id, signature=signature)
+
+
+def _shared(request: HttpRequest, share_id: uuid.UUID, *, signature: str | None = None) -> HttpResponse:
+    reader = request.user
+    try:
+        share = share_open(share_id=share_id, reader=reader, signature=signature)
+    except NotFoundError as error:
+        raise Http404 from error
+    entries = [
+        shared_entry(shared.message, number, sources=shared.sources, hidden=shared.hidden)
+        for number, shared in enumerate(shared_messages(share=share, reader=reader))
+    ]
+    response = render(request, "chat/shared.html", {"share": share, "session": share.session, "entries": entries})
+    # Neither the address nor what it shows is to travel further.
+    response["X-Robots-Tag"] = "noindex, nofollow, noarchive"
+    response["Referrer-Policy"] = "no-referrer"
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def _suggestions(request: HttpRequest) -> list[dict[str, str]]:

@@ -1,5 +1,5 @@
 """What happens when the site starts: searches learn where boosts come from and how far judges have been right,
-conversations where ratings are, and deletions take evidence along.
+conversations where ratings are, the review desk which answers were rated, and deletions take evidence along.
 """
 
 from __future__ import annotations
@@ -7,13 +7,22 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save, pre_delete
+from django.urls import reverse
+from django.utils.translation import gettext
 
 from chat.ratings import use_ratings
+from chat.review.feedback_port import use_feedback
+from chat.review.improvements import Improvement, use_improvements
+from chat.review.start import answer_changed
+from feedback.curation.curated import curated_check, curated_forget
+from feedback.curation.curated_live import LiveCuratedAnswers
+from feedback.curation.for_desk import DeskFeedback
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
@@ -25,7 +34,7 @@ from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
 from ragsite.accounts.personal_data import use_holder
 from ragsite.core.rag_settings import RagSettings
-from retrieval.engine import use_boosts, use_judge_records
+from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
 from retrieval.models import Document
 from retrieval.ports import Models
 
@@ -33,7 +42,11 @@ from retrieval.ports import Models
 def connect() -> None:
     use_boosts(_make_boosts)
     use_judge_records(LearnedJudgeRecords)
+    use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
+    use_feedback(DeskFeedback())
+    use_improvements(Improvement(_curated_answer, _curated_address))
+    post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
@@ -42,6 +55,14 @@ def connect() -> None:
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
+
+
+def _curated_answer() -> str:
+    return gettext("Make a checked answer of it")
+
+
+def _curated_address(message_id: UUID) -> str:
+    return f"{reverse('review_curated_new')}?answer={message_id}"
 
 
 def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
@@ -59,8 +80,14 @@ def _use_goes(sender: type[Model], instance: SourceUse, **_: Any) -> None:
     rounds_wait()
 
 
+def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) -> None:
+    if not raw:
+        answer_changed(instance.message_id)
+
+
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
     """A source's own rating stood in the way of the answer's, and of what opening it says: these are drawn anew."""
+    answer_changed(instance.message_id)
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
         use_touch(user_id=instance.user_id, source_id=instance.source_id)
@@ -72,11 +99,13 @@ def _document_saved(
     """Its ingest is done: what was rated in it may stand in other chunks now."""
     if instance.status == Document.Status.READY and "status" in (update_fields or ()):
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
+        transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 
 
 def _document_goes(sender: type[Model], instance: Document, **_: Any) -> None:
     rounds_wait()
     document_forget(instance.pk)
+    curated_forget(instance.pk)
 
 
 def _user_goes(sender: type[Model], instance: Any, **_: Any) -> None:

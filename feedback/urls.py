@@ -1,5 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
+from feedback.desk import curated_api, curated_pages
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi, SourceUseApi
 from feedback.staff_api import evidence, golden, review, revisions
 
@@ -34,4 +35,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/messages/<uuid:message_id>/sources/<int:marker>/rating", SourceRatingApi.as_view(), name="source-rating"),
     path("api/messages/<uuid:message_id>/sources/<int:marker>/use", SourceUseApi.as_view(), name="source-use"),
     path("api/feedback/", include(staff)),
+    path("api/review/curated", curated_api.CuratedAnswersApi.as_view(), name="api-review-curated"),
+    path("api/review/curated/<uuid:curated_id>", curated_api.CuratedAnswerApi.as_view(), name="api-review-curated-one"),
+    path("review/curated/", curated_pages.curated_list, name="review_curated"),
+    path("review/curated/new/", curated_pages.curated_new, name="review_curated_new"),
+    path("review/curated/<uuid:curated_id>/withdraw/", curated_pages.curated_withdraw, name="review_curated_withdraw"),
 ]

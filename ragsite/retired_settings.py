@@ -207,6 +207,7 @@ RETIRED: dict[str, tuple[str, Any]] = {  # variable → `module:constant`, and w
     "RAG_LIMIT_LOGIN_FAILURES_PER_ACCOUNT": ("ragsite.accounts.sign_in_limits:LOGIN_FAILURES_PER_ACCOUNT", Count),
     "RAG_LIMIT_LOGIN_WINDOW_S": ("ragsite.accounts.sign_in_limits:LOGIN_WINDOW_S", Count),
     "RAG_LIMIT_TOKENS_PER_USER": ("ragsite.accounts.tokens:TOKENS_PER_USER", Count),
+    "RAG_QUOTA_RUNNING_INGESTS": ("retrieval.services.ingest_jobs:RUNNING_INGESTS", WholeNumber),
     "RAG_QUOTA_OPEN_INGESTS": ("retrieval.services.quotas:OPEN_INGESTS", WholeNumber),
     "RAG_WEB_SEARCH_GOOGLE_URL": ("retrieval.providers.web_search:GOOGLE_URL", Address),
     "RAG_WEB_SEARCH_MAX_RESULTS": (

@@ -62,6 +62,7 @@ ADMIN_PASSWORD = SITE.admin_password
 LOAD_SAMPLES = SITE.sample_data
 METRICS_TOKEN = SITE.metrics_token
 SIGNUP_OPEN = SITE.signup
+SHARE_LINKS = SITE.share_links
 TRUSTED_PROXIES = SITE.trusted_proxies
 REDIS_URL = SITE.redis_url
 RAG = RagSettings.from_env(ENVIRON, data_dir=str(DATA_DIR), prompts_dir=SITE.prompts_dir)

@@ -1,8 +1,9 @@
 """What requests call collections by: an id, `owner/name`, `site:name`, or a plain name.
 
 The first three name one collection, whoever asks. A plain name means the asking user's own collection; where there is
-none, the site's, then one shared with their groups, then one that the site has approved, then another public one; of
-several alike the oldest. So a name that somebody else takes never stands in for one's own or the site's.
+none, the site's, then one shared with a group of theirs that administrators keep, then one that the site has approved,
+then another public or shared one; of several alike the oldest. So a name that somebody else takes never stands in for
+one's own or the site's.
 """
 
 from __future__ import annotations
@@ -86,11 +87,11 @@ def best_match(
 
 
 def _nearness(collection: Collection, user: User | AnonymousUser | None) -> int:
-    """0 own, 1 the site's, 2 shared with the user's groups, 3 approved, 4 other public ones."""
+    """0 own, 1 the site's, 2 shared by the site with the user's groups, 3 approved, 4 other public and shared ones."""
     if collection.owner_id is None:
         return _SITES
     if user is not None and collection.owner_id == user.pk:
         return _OWN
-    if collection.visibility == Collection.Visibility.SHARED:
+    if collection.visibility == Collection.Visibility.SHARED and getattr(collection, "by_site", False):
         return 2
     return 3 if collection.approved else 4

@@ -19,14 +19,14 @@ from django.conf import settings
 from ragsite.core.rag_settings import MilvusSettings, RagSettings
 from ragsite.runtime import milvus_lite
 from retrieval.memory.store import DatabaseMemoryStore
-from retrieval.ports import BoostSource, ChunkIndex, JudgeRecords, Models, SearchRequest, SearchResult
+from retrieval.ports import BoostSource, ChunkIndex, CuratedAnswers, JudgeRecords, Models, SearchRequest, SearchResult
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
 from retrieval.providers.rerank_http import HttpReranker
 from retrieval.providers.web_search import make_web_searcher
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex, import_client, schema
-from retrieval.selectors import DatabaseChunkStore
+from retrieval.selectors import DatabaseChunkStore, DatabaseDocumentReader
 from retrieval.services.search_cache import CachedSearcher
 from retrieval.services.write_lease import write_lease
 from retrieval.steps.retrieve.relax import search_relaxing
@@ -48,6 +48,7 @@ class Engine(Toolbox):
 _engines: WeakKeyDictionary[asyncio.AbstractEventLoop, Engine] = WeakKeyDictionary()
 _make_boosts: list[Callable[[Models, RagSettings], BoostSource]] = []  # one at most; filled in at start-up
 _make_judge_records: list[Callable[[], JudgeRecords]] = []  # the same
+_make_curated: list[Callable[[], CuratedAnswers]] = []  # the same
 
 
 def use_boosts(make: Callable[[Models, RagSettings], BoostSource]) -> None:
@@ -58,6 +59,11 @@ def use_boosts(make: Callable[[Models, RagSettings], BoostSource]) -> None:
 def use_judge_records(make: Callable[[], JudgeRecords]) -> None:
     """Say where engines made from now on learn how far models have agreed with labels; without it, from nowhere."""
     _make_judge_records[:] = [make]
+
+
+def use_curated_answers(make: Callable[[], CuratedAnswers]) -> None:
+    """Say where engines made from now on find answers that people have written beforehand; without it, nowhere."""
+    _make_curated[:] = [make]
 
 
 def has_engine() -> bool:
@@ -129,11 +135,13 @@ def _build(rag: RagSettings) -> Engine:
         index=index,
         memory_index=memory_index,
         store=store,
+        documents=DatabaseDocumentReader(),
         searcher=cached,
         boosts=_make_boosts[0](models, rag) if _make_boosts else None,
         reranker=reranker,
         web=make_web_searcher(rag.web_search),
         memory=DatabaseMemoryStore(index=memory_index, models=models),
+        curated=_make_curated[0]() if _make_curated else None,
         judge_records=_make_judge_records[0]() if _make_judge_records else None,
     )
 

@@ -60,6 +60,13 @@ class Collection(models.Model):
         verbose_name=_("approved"),
     )
     groups = models.ManyToManyField(Group, blank=True, related_name="collections", verbose_name=_("groups"))
+    editor_groups = models.ManyToManyField(
+        Group,
+        blank=True,
+        related_name="edited_collections",
+        help_text=_("Those of the groups whose members may also change its documents."),
+        verbose_name=_("editor groups"),
+    )
     embedding_model = models.CharField(
         max_length=200,
         blank=True,
@@ -101,6 +108,53 @@ class Collection(models.Model):
     def address(self) -> str:
         """What names this collection and no other, whoever asks: `owner/name`, for the site's `site:name`."""
         return f"{self.owner.username}/{self.name}" if self.owner else f"{SITE}{self.name}"
+
+
+class CollectionPerson(models.Model):
+    """Somebody who may read a shared collection, or change its documents as well."""
+
+    class Role(models.TextChoices):
+        READER = "reader", _("Reader")
+        EDITOR = "editor", _("Editor")
+
+    id = models.BigAutoField(primary_key=True)
+    collection = models.ForeignKey(
+        Collection, on_delete=models.CASCADE, related_name="people", verbose_name=_("collection")
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shared_collections", verbose_name=_("user")
+    )
+    role = models.CharField(max_length=10, choices=Role, default=Role.READER, verbose_name=_("role"))
+
+    class Meta:
+        verbose_name = _("person of a collection")
+        verbose_name_plural = _("people of a collection")
+        ordering = ["collection", "user"]
+        constraints = [models.UniqueConstraint(fields=["collection", "user"], name="person_once_per_collection")]
+
+    def __str__(self) -> str:
+        return f"user {self.user_id}, {self.role} of {self.collection_id}"
+
+
+class KeptGroup(models.Model):
+    """A group that a user made and keeps, called `user/name`. Groups without this are the administrators'.
+
+    Whoever it is given to has not asked for it, so it opens collections to those who choose them, and no more.
+    """
+
+    group = models.OneToOneField(
+        Group, on_delete=models.CASCADE, primary_key=True, related_name="kept", verbose_name=_("group")
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="kept_groups", verbose_name=_("owner")
+    )
+
+    class Meta:
+        verbose_name = _("group kept by a user")
+        verbose_name_plural = _("groups kept by users")
+
+    def __str__(self) -> str:
+        return f"group {self.group_id} of user {self.owner_id}"
 
 
 def upload_path(document: Document, file_name: str) -> str:
@@ -163,6 +217,21 @@ class Document(models.Model):
         on_delete=models.SET_NULL,
         related_name="uploaded_documents",
         verbose_name=_("uploaded by"),
+    )
+    replaces = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="newer_versions",
+        help_text=_("The version that this one takes the place of as soon as it is ready."),
+        verbose_name=_("replaces"),
+    )
+    superseded_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text=_("Since then a newer version is searched in its place; what cites it still opens."),
+        verbose_name=_("superseded at"),
     )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
@@ -228,6 +297,33 @@ class Chunk(models.Model):
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.seq}"
+
+
+class DocumentPart(models.Model):
+    """What people look at at a time of a document, and where its text stands (`retrieval.ingest.parts`).
+
+    Of a PDF its pages, else runs of blocks. Documents that were read by earlier versions have none.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="parts", verbose_name=_("document"))
+    number = models.PositiveIntegerField(verbose_name=_("number"))
+    char_start = models.PositiveIntegerField(verbose_name=_("char start"))
+    char_end = models.PositiveIntegerField(verbose_name=_("char end"))
+    page = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("page"))
+    width = models.FloatField(null=True, blank=True, verbose_name=_("width"))
+    height = models.FloatField(null=True, blank=True, verbose_name=_("height"))
+    blocks = models.JSONField(default=list, blank=True, verbose_name=_("blocks"))
+    lines = models.JSONField(default=list, blank=True, verbose_name=_("lines"))
+
+    class Meta:
+        verbose_name = _("document part")
+        verbose_name_plural = _("document parts")
+        ordering = ["document", "number"]
+        constraints = [models.UniqueConstraint(fields=["document", "number"], name="part_number_per_document")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}, part {self.number}"
 
 
 class IngestJob(Leased):

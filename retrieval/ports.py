@@ -12,6 +12,8 @@ from pydantic import BaseModel
 
 from retrieval.values import (
     Boosts,
+    CuratedAnswer,
+    DocumentRef,
     EmbeddingSpace,
     Exchange,
     IndexRow,
@@ -248,6 +250,28 @@ class ChunkStore(Protocol):
     async def vocabulary(self, scope: SearchScope) -> Vocabulary: ...
 
 
+class DocumentReader(Protocol):
+    """Whole documents, as the database holds them (`retrieval.selectors.DatabaseDocumentReader`). Nothing outside the
+    scope is ever given."""
+
+    async def documents(
+        self, scope: SearchScope, *, filters: SearchFilters, hints: Sequence[str] = (), limit: int
+    ) -> tuple[DocumentRef, ...]:
+        """Those that are ready and that the filters let through, newest first; with `hints` those alone whose title or
+        file name holds one of them. At most `limit`."""
+        ...
+
+    async def chunks(
+        self, document_id: str, *, scope: SearchScope, after: int = -1, limit: int
+    ) -> tuple[StoredChunk, ...]:
+        """Those with a `seq` above `after`, in order; at most `limit`. Empty: there are no more."""
+        ...
+
+    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
+        """The chunks at these (document id, seq) that are there, in one read."""
+        ...
+
+
 # ------------------------------------------------------------------------------------------------ search and workflows
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
@@ -319,6 +343,15 @@ class JudgeRecords(Protocol):
 
     async def record(self, model: str) -> JudgeRecord:
         """Of the model of this name; an empty one where nothing is known. Never raises."""
+        ...
+
+
+class CuratedAnswers(Protocol):
+    """Answers that people have written beforehand (`feedback.curation.curated_live`)."""
+
+    async def find(self, question: str, scope: SearchScope) -> CuratedAnswer | None:
+        """The one for a question nearly identical to this one, all of whose passages are in the scope and as they were
+        when it was checked. Raises UnavailableError when it can't be looked at."""
         ...
 
 

@@ -1,8 +1,9 @@
 """Reads of the knowledge side. Who may see what is decided here, inside the query, and nowhere else.
 
-A collection is visible to its owner, to the members of its groups when it is shared, and to everybody when it is
-public. Staff see the site's own collections too, but not other people's private ones. A public collection that the
-site has not approved is searched only where a question names it.
+A collection is visible to its owner, to the people and the members of the groups that it is shared with, and to
+everybody when it is public. Staff see the site's own collections too, but not other people's private ones. A public
+collection that the site has not approved is searched only where a question names it, and so is one that is shared by
+name, or with a group that some user keeps: whom it is given to has not asked for it.
 """
 
 from __future__ import annotations
@@ -15,20 +16,39 @@ from operator import or_
 from typing import Any
 
 from cachetools import LRUCache
-from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.auth.models import User as Account
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Sum, When
+from django.db.models.functions import Lower
 
 from ragsite.core.database import database_call
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
-from retrieval.models import Chunk, Collection, Document
-from retrieval.values import CollectionRef, EmbeddingSpace, SearchScope, StoredChunk, Vocabulary
+from retrieval.models import Chunk, Collection, CollectionPerson, Document
+from retrieval.values import (
+    CollectionRef,
+    DocumentRef,
+    EmbeddingSpace,
+    SearchFilters,
+    SearchScope,
+    StoredChunk,
+    Vocabulary,
+)
 
 User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
+MAX_CHUNKS_READ = 100_000  # for a text inside documents
+MAX_FACETS = 100
+VERSIONS = ("current", "earlier")
+SORTS: dict[str, tuple[Any, ...]] = {
+    "-created_at": ("-created_at",), "created_at": ("created_at",), "title": (Lower("title"),),
+    "-title": (Lower("title").desc(),), "size": ("size_bytes",), "-size": ("-size_bytes",),
+    "year": (F("policy_year").asc(nulls_last=True), Lower("title")),
+    "-year": (F("policy_year").desc(nulls_last=True), Lower("title")),
+}  # fmt: skip
+TOO_MUCH_TEXT = worded("There is too much to look into; choose a collection, a type or a year first.")
 MAX_CHOICES = 5  # addresses that an error offers for an ambiguous name
 
 
@@ -37,16 +57,27 @@ def visible_collections(user: User) -> QuerySet[Collection]:
     """Every collection that `user` may read; None and anonymous: the public ones."""
     rule = Q(visibility=Collection.Visibility.PUBLIC)
     if user is not None and user.is_authenticated:
-        # The groups are looked up in a subquery: a join would repeat a collection for each common group.
-        shared = Collection.objects.filter(groups__user=user).values("pk")
-        rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED, pk__in=shared)
+        rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED) & _shared_with(user)
         if user.is_staff:
             rule |= Q(owner=None)
     return Collection.objects.filter(rule)
 
 
-def writable_collections(user: User) -> QuerySet[Collection]:
-    """Those whose documents `user` may change: their own, and for staff the site's."""
+def _shared_with(user: Account) -> Q:
+    """By name, or through a group. In subqueries: joins would repeat a collection for each common group."""
+    people = CollectionPerson.objects.filter(user=user).values("collection")
+    return Q(pk__in=Collection.objects.filter(groups__user=user).values("pk")) | Q(pk__in=people)
+
+
+def _shared_by_site(user: Account) -> Q:
+    """Through a group that the administrators keep."""
+    groups = Group.objects.filter(user=user, kept=None)
+    shared = Collection.objects.filter(visibility=Collection.Visibility.SHARED, groups__in=groups)
+    return Q(pk__in=shared.values("pk"))
+
+
+def owned_collections(user: User) -> QuerySet[Collection]:
+    """Those that `user` may rename, share and delete: their own, and for staff the site's."""
     if user is None or not user.is_authenticated:
         return Collection.objects.none()
     rule = Q(owner=user)
@@ -55,12 +86,22 @@ def writable_collections(user: User) -> QuerySet[Collection]:
     return Collection.objects.filter(rule)
 
 
+def writable_collections(user: User) -> QuerySet[Collection]:
+    """Those whose documents `user` may change: their own, for staff the site's, and where they are an editor."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    people = CollectionPerson.objects.filter(user=user, role=CollectionPerson.Role.EDITOR).values("collection")
+    edited = Collection.objects.filter(editor_groups__user=user).values("pk")
+    shared = Q(visibility=Collection.Visibility.SHARED) & (Q(pk__in=edited) | Q(pk__in=people))
+    return Collection.objects.filter(Q(pk__in=owned_collections(user).values("pk")) | shared)
+
+
 def collection_list(*, user: User) -> QuerySet[Collection]:
     """Visible collections by name, each with `document_count`."""
     return (
         visible_collections(user)
         .select_related("owner")
-        .prefetch_related("groups")
+        .prefetch_related("groups", "editor_groups", "people__user")
         .annotate(document_count=Count("documents", distinct=True))
         .order_by("name", "created_at")
     )
@@ -89,6 +130,8 @@ def collections_find(
     collections = visible_collections(user).filter(wanted).select_related("owner")
     if made_before is not None:
         collections = collections.filter(created_at__lte=made_before)
+    if user is not None and user.is_authenticated:
+        collections = collections.annotate(by_site=Case(When(_shared_by_site(user), then=True), default=False))
     seen = list(collections)
     return {name: best_match(address, seen, user) for name, address in addresses.items()}
 
@@ -131,15 +174,15 @@ def is_approved(collection: Collection) -> bool:
 def scope_for(*, user: User, names: Sequence[str] = ()) -> SearchScope:
     """What `user` may search: the collections named, or without names what is searched unasked.
 
-    Unasked are searched one's own collections, those shared with one's groups, and public ones that the site has
-    approved; for staff all of the site's too. Other public ones have to be named. Raises CollectionNotFoundError for
-    an address that means nothing that is visible.
+    Unasked are searched one's own collections, those shared with one's groups that administrators keep, and public ones
+    that the site has approved; for staff all of the site's too. Others have to be named. Raises CollectionNotFoundError
+    for an address that means nothing that is visible.
     """
     if not names:
         approved = Q(owner=None) | Q(approved=True)
         if user is not None and user.is_authenticated:
-            approved |= Q(owner=user)
-        unasked = visible_collections(user).filter(~Q(visibility=Collection.Visibility.PUBLIC) | approved)
+            approved |= Q(owner=user) | _shared_by_site(user)
+        unasked = visible_collections(user).filter(approved)
         return _scope(unasked.order_by("name", "created_at"))
     return _scope_of(collections_find(user=user, names=names))
 
@@ -195,9 +238,24 @@ def visible_documents(user: User) -> QuerySet[Document]:
     return Document.objects.filter(collection__in=visible_collections(user).values("pk")).select_related("collection")
 
 
-def document_list(*, user: User, collection: str = "", status: str = "", search: str = "") -> QuerySet[Document]:
-    """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list."""
-    documents = visible_documents(user)
+def document_list(
+    *,
+    user: User,
+    collection: str = "",
+    status: str = "",
+    search: str = "",
+    doc_type: str = "",
+    policy_year: int | None = None,
+    versions: str = "",
+    text: str = "",
+    sort: str = "",
+) -> QuerySet[Document]:
+    """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list.
+
+    text: words that stand in it. versions, sort: of VERSIONS and SORTS. Raises InvalidInputError where there is too
+    much to look for a text in.
+    """
+    documents = visible_documents(user).prefetch_related("newer_versions")
     if collection:
         named = collection_find(user=user, name=collection)
         documents = documents.filter(collection=named) if named else documents.none()
@@ -205,7 +263,31 @@ def document_list(*, user: User, collection: str = "", status: str = "", search:
         documents = documents.filter(status=status)
     if search:
         documents = documents.filter(Q(title__icontains=search) | Q(file_name__icontains=search))
-    return documents.order_by("-created_at", "pk")
+    if doc_type:
+        documents = documents.filter(doc_type=doc_type)
+    if policy_year is not None:
+        documents = documents.filter(policy_year=policy_year)
+    if versions:
+        documents = documents.filter(superseded_at__isnull=versions == "current")
+    if text:
+        documents = _with_text(documents, text)
+    return documents.order_by(*SORTS[sort or "-created_at"], "pk")
+
+
+def _with_text(documents: QuerySet[Document], text: str) -> QuerySet[Document]:
+    """Those of which a chunk holds the text. Every chunk is read for it, so there may not be too many."""
+    chunks = documents.order_by().aggregate(chunks=Sum("chunk_count", default=0))["chunks"]
+    if chunks > MAX_CHUNKS_READ:
+        raise InvalidInputError(fields={"text": [TOO_MUCH_TEXT]})
+    return documents.filter(Exists(Chunk.objects.filter(document=OuterRef("pk"), text__icontains=text)))
+
+
+def document_facets(*, user: User) -> dict[str, list[Any]]:
+    """Types and years of the visible documents, for a choice; at most MAX_FACETS of each."""
+    documents = visible_documents(user).order_by()
+    types = documents.exclude(doc_type="").values_list("doc_type", flat=True).distinct().order_by("doc_type")
+    years = documents.filter(policy_year__isnull=False).values_list("policy_year", flat=True).distinct()
+    return {"types": list(types[:MAX_FACETS]), "years": list(years.order_by("-policy_year")[:MAX_FACETS])}
 
 
 def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
@@ -237,7 +319,8 @@ class DatabaseChunkStore:
         ids = [key for key in map(as_uuid, chunk_ids) if key is not None]
         if not ids or not scope.collections:
             return {}
-        chunks = Chunk.objects.filter(pk__in=ids, document__collection__in=_ids(scope)).select_related("document")
+        current = Chunk.objects.filter(document__collection__in=_ids(scope), document__superseded_at=None)
+        chunks = current.filter(pk__in=ids).select_related("document")
         return {str(chunk.pk): stored_chunk(chunk) for chunk in await database_call(lambda: list(chunks.all()))}
 
     async def vocabulary(self, scope: SearchScope) -> Vocabulary:
@@ -245,12 +328,65 @@ class DatabaseChunkStore:
         key = tuple((ref.id, ref.version) for ref in scope.collections)
         if key in self._vocabularies:
             return self._vocabularies[key]
-        rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
+        ready = Document.objects.filter(status=Document.Status.READY, superseded_at=None)
+        rows = ready.filter(collection__in=_ids(scope))
         columns = ("department", "doc_type", "policy_year", "tags")
         distinct = rows.order_by().values(*columns).distinct()
         vocabulary = _vocabulary(await database_call(lambda: list(distinct.all())))
         self._vocabularies[key] = vocabulary
         return vocabulary
+
+
+class DatabaseDocumentReader:
+    """`retrieval.ports.DocumentReader` on the database."""
+
+    async def documents(
+        self, scope: SearchScope, *, filters: SearchFilters, hints: Sequence[str] = (), limit: int
+    ) -> tuple[DocumentRef, ...]:
+        if not scope.collections:
+            return ()
+        rows = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY)
+        exact = filters.as_dict()
+        tags = exact.pop("tags", ())
+        # No filter hides what is attached to the conversation.
+        attached = {ref.id for ref in scope.collections if ref.attached}
+        if exact:
+            rows = rows.filter(Q(**exact) | Q(collection__in=[uuid.UUID(key) for key in attached]))
+        if hints:
+            rows = rows.filter(reduce(or_, (Q(title__icontains=hint) | Q(file_name__icontains=hint) for hint in hints)))
+        columns = ("pk", "collection", "title", "file_name", "policy_year", "chunk_count", "tags", "superseded_at")
+        found = rows.order_by("-created_at", "pk").values(*columns)[:limit]
+        return tuple(
+            DocumentRef(
+                id=str(row["pk"]),
+                title=row["title"],
+                file_name=row["file_name"],
+                policy_year=row["policy_year"],
+                chunk_count=row["chunk_count"],
+                superseded=row["superseded_at"] is not None,
+                attached=str(row["collection"]) in attached,
+            )
+            for row in await database_call(lambda: list(found))
+            if not tags or set(tags) & set(row["tags"]) or str(row["collection"]) in attached
+        )
+
+    async def chunks(
+        self, document_id: str, *, scope: SearchScope, after: int = -1, limit: int
+    ) -> tuple[StoredChunk, ...]:
+        key = as_uuid(document_id)
+        if key is None or not scope.collections:
+            return ()
+        rows = Chunk.objects.filter(document=key, document__collection__in=_ids(scope), seq__gt=max(after, -1))
+        page = rows.select_related("document").order_by("seq")[:limit]
+        return tuple(stored_chunk(chunk) for chunk in await database_call(lambda: list(page)))
+
+    async def at(self, places: Sequence[tuple[str, int]], *, scope: SearchScope) -> tuple[StoredChunk, ...]:
+        keys = [(key, seq) for document_id, seq in places if (key := as_uuid(document_id)) is not None and seq >= 0]
+        if not keys or not scope.collections:
+            return ()
+        wanted = reduce(or_, (Q(document=key, seq=seq) for key, seq in keys))
+        rows = Chunk.objects.filter(wanted, document__collection__in=_ids(scope)).select_related("document")
+        return tuple(stored_chunk(chunk) for chunk in await database_call(lambda: list(rows)))
 
 
 def stored_chunk(chunk: Chunk) -> StoredChunk:

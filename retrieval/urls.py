@@ -1,19 +1,26 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, documents, memory, search, status
+from retrieval.api import collections, document_content, documents, groups, memory, search, status
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
+    path("documents/search/", views.search_page, name="search"),
     path("documents/<uuid:document_id>/", views.document_page, name="document"),
     path("memory/", views.memory_page, name="memory"),
     path("api/memory", memory.MemoriesApi.as_view(), name="api_memories"),
     path("api/memory/settings", memory.MemorySettingsApi.as_view(), name="api_memory_settings"),
     path("api/memory/<uuid:memory_id>", memory.MemoryApi.as_view(), name="api_memory"),
     path("api/documents", documents.DocumentsApi.as_view(), name="api_documents"),
+    path("api/documents/bulk", documents.DocumentsBulkApi.as_view(), name="api_documents_bulk"),
     path("api/documents/usage", documents.DocumentsUsageApi.as_view(), name="api_documents_usage"),
     path("api/documents/<uuid:document_id>", documents.DocumentApi.as_view(), name="api_document"),
     path("api/documents/<uuid:document_id>/chunks", documents.DocumentChunksApi.as_view(), name="api_document_chunks"),
+    path(
+        "api/documents/<uuid:document_id>/content",
+        document_content.DocumentContentApi.as_view(),
+        name="api_document_content",
+    ),
     path("api/documents/<uuid:document_id>/file", documents.DocumentFileApi.as_view(), name="api_document_file"),
     path(
         "api/documents/<uuid:document_id>/pages/<int:page>",
@@ -27,6 +34,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("api/collections", collections.CollectionsApi.as_view(), name="api_collections"),
     path("api/collections/<path:name>", collections.CollectionApi.as_view(), name="api_collection"),
+    path("api/groups", groups.GroupsApi.as_view(), name="api_groups"),
+    path("api/groups/<int:group_id>", groups.GroupApi.as_view(), name="api_group"),
     path("api/rag/upload", documents.RagUploadApi.as_view(), name="api_rag_upload"),
     path("api/status", status.StatusApi.as_view(), name="api_status"),
     path("api/search", search.SearchApi.as_view(), name="api_search"),

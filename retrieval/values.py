@@ -41,6 +41,7 @@ class CollectionRef:
     name: str
     space: EmbeddingSpace | None  # None: nothing has been ingested yet
     version: int = 0  # grows with every change of its documents: the index state in cache keys
+    attached: bool = False  # to the conversation: "this document" means one of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,14 @@ class StoredChunk:
     char_start: int = 0
     char_end: int = 0  # 0: unknown
     kind: SourceKind = "document"
+    seqs: tuple[int, int] | None = None  # first and last of the chunks that it was joined of; None: it is one
     url: str = ""  # http(s), of a web result; never fetched
     published: str = ""  # of a web result: YYYY-MM-DD, where the search engine says so
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """The first and the last `seq` that it holds."""
+        return self.seqs or (self.seq, self.seq)
 
     def covers(self, other: StoredChunk) -> bool:
         """Whether `other` is a part of this one, which was merged of several chunks."""
@@ -176,6 +183,20 @@ class StoredChunk:
             and self.char_start <= other.char_start
             and other.char_end <= self.char_end
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRef:
+    """A document that the asking user may read whole. chunk_count: how many chunks it was cut into. superseded: another
+    document has taken its place."""
+
+    id: str
+    title: str
+    file_name: str = ""
+    policy_year: int | None = None
+    chunk_count: int = 0
+    attached: bool = False
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -397,11 +418,37 @@ class GroundedSentence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CuratedBy:
+    """Who checked an answer that was written beforehand, and when: `on` is YYYY-MM-DD."""
+
+    id: str
+    by: str
+    on: str
+
+    def as_dict(self) -> dict[str, str]:
+        return {"id": self.id, "by": self.by, "on": self.on}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratedAnswer:
+    """An answer that people have written and checked for one question and those nearly identical to it.
+
+    text: Markdown with markers from 1, each of one of the passages. question: the wording that fitted.
+    """
+
+    checked: CuratedBy
+    question: str
+    text: str
+    passages: tuple[StoredChunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What a workflow gives back. `reason`: why this decision, for the decision path and for people.
 
     partial: the text is incomplete because the model broke off; the message says so, it never looks complete.
-    grounding: its sentences, checked; empty where no model wrote them.
+    cut: it is, because it reached its length limit.
+    grounding: its sentences, checked; empty where no model wrote them. curated: where people wrote it beforehand.
     """
 
     decision: Decision
@@ -411,7 +458,9 @@ class Answer:
     reason: str = ""
     model: str = ""
     partial: bool = False
+    cut: bool = False
     grounding: tuple[GroundedSentence, ...] = ()
+    curated: CuratedBy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from ragsite.core.errors import NotFoundError
 from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.memory import services
-from retrieval.selectors import document_get
+from retrieval.selectors import document_facets, document_get
 from retrieval.services import documents
 from retrieval.services.collections import may_publish
 
@@ -35,7 +35,8 @@ def documents_page(request: HttpRequest) -> HttpResponse:
             "files": settings.RAG.ingest.max_files_per_upload,
         },
     }
-    return render(request, "documents/documents.html", {"boot": boot, "section": "documents"})
+    context = {"boot": boot, "section": "documents", "facets": document_facets(user=request.user)}
+    return render(request, "documents/documents.html", context)
 
 
 @require_safe
@@ -50,6 +51,20 @@ def document_page(request: HttpRequest, document_id: uuid.UUID) -> HttpResponse:
     boot = {"id": str(document.pk), "collection": document.collection.address}
     context = {"document": document, "boot": boot, "section": "documents"}
     return render(request, "documents/document.html", context)
+
+
+@require_safe
+@login_required
+@ensure_csrf_cookie
+def search_page(request: HttpRequest) -> HttpResponse:
+    """A search by itself, with the scores of every leg."""
+    limits = settings.RAG
+    boot = {
+        "username": request.user.get_username(),
+        "message_chars": limits.limits.message_chars,
+        "max_top_k": limits.search.max_top_k,
+    }
+    return render(request, "documents/search.html", {"boot": boot, "section": "documents"})
 
 
 @require_safe

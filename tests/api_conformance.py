@@ -40,9 +40,17 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "feedback_golden_export": "a collection that is not there",
     "feedback_manual_boosts_create": "a chunk of another document, or a boost that changes nothing",
     "feedback_manual_boost_change": "a boost that changes nothing, or a time that has passed",
+    "messages_continue_create": "the id of a question",
+    "messages_edit_create": "the id of an answer",
     "messages_rating_update": "neither score nor thumb, or both and different",
     "messages_sources_rating_update": "neither score nor thumb, or both and different",
+    "review_answer_mark": "somebody who does not work at the desk",
+    "review_answers_list": "a group or collection that is not there, or a cursor of no page",
+    "review_answers_mark": "somebody who does not work at the desk",
+    "review_export": "a group or collection that is not there",
+    "review_views_create": "filters that the queue does not have, or a name twice",
     "rag_upload": "a file whose content no reader takes",
+    "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
 NO_LIMITS = {  # thousands of calls by one user are the point here
@@ -106,6 +114,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         golden = {"text": "How many books?", "collection": "conformance", "relevant": [{"document": document}]}
         question = _json(client.post("/api/feedback/golden-questions", json=golden))
         chunk = _json(client.get(f"/api/documents/{document}/chunks"))["results"][0]
+        view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
             "document_id": [document],
             "document": [document],
@@ -114,6 +123,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "message_id": [answer["message_id"]],
             "boost_id": [manual["id"]],
             "question_id": [question["id"]],
+            "view_id": [view["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],
             "marker": [1],

@@ -69,7 +69,8 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     """
     made_once = {ContentType._meta.db_table, Permission._meta.db_table}
     with django_db_blocker.unblock():
-        models = [model for model in apps.get_models() if model._meta.managed and model._meta.db_table not in made_once]
+        every = apps.get_models(include_auto_created=True)  # and which group has which permission
+        models = [model for model in every if model._meta.managed and model._meta.db_table not in made_once]
         migrated = {model: rows for model in models if (rows := list(model._base_manager.all()))}
 
     def sql_flush(style: Any, connection: Any, **options: Any) -> list[str]:

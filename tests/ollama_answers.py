@@ -178,7 +178,7 @@ class SchemaFiller:
     def _string(self, schema: Mapping[str, Any], name: str, score: float) -> str:
         if _is_query(name):
             text = self._reading.question
-        elif re.search("answer|hyde|hypothe|passage|document|text|summary|content", name.lower()):
+        elif re.search("answer|hyde|hypothe|passage|document|text|summary|content|point", name.lower()):
             text = self._reading.text()
         elif re.search("reason|why|explan|comment", name.lower()):
             text = f"shares {score:.0%} of the question's words"

@@ -179,3 +179,9 @@ def test_the_rules_are_said_before_the_error(client: Client) -> None:
         'autocomplete="new-password"' in page and 'autocomplete="email"' in page and 'autocomplete="username"' in page
     )
     assert "150 characters or fewer" not in page
+
+
+def test_a_weak_password_is_told_where_its_rules_are(client: Client) -> None:
+    new = {"username": "mei", "password1": "12345678", "password2": "12345678"}
+    errors = client.post("/accounts/signup/", new).context["form"].errors
+    assert list(errors) == ["password1"] and "too common" in str(errors)

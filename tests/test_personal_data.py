@@ -189,6 +189,32 @@ def test_an_export_that_fails_again_and_again_says_so(monkeypatch: pytest.Monkey
     assert job.state == "failed" and "could not be put together" in browser(user).get("/accounts/").content.decode()
 
 
+def test_an_export_whose_account_goes_meanwhile_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = person()
+    export_start(user=user, by=user)
+    monkeypatch.setattr(personal_data_jobs, "REPORT_EVERY_S", 0.0)
+    write = personal_data_jobs._write
+
+    def deleted_meanwhile(*given: Any) -> None:
+        User.objects.filter(pk=user.pk).delete()
+        write(*given)
+
+    monkeypatch.setattr(personal_data_jobs, "_write", deleted_meanwhile)
+    personal_data_take_next()
+    assert not PersonalDataJob.objects.exists()
+    assert not list((Path(personal_data_jobs.settings.MEDIA_ROOT) / "exports").iterdir())
+
+
+def test_what_a_killed_worker_left_half_written_is_tidied_after_a_day() -> None:
+    folder = Path(personal_data_jobs.settings.MEDIA_ROOT) / "exports"
+    folder.mkdir(parents=True)
+    (folder / "half.zip").write_bytes(b"PK")
+    personal_data_purge()
+    assert (folder / "half.zip").exists()
+    personal_data_purge(now=timezone.now() + timedelta(days=2))
+    assert not (folder / "half.zip").exists()
+
+
 def test_a_file_that_is_gone_does_not_end_the_export() -> None:
     user = person()
     document = Document.objects.get(collection__owner=user)

@@ -1,4 +1,4 @@
-"""Ask, stop, ask again, follow: `/api/chat` and `/api/messages/…`."""
+"""Ask, stop, ask again, edit, continue, follow: `/api/chat` and `/api/messages/…`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,23 @@ from rest_framework.response import Response
 
 from chat import selectors
 from chat.api.event_schema import EVENTS
-from chat.api.serializers import AnswerSerializer, AskSerializer, RequestSerializer
+from chat.api.serializers import (
+    AnswerSerializer,
+    AskSerializer,
+    ContinueSerializer,
+    EditSerializer,
+    RequestSerializer,
+)
 from chat.api.streaming import EVENT_STREAM, ChatView, event_number, event_stream, finished_message, wants_events
 from chat.errors import MessageNotFoundError
 from chat.messages.data import message_data
 from chat.models import Message
 from chat.runs.answers import answers_mark_interrupted
-from chat.services.ask import ask, message_regenerate
+from chat.services.ask import ask
 from chat.services.stop import message_stop
+from chat.services.versions import message_continue, message_edit, message_regenerate, message_show
 from ragsite.core.api.fields import NoFieldsSerializer
+from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from ragsite.core.wording import worded
@@ -36,6 +44,14 @@ async def _answer(request: Request, message_id: UUID, *, stream: bool) -> Respon
     if wants_events(request, stream=stream):
         return event_stream(request, message_id)
     return Response(await finished_message(request, message_id))
+
+
+class VersionPages(Pages):
+    """50 versions a page unless `page_size` asks for others, 200 at most."""
+
+    page_size = 50
+    page_size_query_param = "page_size"
+    max_page_size = 200
 
 
 def _stored(user: User, message_id: UUID) -> Response:
@@ -97,6 +113,71 @@ class MessageRegenerateApi(ChatView):
         user = asking_user(request)
         assignment = await message_regenerate(user=user, message_id=message_id, changes=serializer.changes())
         return await _answer(request, assignment.message_id, stream=serializer.validated_data["stream"])
+
+
+class MessageContinueApi(ChatView):
+    """`/api/messages/{id}/continue`. 400 for a question, 409 where it is complete or an answer is being written."""
+
+    @extend_schema(request=ContinueSerializer, responses={**ANSWERED, **errors(409, 429, 503)}, tags=["messages"])
+    async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
+        """Go on with an answer that was cut, stopped or interrupted, from its sources and behind its text.
+
+        Its events are numbered from 1 again; the first chunk is the text so far. 503 where there is no model.
+        """
+        serializer = ContinueSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        await message_continue(user=asking_user(request), message_id=message_id)
+        return await _answer(request, message_id, stream=serializer.validated_data["stream"])
+
+
+class MessageEditApi(ChatView):
+    """`/api/messages/{id}/edit`. 400 for an answer, 409 while an answer is being written."""
+
+    @extend_schema(request=EditSerializer, responses={**ANSWERED, **errors(409, 429)}, tags=["messages"])
+    async def post(self, request: Request, message_id: UUID) -> Response | StreamingHttpResponse:
+        """Ask a question in other words: a branch. What was asked and answered before stays, as another version."""
+        serializer = EditSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        assignment = await message_edit(
+            user=asking_user(request),
+            message_id=message_id,
+            text=serializer.validated_data["message"],
+            changes=serializer.changes(),
+        )
+        return await _answer(request, assignment.message_id, stream=serializer.validated_data["stream"])
+
+
+class MessageVersionsApi(ChatView):
+    """`/api/messages/{id}/versions`."""
+
+    @extend_schema(
+        operation_id="messages_versions_list",
+        parameters=page_parameters(VersionPages),
+        responses={200: page_of("VersionPage", AnswerSerializer(many=True))},
+        tags=["messages"],
+    )
+    def get(self, request: Request, message_id: UUID) -> Response:
+        """Of an answer those that were written for the same question, of a question those in other words; oldest
+        first, this one included. The one that is shown is not `superseded`."""
+        user = asking_user(request)
+        message = selectors.message_get(user=user, message_id=message_id)
+        answers_mark_interrupted(session=message.session_id)
+        versions = selectors.version_list(user=user, message=message)
+        return VersionPages().answer(
+            versions, self, lambda page: list(map(message_data, selectors.with_versions(page)))
+        )
+
+
+class MessageShowApi(ChatView):
+    """`/api/messages/{id}/show`. 409 while an answer is being written in the conversation."""
+
+    @extend_schema(request=None, responses={200: AnswerSerializer, **errors(409)}, tags=["messages"])
+    def post(self, request: Request, message_id: UUID) -> Response:
+        """Make this version the one that the conversation shows and goes on from."""
+        user = asking_user(request)
+        selectors.message_get(user=user, message_id=message_id)
+        NoFieldsSerializer(data=request.data).is_valid(raise_exception=True)
+        return Response(message_data(message_show(user=user, message_id=message_id)))
 
 
 class MessageEventsApi(ChatView):

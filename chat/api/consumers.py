@@ -21,13 +21,14 @@ from django.utils import translation
 from rest_framework.exceptions import ValidationError
 
 from chat import selectors
-from chat.api.serializers import AskSerializer
+from chat.api.serializers import AskSerializer, EditSerializer
 from chat.api.ws_auth import TRY_AGAIN_LATER
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message
 from chat.runs.following import follow
 from chat.services.ask import ask, session_group
 from chat.services.stop import message_stop
+from chat.services.versions import message_continue, message_edit
 from ragsite.core.api.fields import unknown_fields
 from ragsite.core.api.json_parser import InvalidJsonError, parse_json
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
@@ -42,14 +43,16 @@ logger = logging.getLogger(__name__)
 STRANGER, NOT_YOURS = 4401, 4404
 BYTES_PER_CHAR = 12  # a character of JSON may be written as two \uXXXX
 ENVELOPE_BYTES = 64 * 1024  # collections, filters, options
-FIELDS = {"stop": ("message_id",), "resume": ("message_id", "after"), "ping": ()}  # of `ask`: AskSerializer's
+FIELDS = {  # of `ask` and `edit`: their serializers'
+    "stop": ("message_id",), "continue": ("message_id",), "resume": ("message_id", "after"), "ping": ()
+}  # fmt: skip
 
 
 class UnknownTypeError(InvalidInputError):
     """A frame without a type, or with one that is none of ours."""
 
     code = "unknown_type"
-    message = worded("Send ask, stop, resume or ping.")
+    message = worded("Send ask, edit, continue, stop, resume or ping.")
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -105,7 +108,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def run_started(self, event: dict[str, Any]) -> None:
         """From the group: an answer has begun in this session, by this tab, another one, or an HTTP call."""
-        self._follow(UUID(event["message_id"]))
+        self._follow(UUID(event["message_id"]), anew=event.get("again", False))
 
     async def groups_restored(self, event: dict[str, Any]) -> None:
         """From the channel layer: an answer that has begun in this session may not have been announced."""
@@ -128,6 +131,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case "stop":
                 _refuse_unknown(frame)
                 await message_stop(user=self.user, message_id=_message_id(frame))
+            case "continue":
+                _refuse_unknown(frame)
+                assignment = await message_continue(user=self.user, message_id=_message_id(frame))
+                self._follow(assignment.message_id, anew=True)
+            case "edit":
+                await self._edit(
+                    {name: value for name, value in frame.items() if name not in ("type", "message_id")},
+                    _message_id(frame),
+                )
             case "resume":
                 _refuse_unknown(frame)
                 await self._resume(frame)
@@ -149,6 +161,14 @@ class ChatConsumer(AsyncWebsocketConsumer):
             )
         assignment = await ask(user=self.user, question=question)
         await self._join(assignment.session_id)
+        self._follow(assignment.message_id)
+
+    async def _edit(self, frame: dict[str, Any], message_id: UUID) -> None:
+        """`frame`: without its type and the question's id."""
+        serializer = EditSerializer(data=frame)
+        serializer.is_valid(raise_exception=True)
+        text, changes = serializer.validated_data["message"], serializer.changes()
+        assignment = await message_edit(user=self.user, message_id=message_id, text=text, changes=changes)
         self._follow(assignment.message_id)
 
     async def _resume(self, frame: dict[str, Any]) -> None:

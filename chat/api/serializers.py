@@ -8,8 +8,11 @@ from uuid import UUID
 from django.conf import settings
 from rest_framework import serializers
 
+from chat.models import Share
 from chat.services.ask import Ask
-from ragsite.core.api.fields import FlagField, IdField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import DateTimeField, FlagField, IdField, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.localized import localized
+from ragsite.core.wording import worded
 from retrieval.api.serializers import (
     ADDRESS,
     MAX_NAMES,
@@ -83,10 +86,49 @@ class AskSerializer(RequestSerializer):
         )
 
 
-class SessionUpdateSerializer(StrictSerializer):
-    """A new title, 1 to 200 characters."""
+class EditSerializer(RequestSerializer):
+    """A question in other words; what is left out stays as it was asked."""
 
-    title = TextField(max_length=200)
+    message = QuestionField()
+
+
+class ContinueSerializer(StrictSerializer):
+    """How to answer the call."""
+
+    stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
+
+
+class SessionUpdateSerializer(StrictSerializer):
+    """What is to change of a conversation; what is left out stays."""
+
+    schema_rules = {"minProperties": 1}
+
+    title = TextField(max_length=200, required=False)
+    pinned = FlagField(required=False)
+    archived = FlagField(required=False, help_text="Out of the list, kept; no longer pinned.")
+    folder = TextField(
+        max_length=100, required=False, allow_null=True, allow_blank=True, help_text="Empty or null: out of its folder."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError(localized(worded("Give title, pinned, archived or folder.")))
+        return attrs
+
+
+class ShareSerializer(StrictSerializer):
+    """How to share a conversation."""
+
+    scope = serializers.ChoiceField(
+        choices=Share.Scope.choices, help_text="site: people with an account; link: anybody who has it."
+    )
+    expires_at = DateTimeField(required=False, allow_null=True, help_text="In the future; null: until it is revoked.")
+
+
+class UnshareSerializer(StrictSerializer):
+    """Which of the two to revoke; without it both."""
+
+    scope = serializers.ChoiceField(choices=Share.Scope.choices, required=False)
 
 
 # ------------------------------------------------------------------------------------------------ output
@@ -120,6 +162,18 @@ class OwnRatingSerializer(serializers.Serializer[Any]):
     comment = serializers.CharField()
 
 
+class SpanSerializer(serializers.Serializer[Any]):
+    """Where a cited sentence stands, on one page where the document has pages."""
+
+    page = serializers.IntegerField(allow_null=True)
+    boxes = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(min_value=0, max_value=1), min_length=4, max_length=4),
+        help_text="[left, top, right, bottom] of each line as shares of the page, from its top left corner; of a PDF.",
+    )
+    start = serializers.IntegerField(help_text="The first character in the source's `text`, from 0.")
+    end = serializers.IntegerField()
+
+
 class SourceSerializer(serializers.Serializer[Any]):
     """A passage that was given to the model."""
 
@@ -136,6 +190,7 @@ class SourceSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
     scores = ScoresSerializer()
     cited = serializers.BooleanField()
+    spans = SpanSerializer(many=True, help_text="Where the cited sentences stand; empty before the answer is done.")
     rating = OwnRatingSerializer(required=False, allow_null=True, help_text="Not in events.")
 
 
@@ -194,13 +249,24 @@ class GroundedSentenceSerializer(serializers.Serializer[Any]):
     )
 
 
+class CuratedSerializer(serializers.Serializer[Any]):
+    """Who wrote or checked an answer beforehand."""
+
+    id = serializers.UUIDField()
+    by = serializers.CharField()
+    on = serializers.DateField()
+
+
 class AnswerSerializer(serializers.Serializer[Any]):
     """An answer. A user's message has `text` instead, and none of the fields after `created_at`."""
 
     session_id = serializers.UUIDField()
     message_id = serializers.UUIDField()
     role = serializers.CharField(help_text="user or assistant.")
-    status = serializers.CharField(help_text="streaming, complete, stopped, interrupted or failed.")
+    status = serializers.CharField(help_text="streaming, complete, cut, stopped, interrupted or failed.")
+    status_reason = serializers.CharField(
+        required=False, help_text="Why an answer is not complete, in a sentence; empty where it is."
+    )
     created_at = serializers.DateTimeField()
     text = serializers.CharField(required=False, help_text="Of a user's message.")
     reply_to = serializers.UUIDField(required=False, allow_null=True, help_text="The question's message.")
@@ -213,6 +279,9 @@ class AnswerSerializer(serializers.Serializer[Any]):
         required=False, help_text="The answer, rendered and sanitised; weak sentences in <mark>."
     )
     grounding = GroundedSentenceSerializer(many=True, required=False, help_text="Its sentences, checked.")
+    curated = CuratedSerializer(
+        required=False, allow_null=True, help_text="Where people had written and checked this answer beforehand."
+    )
     clarification = ClarificationSerializer(required=False, allow_null=True)
     sources = SourceSerializer(many=True, required=False)
     decision_path = StepSerializer(many=True, required=False)
@@ -220,7 +289,10 @@ class AnswerSerializer(serializers.Serializer[Any]):
     degraded = DegradedSerializer(many=True, required=False)
     error = serializers.DictField(required=False, allow_null=True)
     rating = OwnRatingSerializer(required=False, allow_null=True)
-    superseded = serializers.BooleanField(required=False)
+    superseded = serializers.BooleanField(required=False, help_text="Another version of it is shown.")
+    versions = serializers.ListField(
+        child=serializers.UUIDField(), required=False, help_text="Ids of its versions, itself included, oldest first."
+    )
 
 
 class SessionSerializer(serializers.Serializer[Any]):
@@ -230,6 +302,33 @@ class SessionSerializer(serializers.Serializer[Any]):
     title = serializers.CharField()
     workflow = serializers.CharField(help_text="Last asked with.")
     collections = serializers.ListField(child=serializers.CharField(), help_text="Last asked in; none: none was named.")
+    pinned = serializers.BooleanField()
+    archived = serializers.BooleanField()
+    folder = serializers.CharField(help_text="Empty: in none.")
+    shared = serializers.ListField(child=serializers.CharField(), help_text="site, link: how others may read it.")
     message_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+
+
+class FolderSerializer(serializers.Serializer[Any]):
+    """A folder of conversations; it is there as long as one is in it."""
+
+    name = serializers.CharField()
+    session_count = serializers.IntegerField(help_text="Without archived ones.")
+
+
+class SharedSerializer(serializers.Serializer[Any]):
+    """How a conversation is shared, and where it is read."""
+
+    scope = serializers.CharField(help_text="site or link.")
+    url = serializers.URLField()
+    created_at = serializers.DateTimeField(help_text="It is shown as it was then.")
+    expires_at = serializers.DateTimeField(allow_null=True)
+
+
+class SharesSerializer(serializers.Serializer[Any]):
+    """All shares of a conversation, and whether a secret link may be made."""
+
+    shares = SharedSerializer(many=True)
+    links_allowed = serializers.BooleanField(help_text="As the administrator has set it (RAGSITE_SHARE_LINKS).")

@@ -1,10 +1,12 @@
-"""Conversations: list, search, rename, delete, export, and their messages."""
+"""Conversations: list, search, change, share, delete, export, and their messages."""
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
@@ -14,14 +16,26 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat import selectors
-from chat.api.serializers import AnswerSerializer, SessionSerializer, SessionUpdateSerializer
+from chat.api.serializers import (
+    AnswerSerializer,
+    FolderSerializer,
+    SessionSerializer,
+    SessionUpdateSerializer,
+    SharedSerializer,
+    ShareSerializer,
+    SharesSerializer,
+    UnshareSerializer,
+)
 from chat.api.streaming import ChatView
 from chat.messages.data import message_data, session_data
+from chat.models import Share
 from chat.runs.answers import answers_mark_interrupted
 from chat.services.export import session_export
 from chat.services.sessions import session_delete, session_update
+from chat.services.sharing import session_share, session_unshare, share_list, share_path
 from ragsite.core.api.fields import QueryFlagField, QuerySerializer, checked
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
+from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 
 EXPORT_FORMATS = ("markdown", "json")
@@ -35,11 +49,21 @@ class MessagePages(Pages):
     max_page_size = 200
 
 
+class FolderPages(Pages):
+    """200 folders a page."""
+
+    page_size = 200
+
+
 class SessionListQuerySerializer(QuerySerializer):
     """Parameters of the list of sessions."""
 
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="In titles and messages."
+    )
+    archived = QueryFlagField(required=False, default=False, help_text="Those in the archive in place of the others.")
+    folder = serializers.CharField(
+        required=False, allow_blank=True, max_length=100, help_text="Those in this folder; empty: those in none."
     )
 
 
@@ -65,9 +89,14 @@ class SessionListApi(ChatView):
         tags=["sessions"],
     )
     def get(self, request: Request) -> Response:
-        """Your sessions, last used first."""
+        """Your sessions, pinned ones first, then last used first."""
         query = checked(SessionListQuerySerializer, request.query_params)
-        sessions = selectors.session_list(user=asking_user(request), search=query["search"])
+        sessions = selectors.session_list(
+            user=asking_user(request),
+            search=query["search"],
+            archived=query["archived"],
+            folder=query.get("folder"),
+        )
         return Pages().answer(sessions, self, lambda page: list(map(session_data, page)))
 
 
@@ -82,22 +111,76 @@ class SessionApi(ChatView):
 
     @extend_schema(request=SessionUpdateSerializer, responses={200: SessionSerializer}, tags=["sessions"])
     async def patch(self, request: Request, session_id: UUID) -> Response:
-        """Rename it."""
+        """Rename it, pin it, put it into the archive or into a folder; what is left out stays."""
 
-        def rename() -> Response:
+        def change() -> Response:
             user = asking_user(request)
             # Before the input is checked: a 400 could tell others that the session exists.
             selectors.session_get(user=user, session_id=session_id)
-            title = checked(SessionUpdateSerializer, request.data)["title"]
-            return Response(session_data(session_update(user=user, session_id=session_id, title=title)))
+            changes = checked(SessionUpdateSerializer, request.data)
+            return Response(session_data(session_update(user=user, session_id=session_id, changes=changes)))
 
-        return await sync_to_async(rename)()
+        return await sync_to_async(change)()
 
     @extend_schema(responses={204: None}, tags=["sessions"])
     async def delete(self, request: Request, session_id: UUID) -> Response:
         """Delete it with all its messages; an answer being written is stopped."""
         await session_delete(user=asking_user(request), session_id=session_id)
         return Response(status=204)
+
+
+class FolderListApi(ChatView):
+    """`/api/sessions/folders`."""
+
+    @extend_schema(
+        operation_id="sessions_folders_list",
+        parameters=page_parameters(FolderPages),
+        responses={200: page_of("FolderPage", FolderSerializer(many=True))},
+        tags=["sessions"],
+    )
+    def get(self, request: Request) -> Response:
+        """The folders of your conversations, by name."""
+        folders = selectors.folder_list(user=asking_user(request))
+        return FolderPages().answer(folders, self, list)
+
+
+class SessionShareApi(ChatView):
+    """`/api/sessions/{id}/share`. 404 where it is not the caller's."""
+
+    @extend_schema(responses={200: SharesSerializer}, tags=["sessions"])
+    def get(self, request: Request, session_id: UUID) -> Response:
+        """How it is shared now."""
+        shares = share_list(user=asking_user(request), session_id=session_id)
+        listed = [_shared(request, share) for share in shares]
+        return Response({"shares": listed, "links_allowed": settings.SHARE_LINKS})
+
+    @extend_schema(request=ShareSerializer, responses={200: SharedSerializer, **errors(403, 409)}, tags=["sessions"])
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """Share it read-only, as it is now. Again: as it is then, by another address; the one before is revoked."""
+        user = asking_user(request)
+        selectors.session_get(user=user, session_id=session_id)
+        given = checked(ShareSerializer, request.data)
+        share = session_share(
+            user=user, session_id=session_id, scope=given["scope"], expires_at=given.get("expires_at")
+        )
+        return Response(_shared(request, share))
+
+    @extend_schema(request=UnshareSerializer, responses={204: None}, tags=["sessions"])
+    def delete(self, request: Request, session_id: UUID) -> Response:
+        """Revoke it: from now on its address leads nowhere."""
+        user = asking_user(request)
+        selectors.session_get(user=user, session_id=session_id)
+        session_unshare(user=user, session_id=session_id, scope=checked(UnshareSerializer, request.data).get("scope"))
+        return Response(status=204)
+
+
+def _shared(request: Request, share: Share) -> dict[str, Any]:
+    return {
+        "scope": share.scope,
+        "url": request.build_absolute_uri(share_path(share)),
+        "created_at": share.created_at.isoformat(),
+        "expires_at": share.expires_at.isoformat() if share.expires_at else None,
+    }
 
 
 class SessionMessagesApi(ChatView):
@@ -116,7 +199,9 @@ class SessionMessagesApi(ChatView):
         answers_mark_interrupted(session=session)
         query = checked(MessageListQuerySerializer, request.query_params)
         messages = selectors.message_list(user=user, session=session, superseded=query["superseded"])
-        return MessagePages().answer(messages, self, lambda page: list(map(message_data, page)))
+        return MessagePages().answer(
+            messages, self, lambda page: list(map(message_data, selectors.with_versions(page)))
+        )
 
 
 class SessionExportApi(ChatView):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from chat.messages.rendering import render_answer
+from chat.messages.spans import source_spans, spans_without_boxes
 from chat.models import DecisionStep, Message, Session, Source
 from chat.ratings import Rating
 from ragsite.core.localized import localized
 from ragsite.core.text import clean_json, clean_text
-from ragsite.core.wording import Wordings, wordings_of
+from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval import values
 from retrieval.trace import Trace
 
@@ -21,6 +22,9 @@ SOURCE_FIELDS = (
     "scores", "cited",
 )  # fmt: skip
 SITE_TEXTS = ("reason", "decision_path", "degraded", "grounding", "error")
+CUT = worded("This answer reached its length limit; it can be continued.")
+STOPPED = worded("You stopped this answer; it can be continued.")
+SITE_ENDED = worded("The site was restarted while it wrote this answer; it can be continued.")
 STEP_FIELDS = ("seq", "name", "status", "summary", "started_ms", "duration_ms", "detail")
 
 
@@ -36,17 +40,47 @@ def message_data(message: Message) -> dict[str, Any]:
             "role": message.role,
             "text": message.text,
             "status": message.status,
+            "superseded": message.superseded,
+            "versions": _versions(message),
             "created_at": message.created_at.isoformat(),
         }
-    return localized_message(_answer_data(message), message.wordings)
+    return localized_message(answer_data_in_english(message), message.wordings)
 
 
 def localized_message(data: dict[str, Any], wordings: Wordings) -> dict[str, Any]:
     """An answer's `message_data` with the site's own sentences in the active language; what was answered stays."""
-    return data | {name: localized(data[name], wordings) for name in SITE_TEXTS if data.get(name)}
+    shown = data | {name: localized(data[name], wordings) for name in SITE_TEXTS if data.get(name)}
+    return shown | {"status_reason": localized(status_reason(shown))}
 
 
-def _answer_data(message: Message) -> dict[str, Any]:
+def status_reason(data: Mapping[str, Any]) -> str:
+    """Why an answer is not complete; empty where it is, or is still being written. `data`: its `message_data`."""
+    match data["status"]:
+        case Message.Status.CUT:
+            return CUT
+        case Message.Status.STOPPED:
+            return STOPPED
+        case Message.Status.INTERRUPTED:
+            # Whoever wrote it says why it broke off; where nobody did, the site itself ended.
+            told = next((fell["reason"] for fell in data["degraded"] if fell["step"] == "generate"), "")
+            if not told:
+                return SITE_ENDED
+            return worded("The connection to the model was lost ({reason}); the answer can be continued.", reason=told)
+        case Message.Status.FAILED:
+            return str((data.get("error") or {}).get("content", ""))
+    return ""
+
+
+def answer_status(answer: values.Answer) -> Literal["complete", "cut", "interrupted"]:
+    """How the answer of a workflow ended."""
+    return "complete" if not answer.partial else "cut" if answer.cut else "interrupted"
+
+
+def _versions(message: Message) -> list[str]:
+    return [str(pk) for pk in getattr(message, "version_ids", None) or [message.pk]]
+
+
+def answer_data_in_english(message: Message) -> dict[str, Any]:
     sources = list(message.sources.all())
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
     return {
@@ -64,41 +98,59 @@ def _answer_data(message: Message) -> dict[str, Any]:
             message.text, markers={source.marker for source in sources}, weak=weak_sentences(message.grounding or [])
         ),
         "grounding": message.grounding or [],
+        "curated": message.curated,
         "clarification": message.clarification,
-        "sources": [{**_columns(source, SOURCE_FIELDS), "rating": ratings.get(source.pk)} for source in sources],
+        "sources": [
+            {**_columns(source, SOURCE_FIELDS), "spans": _spans(source, message), "rating": ratings.get(source.pk)}
+            for source in sources
+        ],
         "decision_path": [_columns(step, STEP_FIELDS) for step in message.decision_steps.all()],
         "usage": message.usage,
         "degraded": message.degraded,
         "error": message.error,
         "rating": ratings.get(None),
         "superseded": message.superseded,
+        "versions": _versions(message),
         "created_at": message.created_at.isoformat(),
     }
 
 
 def answer_data(answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime) -> dict[str, Any]:
     """The same object for an answer that is stored nowhere: it has no session and no id."""
+    data, wordings = answer_as_stored(answer, trace, workflow=workflow, created_at=created_at)
+    return localized_message(data, wordings)
+
+
+def answer_as_stored(
+    answer: values.Answer, trace: Trace, *, workflow: str, created_at: datetime
+) -> tuple[dict[str, Any], Wordings]:
+    """The same in English, with what its sentences were made of: to be shown later by `localized_message`."""
     said = [(step.summary, step.detail) for step in trace.steps]
     wordings = wordings_of(answer.reason, said, trace.degraded, [sentence.reason for sentence in answer.grounding])
+    grounding = [clean_json(sentence.as_dict()) for sentence in answer.grounding]
     data = {
         "session_id": None,
         "message_id": None,
         "role": Message.Role.ASSISTANT,
-        "status": "interrupted" if answer.partial else "complete",
+        "status": answer_status(answer),
         "decision": answer.decision,
         "reason": answer.reason,
         "workflow": workflow,
         "model": answer.model,
         "answer": answer.text,
-        "grounding": [clean_json(sentence.as_dict()) for sentence in answer.grounding],
+        "grounding": grounding,
+        "curated": answer.curated.as_dict() if answer.curated else None,
         "clarification": answer.clarification.as_dict() if answer.clarification else None,
-        "sources": [source_data(source) for source in answer.sources],
+        "sources": [
+            source_data(source) | {"spans": source_spans(source, answer=answer.text, grounding=grounding)}
+            for source in answer.sources
+        ],
         "decision_path": [clean_json(step.as_dict()) for step in trace.steps],
         "usage": trace.usage().as_dict(),
         "degraded": trace.degraded,
         "created_at": created_at.isoformat(),
     }
-    return localized_message(data, wordings)
+    return data, wordings
 
 
 def weak_sentences(grounding: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -118,6 +170,10 @@ def session_data(session: Session) -> dict[str, Any]:
         "title": session.title,
         "workflow": session.workflow,
         "collections": session.collections,
+        "pinned": session.pinned_at is not None,
+        "archived": session.archived_at is not None,
+        "folder": session.folder,
+        "shared": sorted(share.scope for share in session.shares.all()),
         "message_count": getattr(session, "message_count", 0),
         "created_at": session.created_at.isoformat(),
         "updated_at": session.updated_at.isoformat(),
@@ -141,7 +197,37 @@ def source_data(source: values.Source) -> dict[str, Any]:
         "text": clean_text(chunk.text),
         "scores": clean_json(source.scores.as_dict()),
         "cited": source.cited,
+        "spans": [],
     }
+
+
+def _spans(source: Source, message: Message) -> list[dict[str, Any]]:
+    """As stored; of an answer from before they were, what can be told without the document."""
+    if source.spans is not None or not source.cited:
+        return source.spans or []
+    return spans_without_boxes(
+        message.text, message.grounding or [], marker=source.marker, text=source.text, page=source.page
+    )
+
+
+def source_value(row: Source) -> values.Source:
+    """A stored source as the engine has it. What only a search needs to know of a passage is not stored."""
+    scores = {name: row.scores[name] for name in values.SCORE_NAMES if name in row.scores}
+    chunk = values.StoredChunk(
+        chunk_id=row.chunk_id,
+        document_id=row.url if row.kind == Source.Kind.WEB else str(row.document_id),
+        collection_id="",
+        seq=0,
+        title=row.title,
+        text=row.text,
+        page=row.page,
+        heading=row.heading,
+        file_name=row.file_name,
+        kind="web" if row.kind == Source.Kind.WEB else "document",
+        url=row.url,
+        published=row.published,
+    )
+    return values.Source(marker=row.marker, chunk=chunk, scores=values.Scores(**scores), cited=row.cited)
 
 
 def _columns(row: Source | DecisionStep, names: Sequence[str]) -> dict[str, Any]:

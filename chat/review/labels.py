@@ -41,3 +41,19 @@ def step_label(name: str) -> str:
 
 def step_status(name: str) -> str:
     return str(STATES.get(name, name))
+
+
+REASONS: dict[str, str | Promise] = {  # why an answer is to be looked at
+    "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or broken off"),
+    "no_answer": _("No answer found"), "weak": _("Weakly grounded"), "degraded": _("Fallback used"), "slow": _("Slow"),
+}  # fmt: skip
+LANGUAGES: dict[str, str | Promise] = {
+    "en": _("English"), "zh-hans": _("Simplified Chinese"), "zh-hant": _("Traditional Chinese"), "de": _("German"),
+    "fr": _("French"), "es": _("Spanish"), "it": _("Italian"), "pt": _("Portuguese"), "nl": _("Dutch"),
+    "sv": _("Swedish"), "ru": _("Russian"), "ja": _("Japanese"), "ko": _("Korean"), "ar": _("Arabic"),
+    "und": _("Not known"),
+}  # fmt: skip
+
+
+def language_label(code: str) -> str:
+    return str(LANGUAGES.get(code, code))

@@ -13,10 +13,11 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Max, Q
 from django.utils import timezone
 
 from chat.messages.data import source_data
+from chat.messages.spans import source_spans
 from chat.models import DecisionStep, Message, Session, Source
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
@@ -29,7 +30,7 @@ STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was inter
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
-EndStatus = Literal["complete", "stopped", "interrupted", "failed"]
+EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a run ended, as it is stored. `text`: all that was sent in chunks, no more and no less."""
+    """How a run ended, as it is stored. `text`: all that was sent in chunks, no more and no less.
+
+    continued: it went on with an answer that was there; its steps come behind those of before.
+    """
 
     status: EndStatus
     text: str
@@ -60,10 +64,12 @@ class Outcome:
     clarification: values.Clarification | None = None
     sources: Sequence[values.Source] = ()
     grounding: Sequence[values.GroundedSentence] = ()
+    curated: values.CuratedBy | None = None
     steps: Sequence[StepRecord] = ()
     usage: dict[str, Any] = field(default_factory=dict)
     degraded: list[dict[str, str]] = field(default_factory=list)
     failure: Failure | None = None
+    continued: bool = False
 
     def wordings(self) -> Wordings:
         """Of all sentences of the site that its reader may see."""
@@ -80,8 +86,13 @@ def answer_lease(message_id: uuid.UUID, *, run_id: uuid.UUID | None = None, **wh
     return Lease(Message.objects.filter(**where), message_id, seconds=STALE_AFTER_S, token=run_id)
 
 
-def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) -> bool:
-    """Store what has been written so far, and a sign of life. False: the answer is no longer this run's to write."""
+def answer_save_partial(
+    *, message_id: uuid.UUID, run_id: uuid.UUID, text: str, sources: Sequence[values.Source] = ()
+) -> bool:
+    """Store what has been written so far, and a sign of life. False: the answer is no longer this run's to write.
+
+    sources: those that were chosen since the last time, so that the answer can go on from them if the site ends.
+    """
     text = clean_text(text)
     try:
         answer_lease(message_id, run_id=run_id, status=STREAMING).renew(text=text)
@@ -96,6 +107,8 @@ def answer_save_partial(*, message_id: uuid.UUID, run_id: uuid.UUID, text: str) 
                 lease.held().update(status=STREAMING, finished_at=None)
         except IntegrityError:  # one_answer_at_once_per_session: another one was begun; this one shows when it ends
             pass
+    if sources:
+        _store_sources(Message(pk=message_id), sources)
     return True
 
 
@@ -116,14 +129,18 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
     message.model = outcome.model[:200]
     message.clarification = clean_json(outcome.clarification.as_dict()) if outcome.clarification else None
     message.grounding = [clean_json(sentence.as_dict()) for sentence in outcome.grounding] or None
+    message.curated = outcome.curated.as_dict() if outcome.curated else None
     message.usage = clean_json(outcome.usage)
     message.degraded = clean_json(outcome.degraded)
     message.error = outcome.failure.as_dict() if outcome.failure else None
-    message.wordings = outcome.wordings()
+    message.wordings = (message.wordings if outcome.continued else {}) | outcome.wordings()
     message.finished_at = timezone.now()
     message.save()
-    Source.objects.bulk_create(_source_row(message, source) for source in outcome.sources)
-    DecisionStep.objects.bulk_create(_step_row(message, step) for step in outcome.steps)
+    _store_sources(message, outcome.sources)
+    if not outcome.continued:
+        message.decision_steps.all().delete()
+    before = message.decision_steps.aggregate(last=Max("seq"))["last"] or 0
+    DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
     return True
 
@@ -168,8 +185,28 @@ def _silent_run() -> Q:
     return Q(status=Message.Status.INTERRUPTED, lease_token__isnull=False)
 
 
+@transaction.atomic
+def _store_sources(message: Message, sources: Sequence[values.Source]) -> None:
+    """Rows that are there already stay, with what users said of them; only what is cited may have changed."""
+    there = {row.marker: row for row in message.sources.all()}
+    new, changed = [], []
+    for source in sources:
+        row = there.pop(source.marker, None)
+        if row is None or row.chunk_id != source.chunk.chunk_id[:100]:
+            if row is not None:
+                row.delete()
+            new.append(_source_row(message, source))
+        elif row.cited != source.cited:
+            row.cited = source.cited
+            changed.append(row)
+    Source.objects.filter(pk__in=[row.pk for row in there.values()]).delete()
+    Source.objects.bulk_create(new)
+    Source.objects.bulk_update(changed, ["cited"])
+
+
 def _source_row(message: Message, source: values.Source) -> Source:
     fields = source_data(source)
+    fields["spans"] = source_spans(source, answer=message.text, grounding=message.grounding or [])
     if source.chunk.kind != "web":
         fields["document_id"] = _document_id(source.chunk.document_id)
     return Source(message=message, **_fitted(Source, fields))
@@ -183,9 +220,9 @@ def _document_id(text: str) -> uuid.UUID:
         return uuid.uuid5(uuid.NAMESPACE_URL, text)
 
 
-def _step_row(message: Message, step: StepRecord) -> DecisionStep:
+def _step_row(message: Message, step: StepRecord, *, before: int) -> DecisionStep:
     fields: dict[str, Any] = clean_json(step.as_dict())
-    fields |= {"started_ms": max(0, step.started_ms), "duration_ms": max(0, step.duration_ms)}
+    fields |= {"seq": step.seq + before, "started_ms": max(0, step.started_ms), "duration_ms": max(0, step.duration_ms)}
     return DecisionStep(message=message, **_fitted(DecisionStep, fields))
 
 

@@ -37,6 +37,10 @@ class EventLogGoneError(Exception):
 class EventLog(Protocol):
     """Keeps the events of each answer under the id of its message."""
 
+    async def begin(self, message_id: str) -> None:
+        """Forget the events of an answer that goes on: its events are numbered from 1 again."""
+        ...
+
     async def append(self, message_id: str, event: Event) -> None:
         """Store an event whose `seq` is one above the last, and wake the readers."""
         ...
@@ -75,6 +79,9 @@ class MemoryEventLog:
 
     def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
+
+    async def begin(self, message_id: str) -> None:
+        self._records.pop(message_id, None)
 
     async def append(self, message_id: str, event: Event) -> None:
         record = self._records.get(message_id)
@@ -188,6 +195,13 @@ class RedisEventLog:
         self._append = self._writer.register_script(APPEND)
         self._journals: dict[str, _Journal] = {}
         self._retrying: asyncio.Task[None] | None = None
+
+    async def begin(self, message_id: str) -> None:
+        self._journals.pop(message_id, None)
+        try:
+            await self._writer.delete(PREFIX + message_id)
+        except (RedisError, OSError) as error:  # then a reader may get the old events, whose end is the old answer
+            logger.warning("the old events of message %s are still in the log: %s", message_id, error)
 
     async def append(self, message_id: str, event: Event) -> None:
         """On return the event is in the log, or will be as soon as Redis is back: a run is held up for one attempt."""

@@ -20,6 +20,7 @@ from chat.runs.event_log import close_event_log
 from chat.runs.run import runs_interrupt, runs_shut_down
 from ragsite.runtime.watchdog import bring_exit_forward, exit_within
 from retrieval.engine import close_engine, warm_up
+from retrieval.ingest.reader import reader_warm_up
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,9 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         warm_up()
         await _start()
         await send({"type": "lifespan.startup.complete"})
+        reader = asyncio.create_task(reader_warm_up())  # for the first page of a PDF that somebody opens
         await receive()  # lifespan.shutdown
+        reader.cancel()
         await _stop()
     bring_exit_forward(REST_S)
     await send({"type": "lifespan.shutdown.complete"})

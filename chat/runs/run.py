@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from chat import selectors
-from chat.messages.data import message_data, source_data
+from chat.messages.data import answer_status, message_data, source_data
 from chat.messages.rendering import cited_markers
 from chat.models import Message
 from chat.runs.answers import EndStatus, Failure, Outcome, answer_finish, answer_save_partial
@@ -32,9 +32,11 @@ from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
+from retrieval.steps.answer.continuing import Begun
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
+from retrieval.workflows.continuing import continue_answer
 
 CHUNK_EVERY_S = 0.04  # what is written meanwhile is one chunk: nobody reads finer, and each event has its price
 SAVE_EVERY_S = 0.6  # an answer being written is stored this often: a kill costs its last second at most
@@ -67,8 +69,24 @@ MODEL_AWAY = Failure(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What there is of an answer that goes on: its text, what that was written from, and what it has cost so far."""
+
+    text: str
+    sources: tuple[Source, ...]
+    decision: str
+    reason: str
+    model: str
+    usage: dict[str, Any]
+    degraded: list[dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What a run is to do: answer `question` into the stored message `message_id`."""
+    """What a run is to do: answer `question` into the stored message `message_id`.
+
+    again: an earlier run has written into it. beginning: what is kept of that; None: nothing.
+    """
 
     message_id: UUID
     run_id: UUID  # the right to write the message
@@ -76,6 +94,8 @@ class Assignment:
     user_message_id: UUID
     workflow: str
     question: Question
+    again: bool = False
+    beginning: Beginning | None = None
 
 
 async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:
@@ -133,6 +153,13 @@ class AnswerEvents:
     async def _send_unsent(self) -> None:
         async with self._order:
             await self._write_unsent()
+
+    async def begin(self, beginning: Beginning) -> None:
+        """Send what is there already: the chunks put together are the answer, whenever a reader joined."""
+        self.sources, self._sources_sent = beginning.sources, True
+        await self.emit({"type": "sources", "sources": [source_data(source) for source in beginning.sources]})
+        self._pieces.append(beginning.text)
+        await self.emit({"type": "chunk", "content": beginning.text})
 
     def close(self) -> None:
         """From now on drop what the workflow sends: it may have been left behind."""
@@ -234,8 +261,7 @@ class Run:
         """Run the workflow to its end, to its time limit, or to the call of `end`."""
         message_id = self.assignment.message_id
         if self._end is None:
-            work = answer_question(self.assignment.question, workflow=self.assignment.workflow, trace=self.trace)
-            self._work = asyncio.create_task(work)
+            self._work = asyncio.create_task(self._write())
             await _first_of(self._work, self._ending.wait(), timeout_s=settings.RAG.limits.answer_timeout_s)
             if not self._work.done():
                 self.end("timeout")
@@ -252,17 +278,29 @@ class Run:
         if not await self.events.complete(answer):
             logger.warning("message %s: the answer differs from its chunks, which stand", message_id)
         return self._outcome(
-            "interrupted" if answer.partial else "complete",
+            answer_status(answer),
             decision=answer.decision,
             reason=answer.reason,
             model=answer.model,
             clarification=answer.clarification,
             sources=answer.sources,
             grounding=answer.grounding,
+            curated=answer.curated,
         )
+
+    def _write(self) -> Coroutine[Any, Any, Answer]:
+        task = self.assignment
+        if (begun := task.beginning) is None:
+            return answer_question(task.question, workflow=task.workflow, trace=self.trace)
+        rest = Begun(question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason)
+        return continue_answer(rest, tools=get_engine(), trace=self.trace)
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:
         """With the sources that were sent; cited are those that the text so far cites."""
+        if begun := self.assignment.beginning:  # what was there stays an answer, whatever becomes of its rest
+            fields = {"decision": begun.decision, "reason": begun.reason, "model": begun.model} | fields
+            if failure := fields.pop("failure", None):
+                return self._broken_off("interrupted", **fields, why=failure.message)
         cited = cited_markers(self.events.text)
         sources = [
             Source(marker=source.marker, chunk=source.chunk, scores=source.scores, cited=source.marker in cited)
@@ -270,13 +308,21 @@ class Run:
         ]
         return self._outcome(status, sources=tuple(sources), **fields)
 
-    def _outcome(self, status: EndStatus, **fields: Any) -> Outcome:
+    def _outcome(self, status: EndStatus, *, why: str = "", **fields: Any) -> Outcome:
+        """why: the rest of an answer that was there can't be written."""
+        usage, degraded = self.trace.usage().as_dict(), self.trace.degraded
+        if begun := self.assignment.beginning:
+            usage = _usage_together(begun.usage, usage)
+            degraded = [fell for fell in begun.degraded if fell["step"] != "generate"] + degraded
+        if why:
+            degraded = [fell for fell in degraded if fell["step"] != "generate"] + [{"step": "generate", "reason": why}]
         return Outcome(
             status=status,
             text=self.events.text,
             steps=tuple(self.trace.steps),
-            usage=self.trace.usage().as_dict(),
-            degraded=self.trace.degraded,
+            usage=usage,
+            degraded=degraded,
+            continued=begun is not None,
             **fields,
         )
 
@@ -326,6 +372,8 @@ class Run:
         """The ending itself went wrong: store the text without what may have been the reason, and end the stream."""
         task = self.assignment
         outcome = Outcome(status="failed", text=self.events.text, failure=INTERNAL)
+        if task.beginning:
+            outcome = self._broken_off("interrupted")
         try:
             await database_call(answer_finish, message_id=task.message_id, run_id=task.run_id, outcome=outcome)
         except DatabaseError as error:
@@ -335,18 +383,24 @@ class Run:
     async def _keep_saving(self) -> None:
         """Text and sign of life; the final write waits for this one, so it can't be overwritten."""
         task, failing = self.assignment, False
+        stored = task.beginning.sources if task.beginning else ()
         while True:
             await asyncio.sleep(SAVE_EVERY_S)
+            chosen = self.events.sources
             try:
                 saved = await database_call(
-                    answer_save_partial, message_id=task.message_id, run_id=task.run_id, text=self.events.text
+                    answer_save_partial,
+                    message_id=task.message_id,
+                    run_id=task.run_id,
+                    text=self.events.text,
+                    sources=() if chosen == stored else chosen,
                 )
             except DatabaseError as error:
                 if not failing:
                     logger.warning("message %s: partial text not saved: %s", task.message_id, error)
                 failing = True
                 continue
-            failing = False
+            failing, stored = False, chosen
             if not saved:
                 self.end("refused")
                 return
@@ -362,6 +416,12 @@ class Run:
             self.end("stopped")
         finally:
             await layer.group_discard(group, channel)
+
+
+def _usage_together(before: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
+    """Of both runs; the first token is the first one's."""
+    sums = {name: (before.get(name) or 0) + (value or 0) for name, value in added.items()}
+    return sums | {"first_token_ms": before.get("first_token_ms") or added["first_token_ms"]}
 
 
 def _failure(error: BaseException, message_id: UUID) -> Failure:
@@ -452,6 +512,8 @@ def _running() -> dict[UUID, Run]:
 async def run_start(assignment: Assignment) -> Run:
     """Begin to answer. On return the log is there to be read."""
     run, running = Run(assignment), _running()
+    if assignment.again:
+        await get_event_log().begin(str(assignment.message_id))
     running[assignment.message_id] = run
 
     async def to_its_end() -> None:
@@ -471,6 +533,8 @@ async def run_start(assignment: Assignment) -> Run:
             "user_message_id": str(assignment.user_message_id),
         }
     )
+    if assignment.beginning:
+        await run.events.begin(assignment.beginning)
     run.task = detach(to_its_end())
     return run
 

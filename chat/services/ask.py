@@ -1,13 +1,14 @@
-"""Ask a question, or an earlier one again: store it, and set a run to answer it."""
+"""Ask a question: store it, and set a run to answer it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -27,15 +28,16 @@ from chat.errors import (
     TooManyAnswersError,
     TooManyQuestionsError,
 )
-from chat.models import Message, Session
+from chat.models import ExperimentAnswer, Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
 from chat.runs.run import Assignment, detach, run_start
+from chat.services.experiments import experiment_assign
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.selectors import collection_addresses, scope_as_asked, scope_for
 from retrieval.text import quoting
-from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters
+from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters, SearchScope
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 logger = logging.getLogger(__name__)
@@ -57,20 +59,28 @@ class Ask:
     options: AnswerOptions = field(default_factory=AnswerOptions)
 
 
-async def ask(*, user: User, question: Ask, regenerated: Message | None = None) -> Assignment:
+async def ask(
+    *, user: User, question: Ask, regenerated: Message | None = None, edited: Message | None = None
+) -> Assignment:
     """Store the question and begin to answer it; the answer's events are in the log under `message_id`.
 
     `regenerated`: the question of this answer is answered again; its answers so far are kept, superseded.
+    `edited`: the question is another version of this one, which is kept with what follows it, superseded.
 
     Raises MessageTooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError,
     AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
     """
+    return await run_begin(partial(_answer_create, user=user, ask=question, regenerated=regenerated, edited=edited))
+
+
+async def run_begin(create: Callable[[], Assignment]) -> Assignment:
+    """Set a run to what `create` stores; called off the event loop."""
 
     async def begin() -> Assignment:
-        assignment = await sync_to_async(_answer_create)(user=user, ask=question, regenerated=regenerated)
+        assignment = await sync_to_async(create)()
         await run_start(assignment)
         # The open tabs learn that an answer has begun; each then follows the log by itself.
-        event = {"type": "run.started", "message_id": str(assignment.message_id)}
+        event = {"type": "run.started", "message_id": str(assignment.message_id), "again": assignment.again}
         try:
             await get_channel_layer().group_send(session_group(assignment.session_id), event)
         except (RedisError, OSError) as error:
@@ -81,42 +91,34 @@ async def ask(*, user: User, question: Ask, regenerated: Message | None = None) 
     return await asyncio.shield(detach(begin()))
 
 
-async def message_regenerate(*, user: User, message_id: UUID, changes: Mapping[str, Any]) -> Assignment:
-    """Answer its question again, as it was asked but for `changes` (fields of `Ask`); the old answer is superseded.
-
-    Raises MessageNotFoundError, AnswerInProgressError, and what `ask` raises.
-    """
-
-    def as_asked(message: Message) -> Ask:
-        assert message.reply_to is not None
-        request, collections = message.request, tuple[str, ...]()
-        if "collections" not in changes and (names := request.get("collections")):
-            ids = request.get("collection_ids", [])
-            collections = scope_as_asked(user=user, names=names, ids=ids, asked_at=message.created_at).ids
-        filters = request.get("filters", {})
-        asked = Ask(
-            text=message.reply_to.text,
-            session_id=message.session_id,
-            workflow=message.workflow,
-            collections=collections,
-            filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
-            filters_mode=request.get("filters_mode", "strict"),
-            options=AnswerOptions(**request.get("options", {})),
-        )
-        return replace(asked, **changes)
-
-    message = await sync_to_async(selectors.message_get)(user=user, message_id=message_id)
-    if message.role != Message.Role.ASSISTANT:
-        raise InvalidInputError(worded("Only an answer can be written anew; give the answer's id, not the question's."))
-    if message.status == Message.Status.STREAMING:
-        raise AnswerInProgressError
-    question = await sync_to_async(as_asked)(message)
-    return await ask(user=user, question=question, regenerated=message)
+def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> Ask:
+    """The question of an answer as it was asked but for `changes` (fields of `Ask`). Raises CollectionNotFoundError."""
+    assert answer.reply_to is not None
+    request, collections = answer.request, tuple[str, ...]()
+    if "collections" not in changes and (names := request.get("collections")):
+        ids = request.get("collection_ids", [])
+        collections = scope_as_asked(user=user, names=names, ids=ids, asked_at=answer.created_at).ids
+    filters = request.get("filters", {})
+    asked = Ask(
+        text=answer.reply_to.text,
+        session_id=answer.session_id,
+        workflow=answer.workflow,
+        collections=collections,
+        filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
+        filters_mode=request.get("filters_mode", "strict"),
+        options=AnswerOptions(**request.get("options", {})),
+    )
+    return replace(asked, **changes)
 
 
-def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assignment:
+def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited: Message | None) -> Assignment:
     """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
     _check(ask)
+    assigned, asked_workflow = None, ask.workflow  # the conversation goes on with what its user chose
+    if regenerated is None:
+        assigned = experiment_assign(user_id=user.pk, workflow=ask.workflow, options=ask.options)
+    if assigned:
+        ask = replace(ask, workflow=assigned.workflow, options=assigned.options)
     scope = scope_for(user=user, names=ask.collections)
     # Ids tell a reader nothing: addresses are kept in their place. A name may mean another collection one day.
     addresses = collection_addresses(scope.ids) if ask.collections else {}
@@ -133,20 +135,27 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
     lease = answer_lease(answer_id)
     try:
         with transaction.atomic():
-            # One ask of a user at a time: the limits are counted below. An open socket may outlive its account.
-            if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).first():
-                raise PermissionDeniedError
+            lock_asking(user)
             session = _session(user=user, session_id=ask.session_id)
-            _check_limits(user)
-            session.workflow, session.collections = ask.workflow, collections
+            check_limits(user)
+            session.workflow, session.collections = asked_workflow, collections
             session.title = session.title or session_title(ask.text)
             session.save()
             if regenerated:
                 asked = regenerated.reply_to
                 assert asked is not None
+                show(asked)
                 Message.objects.filter(session=session, reply_to=asked).update(superseded=True, **UNLEASED)
             else:
-                asked = Message.objects.create(session=session, role=Message.Role.USER, text=clean_text(ask.text))
+                follows = None if ask.session_id is None else selectors.last_question(session.pk)
+                if edited:
+                    show(edited)
+                    follows = edited.follows
+                    selectors.versions_beside(edited).update(superseded=True)
+                    Message.objects.filter(pk=edited.pk).update(superseded=True)
+                asked = Message.objects.create(
+                    session=session, role=Message.Role.USER, text=clean_text(ask.text), follows=follows
+                )
             Message.objects.create(
                 id=answer_id,
                 session=session,
@@ -157,27 +166,58 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None) -> Assi
                 request=request,
                 **lease.columns(),
             )
+            if assigned:
+                ExperimentAnswer.objects.create(experiment=assigned.experiment, message_id=answer_id, arm=assigned.arm)
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
-    is_first = ask.session_id is None
     return Assignment(
         message_id=answer_id,
         run_id=lease.token,
         session_id=session.pk,
         user_message_id=asked.pk,
         workflow=ask.workflow,
-        question=Question(
-            text=asked.text,
-            scope=scope,
-            history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
-            filters=ask.filters.in_mode(ask.filters_mode),
-            options=ask.options,
-            open_clarification=None if is_first else selectors.open_clarification_before(asked),
-            user_id=str(user.pk),
-            conversation_id=str(session.pk),
-            answer_id=str(answer_id),
-        ),
+        question=question_to_answer(user=user, ask=ask, asked=asked, scope=scope, answer_id=answer_id),
     )
+
+
+def question_to_answer(*, user: User, ask: Ask, asked: Message, scope: SearchScope, answer_id: UUID) -> Question:
+    """What the engine is given. `asked`: the stored question."""
+    is_first = ask.session_id is None
+    return Question(
+        text=asked.text,
+        scope=scope,
+        history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
+        filters=ask.filters.in_mode(ask.filters_mode),
+        options=ask.options,
+        open_clarification=None if is_first else selectors.open_clarification_before(asked),
+        user_id=str(user.pk),
+        conversation_id=str(asked.session_id),
+        answer_id=str(answer_id),
+    )
+
+
+def lock_asking(user: User) -> None:
+    """One ask of a user at a time. Raises PermissionDeniedError: an open socket may outlive its account."""
+    if not User.objects.select_for_update().filter(pk=user.pk, is_active=True).first():
+        raise PermissionDeniedError
+
+
+def show(message: Message) -> None:
+    """Make it, and what it follows, the versions that the conversation shows."""
+    parents = {
+        pk: (follows or reply_to, superseded)
+        for pk, follows, reply_to, superseded in Message.objects.filter(session=message.session_id).values_list(
+            "pk", "follows", "reply_to", "superseded"
+        )
+    }
+    at: UUID | None = message.pk
+    while at is not None:
+        parent, superseded = parents[at]
+        if superseded:
+            hidden = Message.objects.get(pk=at)
+            selectors.versions_beside(hidden).update(superseded=True)
+            Message.objects.filter(pk=at).update(superseded=False)
+        at = parent
 
 
 def _check(ask: Ask) -> None:
@@ -214,7 +254,7 @@ def _session(*, user: User, session_id: UUID | None) -> Session:
     return session
 
 
-def _check_limits(user: User) -> None:
+def check_limits(user: User) -> None:
     """Raises TooManyQuestionsError, TooManyAnswersError."""
     limits = settings.RAG.limits
     now = timezone.now()

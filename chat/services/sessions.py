@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from chat import selectors
 from chat.models import Message, Session
@@ -15,19 +18,36 @@ from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 
 TITLE_MAX_CHARS = 200
+FOLDER_MAX_CHARS = 100
 
 
-def session_update(*, user: User, session_id: UUID, title: str) -> Session:
-    """Rename it. Raises SessionNotFoundError, InvalidInputError."""
-    title = " ".join(clean_text(title).split())
-    if not title or len(title) > TITLE_MAX_CHARS:
-        raise InvalidInputError(
-            fields={"title": [worded("From 1 to {title_max_chars} characters.", title_max_chars=TITLE_MAX_CHARS)]}
-        )
+def session_update(*, user: User, session_id: UUID, changes: Mapping[str, Any]) -> Session:
+    """Set `title`, `pinned`, `archived` or `folder` ("" or None: none); what is archived is no longer pinned.
+
+    Raises SessionNotFoundError, InvalidInputError.
+    """
     session = selectors.session_get(user=user, session_id=session_id)
-    session.title = title
-    session.save(update_fields=["title"])  # renaming does not count as use: the order of the list stays
+    now = timezone.now()
+    if "title" in changes:
+        session.title = _named(changes["title"], field="title", least=1, most=TITLE_MAX_CHARS)
+    if "folder" in changes:
+        session.folder = _named(changes["folder"] or "", field="folder", least=0, most=FOLDER_MAX_CHARS)
+    if "pinned" in changes:
+        session.pinned_at = (session.pinned_at or now) if changes["pinned"] else None
+    if "archived" in changes:
+        session.archived_at = (session.archived_at or now) if changes["archived"] else None
+        if changes["archived"]:
+            session.pinned_at = None
+    # That does not count as use: the order of the list stays.
+    session.save(update_fields=["title", "folder", "pinned_at", "archived_at"])
     return session
+
+
+def _named(text: str, *, field: str, least: int, most: int) -> str:
+    name = " ".join(clean_text(text).split())
+    if not least <= len(name) <= most:
+        raise InvalidInputError(fields={field: [worded("From {least} to {most} characters.", least=least, most=most)]})
+    return name
 
 
 async def session_delete(*, user: User, session_id: UUID) -> None:

@@ -6,10 +6,10 @@ evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageS
              SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
-curation     GoldenQuestion, GoldenRelevance, ManualBoost: what staff enter themselves
+curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
 """
 
-from feedback.models.curation import GoldenQuestion, GoldenRelevance, ManualBoost
+from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, GoldenRelevance, ManualBoost
 from feedback.models.evidence import (
     Burst,
     Evidence,
@@ -30,6 +30,8 @@ from feedback.models.uses import SourceUse
 __all__ = [
     "Boost",
     "Burst",
+    "CuratedAnswer",
+    "CuratedSource",
     "Evidence",
     "FeedbackState",
     "GoldenQuestion",

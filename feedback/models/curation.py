@@ -159,3 +159,78 @@ class ManualBoost(models.Model):
 
     def __str__(self) -> str:
         return f"{self.document.title[:60]}: {'hidden' if self.hide else f'×{self.multiplier:g}'}"
+
+
+class CuratedAnswer(models.Model):
+    """An answer that a curator has written and checked for a question, given to whoever asks nearly the same.
+
+    It is in force until it is withdrawn, by a person or because a passage that it cites has changed, or has expired.
+    """
+
+    class End(models.TextChoices):
+        BY_PERSON = "person", _("Withdrawn by a person")
+        SOURCE_CHANGED = "source_changed", _("A passage that it cites has changed")
+        SOURCE_GONE = "source_gone", _("A document that it cites was deleted")
+        REPLACED = "replaced", _("A newer one took its place")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    question = models.CharField(max_length=600, verbose_name=_("question"))
+    wordings = models.JSONField(
+        default=list, blank=True, help_text=_("Other words for the same question."), verbose_name=_("wordings")
+    )
+    text = models.TextField(max_length=20_000, verbose_name=_("text"))
+    message = models.ForeignKey(
+        Message, null=True, blank=True, on_delete=models.SET_NULL, related_name="curated_answers",
+        help_text=_("The reviewed answer that it was made from."), verbose_name=_("message"))  # fmt: skip
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("created by"),
+    )
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
+    ended_at = models.DateTimeField(null=True, blank=True, verbose_name=_("ended at"))
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        verbose_name=_("ended by"),
+    )
+    end = models.CharField(max_length=20, choices=End, blank=True, verbose_name=_("why it ended"))
+
+    class Meta:
+        verbose_name = _("curated answer")
+        verbose_name_plural = _("curated answers")
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["ended_at", "-created_at"])]
+
+    def __str__(self) -> str:
+        return self.question[:80]
+
+
+class CuratedSource(models.Model):
+    """A passage that a curated answer cites, as it was when that was checked."""
+
+    id = models.BigAutoField(primary_key=True)
+    answer = models.ForeignKey(
+        CuratedAnswer, on_delete=models.CASCADE, related_name="sources", verbose_name=_("curated answer")
+    )
+    marker = models.PositiveSmallIntegerField(verbose_name=_("marker"))
+    document_id = models.UUIDField(db_index=True, verbose_name=_("document id"))
+    chunk_id = models.UUIDField(verbose_name=_("chunk id"))
+    title = models.CharField(max_length=300, verbose_name=_("title"))
+    text = models.TextField(verbose_name=_("text"))
+
+    class Meta:
+        verbose_name = _("source of a curated answer")
+        verbose_name_plural = _("sources of curated answers")
+        ordering = ["answer", "marker"]
+        constraints = [models.UniqueConstraint(fields=["answer", "marker"], name="curated_marker_once")]
+
+    def __str__(self) -> str:
+        return f"[{self.marker}] {self.title[:60]}"

@@ -157,6 +157,8 @@ class RevisionEvent(models.Model):
         GOLDEN_CHANGED = "golden_changed", _("Golden question changed")
         GOLDEN_DELETED = "golden_deleted", _("Golden question deleted")
         GOLDEN_IMPORTED = "golden_imported", _("Golden questions imported")
+        CURATED_SET = "curated_set", _("Curated answer set")
+        CURATED_ENDED = "curated_ended", _("Curated answer withdrawn")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     action = models.CharField(max_length=20, choices=Action, verbose_name=_("action"))

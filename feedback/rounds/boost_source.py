@@ -82,6 +82,16 @@ class LiveBoosts:
         self._checked = time.monotonic()
 
 
+class FixedBoosts:
+    """One stored snapshot, whatever is live: to try a revision with."""
+
+    def __init__(self, snapshot: Snapshot, models: Models, settings: FeedbackSettings) -> None:
+        self._boosts = SnapshotBoosts(snapshot=snapshot, models=models, settings=settings)
+
+    async def current(self) -> SnapshotBoosts:
+        return self._boosts
+
+
 @dataclass(frozen=True, slots=True)
 class _Compared:
     """A question with its similarities. degraded: why a vector is missing, or ""."""

@@ -68,7 +68,14 @@ def _email_field(**options: Any) -> forms.EmailField:
     return forms.EmailField(max_length=254, widget=forms.EmailInput(attrs=attributes), **options)
 
 
-class SignUpForm(UserCreationForm):
+class _RulesAtTheFirst:
+    """Mixin: what is wrong with a new password stands at its first field, where the rules are."""
+
+    def validate_password_for_user(self, user: User, field: str = "password2") -> None:
+        super().validate_password_for_user(user, field.replace("2", "1"))  # type: ignore[misc]
+
+
+class SignUpForm(_RulesAtTheFirst, UserCreationForm):
     """Of a new account; accounts made from one address are counted."""
 
     email = _email_field(
@@ -169,7 +176,7 @@ class ForgottenPasswordForm(forms.Form):
     )
 
 
-class NewPasswordForm(SetPasswordForm):
+class NewPasswordForm(_RulesAtTheFirst, SetPasswordForm):
     """After the link of a letter."""
 
     error_messages = {
@@ -182,7 +189,7 @@ class NewPasswordForm(SetPasswordForm):
         _name_new_passwords(self)
 
 
-class ChangePasswordForm(PasswordChangeForm):
+class ChangePasswordForm(_RulesAtTheFirst, PasswordChangeForm):
     """Guesses of the old password are counted too: somebody else may sit at an open browser."""
 
     old_password: forms.Field

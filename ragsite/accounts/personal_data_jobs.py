@@ -40,6 +40,7 @@ from ragsite.core.wording import worded
 from ragsite.models import PersonalDataJob
 
 logger = logging.getLogger(__name__)
+FOLDER = "exports"  # in the site's storage
 OFFERED_FOR = timedelta(days=1)
 LEASE_S = 120.0
 REPORT_EVERY_S = 2.0
@@ -169,20 +170,27 @@ class _Progress:
 # ------------------------------------------------------------------------------------------------ export
 def _export(job: PersonalDataJob, user: User, lease: Lease) -> None:
     check_room(0)
-    progress = _Progress(lease, sum(held.count for held in what_goes(user)))
-    name = f"exports/{job.pk}.zip"
+    name = f"{FOLDER}/{job.pk}-{lease.token.hex[:8]}.zip"  # of this worker alone, should another one take over
     path = Path(settings.MEDIA_ROOT) / name
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        _archive_write(path, user, _Progress(lease, sum(held.count for held in what_goes(user))))
+        now = timezone.now()
+        done = {"file": name, "size_bytes": path.stat().st_size, "finished_at": now, "expires_at": now + OFFERED_FOR}
+        if not lease.release(state=PersonalDataJob.State.DONE, done=F("total"), **done):
+            raise LeaseLostError
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _archive_write(path: Path, user: User, progress: _Progress) -> None:
     language = account_of(user).language or settings.LANGUAGE_CODE
     zipped = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=3)
     with translation.override(language), zipped as archive:
         for holder in holders():
             for part in holder.parts(user):
                 _write(archive, part, progress)
-    now = timezone.now()
-    done = {"file": name, "size_bytes": path.stat().st_size, "finished_at": now, "expires_at": now + OFFERED_FOR}
-    if not lease.release(state=PersonalDataJob.State.DONE, done=F("total"), **done):
-        path.unlink(missing_ok=True)
 
 
 def _write(archive: zipfile.ZipFile, part: Part, progress: _Progress) -> None:
@@ -263,7 +271,17 @@ def personal_data_purge(*, now: datetime | None = None) -> int:
     for job in over:
         _file_drop(job)
     old, _ = PersonalDataJob.objects.filter(~OPEN, finished_at__lt=now - RECORD_KEPT).delete()
+    _orphans_drop(now)
     return len(over) + old
+
+
+def _orphans_drop(now: datetime) -> None:
+    """What killed workers left half written."""
+    folder = Path(settings.MEDIA_ROOT) / FOLDER
+    known = set(PersonalDataJob.objects.exclude(file="").values_list("file", flat=True))
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if f"{FOLDER}/{path.name}" not in known and path.stat().st_mtime < (now - OFFERED_FOR).timestamp():
+            path.unlink(missing_ok=True)
 
 
 def _file_drop(job: PersonalDataJob) -> None:

@@ -28,7 +28,7 @@ class SessionStore(DatabaseSessionStore):
 
     def _get_session_from_db(self) -> Any:
         session = super()._get_session_from_db()  # type: ignore[misc]
-        if seen := _to_be_noted(session):
+        if (seen := _to_be_noted(session)) is not None:
             try:
                 seen.update(last_seen_at=timezone.now())
             except DatabaseError as error:  # noting the visit may fail; the visit itself may still succeed
@@ -37,7 +37,7 @@ class SessionStore(DatabaseSessionStore):
 
     async def _aget_session_from_db(self) -> Any:
         session = await super()._aget_session_from_db()  # type: ignore[misc]
-        if seen := _to_be_noted(session):
+        if (seen := _to_be_noted(session)) is not None:
             try:
                 await seen.aupdate(last_seen_at=timezone.now())
             except DatabaseError as error:

@@ -18,8 +18,8 @@ from retrieval.selectors import collection_get, collection_list
 from retrieval.services.collections import (
     collection_create,
     collection_delete,
+    collection_owned,
     collection_update,
-    collection_writable,
 )
 
 
@@ -57,7 +57,7 @@ class CollectionApi(APIView):
         responses={200: CollectionSerializer, **errors(409)},
     )
     def patch(self, request: Request, name: str) -> Response:
-        collection = _writable(request, name)
+        collection = _owned(request, name)
         changes = checked(CollectionInputSerializer, request.data, partial=True)
         collection_update(collection=collection, changes=changes, by=asking_user(request))
         return Response(_as_json(request, collection))
@@ -65,12 +65,12 @@ class CollectionApi(APIView):
     @extend_schema(operation_id="collections_delete", responses={204: OpenApiResponse(description="Deleted.")})
     def delete(self, request: Request, name: str) -> Response:
         """Delete it with all its documents."""
-        collection_delete(collection=_writable(request, name))
+        collection_delete(collection=_owned(request, name))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _writable(request: Request, name: str) -> Collection:
-    return collection_writable(collection=collection_get(user=request.user, name=name), user=request.user)
+def _owned(request: Request, name: str) -> Collection:
+    return collection_owned(collection=collection_get(user=request.user, name=name), user=request.user)
 
 
 def _as_json(request: Request, collection: Collection) -> dict[str, object]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from adrf.views import APIView as AsyncAPIView
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.core.files.base import File
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpResponse, QueryDict
 from django.utils.cache import patch_cache_control
@@ -29,6 +30,8 @@ from ragsite.core.localized import localized
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
 from retrieval.api.serializers import (
+    BulkResultsSerializer,
+    BulkSerializer,
     ChunkSerializer,
     DocumentChangesSerializer,
     DocumentFileQuerySerializer,
@@ -40,10 +43,12 @@ from retrieval.api.serializers import (
     DocumentsUsageSerializer,
     UploadResultSerializer,
     UploadSerializer,
+    newer_version_data,
 )
+from retrieval.ingest.encodings import SAMPLE_BYTES, detect_encoding, web_name
 from retrieval.ingest.sniff import MEDIA_TYPES
 from retrieval.models import Chunk, Collection, Document
-from retrieval.selectors import chunk_list, document_get, document_list
+from retrieval.selectors import as_uuid, chunk_list, collection_find, collection_get, document_get, document_list
 from retrieval.services import documents
 from retrieval.services.collections import (
     collection_ensure,
@@ -51,13 +56,25 @@ from retrieval.services.collections import (
     collection_writable,
 )
 from retrieval.services.document_pages import page_draw, page_read
-from retrieval.services.documents import document_create, document_delete, document_update
+from retrieval.services.documents import (
+    document_create,
+    document_delete,
+    document_move,
+    document_reingest,
+    document_search_again,
+    document_update,
+)
 from retrieval.services.metadata import DocumentMetadata, metadata_from
 from retrieval.services.quotas import usage_of
 
 PERSONAL_COLLECTION = "uploads"  # each user's own, private: where POST /api/rag/upload puts files
 PICTURE_KEPT_S = 86_400  # by the reader's browser; the file of a document never changes
-INLINE_TYPES = ("application/pdf",)  # shown by the browser itself; HTML never is: its scripts would be ours
+# Shown by the browser itself, as this type: text as text, whatever markup it holds. HTML never is.
+INLINE_TYPES = {
+    "application/pdf": "application/pdf", "text/plain": "text/plain", "text/markdown": "text/plain",
+    "text/csv": "text/plain",
+}  # fmt: skip
+SANDBOX = "default-src 'none'; sandbox"
 
 
 class DocumentsApi(GenericAPIView[Document]):
@@ -80,14 +97,16 @@ class DocumentsApi(GenericAPIView[Document]):
     @extend_schema(
         operation_id="documents_upload",
         request={"multipart/form-data": UploadSerializer},
-        responses={202: UploadResultSerializer, **errors(429, 507)},
+        responses={202: UploadResultSerializer, **errors(409, 429, 507)},
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
         _refuse_unknown_fields(request, UploadSerializer)
         files = _uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
-        return _stored(request, files, _collection_named_in(request), metadata)
+        replaces = _replaced_in(request, files)
+        collection = replaces.collection if replaces else _collection_named_in(request)
+        return _stored(request, files, collection, metadata, replaces=replaces)
 
 
 class RagUploadSerializer(StrictSerializer):
@@ -127,6 +146,41 @@ class DocumentsUsageApi(APIView):
         return Response(DocumentsUsageSerializer(body).data)
 
 
+class DocumentsBulkApi(APIView):
+    """One action on many documents."""
+
+    @extend_schema(operation_id="documents_bulk", request=BulkSerializer, responses=BulkResultsSerializer)
+    def post(self, request: Request) -> Response:
+        """Delete, move, describe or read again; each document by itself: one that is refused does not keep the others
+        from it. 404 for a collection that is not there, 403 for one that the user may not change."""
+        asked = checked(BulkSerializer, request.data)
+        act = _bulk_action(request, asked)
+        results = []
+        for document_id in dict.fromkeys(asked["ids"]):
+            refusal: dict[str, str] = {"code": "", "error": ""}
+            try:
+                act(_writable(request, document_id))
+            except AppError as error:
+                refusal = {"code": error.code, "error": localized(error.message)}
+            outcome = "refused" if refusal["code"] else "done"
+            results.append({"id": document_id, "outcome": outcome, **refusal})
+        return Response(BulkResultsSerializer({"results": results}).data)
+
+
+def _bulk_action(request: Request, asked: Mapping[str, Any]) -> Callable[[Document], object]:
+    match asked["action"]:
+        case "delete":
+            return lambda document: document_delete(document=document)
+        case "read_again":
+            return lambda document: document_reingest(document=document)
+        case "metadata":
+            return lambda document: document_update(document=document, changes=asked["changes"])
+        case _:
+            found = collection_get(user=request.user, name=asked["collection"])
+            target = collection_writable(collection=found, user=request.user)
+            return lambda document: document_move(document=document, collection=target)
+
+
 class DocumentApi(APIView):
     """One document."""
 
@@ -140,9 +194,11 @@ class DocumentApi(APIView):
     )
     def patch(self, request: Request, document_id: UUID) -> Response:
         document = _writable(request, document_id)
-        document = document_update(
-            document=document, changes=checked(DocumentChangesSerializer, request.data, partial=True)
-        )
+        changes = checked(DocumentChangesSerializer, request.data, partial=True)
+        again = changes.pop("superseded", True) is False
+        document = document_update(document=document, changes=changes)
+        if again:
+            document = document_search_again(document=document)
         return Response(DocumentSerializer(document, context={"request": request}).data)
 
     @extend_schema(operation_id="documents_delete", responses={204: OpenApiResponse(description="Deleted.")})
@@ -178,13 +234,16 @@ class DocumentFileApi(APIView):
             file = document.file.open("rb")
         except (FileNotFoundError, ValueError) as error:  # ValueError: the row names no file
             raise NotFoundError(worded("The file of this document is gone.")) from error
-        inline = query["inline"] and document.media_type in INLINE_TYPES
+        shown_as = INLINE_TYPES.get(document.media_type) if query["inline"] else None
         response = FileResponse(
-            file, as_attachment=not inline, filename=document.file_name, content_type=document.media_type
+            file,
+            as_attachment=shown_as is None,
+            filename=document.file_name,
+            content_type=_with_charset(shown_as, file) if shown_as else document.media_type,
         )
         response["X-Content-Type-Options"] = "nosniff"
-        if not inline:
-            response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+        if shown_as != MEDIA_TYPES["pdf"]:  # the browser's own viewer of PDF does not work in a sandbox
+            response["Content-Security-Policy"] = SANDBOX
         return response
 
 
@@ -200,7 +259,9 @@ class DocumentPageApi(AsyncAPIView):
         query = checked(DocumentPageQuerySerializer, request.query_params)
         document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
         quotes = [line for line in query.get("quote", "").split("\n") if line.strip()]
-        return Response(DocumentPageSerializer(await page_read(document, page, quotes=quotes)).data)
+        newer = await sync_to_async(newer_version_data)(document) if document.superseded_at else None
+        view = await page_read(document, page, quotes=quotes)
+        return Response(DocumentPageSerializer({**view, "newer_version": newer}).data)
 
 
 class DocumentPictureApi(AsyncAPIView):
@@ -220,6 +281,15 @@ class DocumentPictureApi(AsyncAPIView):
         return response
 
 
+def _with_charset(media_type: str, file: File[bytes]) -> str:
+    """Text with the encoding that the reader finds in it: browsers guess less well."""
+    if not media_type.startswith("text/"):
+        return media_type
+    sample = file.read(SAMPLE_BYTES)
+    file.seek(0)
+    return f"{media_type}; charset={web_name(detect_encoding(sample))}"
+
+
 def _writable(request: Request, document_id: UUID) -> Document:
     """Raises NotFoundError for one that the user can't see, PermissionDeniedError for one to be read only."""
     document = document_get(user=request.user, document_id=document_id)
@@ -233,6 +303,24 @@ def _collection_named_in(request: Request) -> Collection:
     if name:
         return collection_for_upload(user=user, name=name)
     return collection_ensure(owner=user, name=documents.DEFAULT_COLLECTION)
+
+
+def _replaced_in(request: Request, files: Sequence[UploadedFile]) -> Document | None:
+    """The document that `replaces` names. Raises as `_writable`; InvalidInputError where it does not fit the rest."""
+    if "replaces" not in request.POST:
+        return None
+    document_id = as_uuid(request.POST["replaces"])
+    if document_id is None:
+        raise InvalidInputError(fields={"replaces": [worded("Give the id of a document.")]})
+    if len(files) > 1:
+        raise InvalidInputError(fields={"file": [worded("One file takes a document's place; send one.")]})
+    document = _writable(request, document_id)
+    name = request.POST.get("collection", "").strip()
+    if name and collection_find(user=request.user, name=name) != document.collection:
+        raise InvalidInputError(
+            fields={"collection": [worded("A new version goes into the collection of the document; leave this out.")]}
+        )
+    return document
 
 
 def _form_values(data: QueryDict) -> dict[str, Any]:
@@ -266,7 +354,12 @@ def _uploaded_files(request: Request) -> list[UploadedFile]:
 
 
 def _stored(
-    request: Request, files: Sequence[UploadedFile], collection: Collection, metadata: DocumentMetadata
+    request: Request,
+    files: Sequence[UploadedFile],
+    collection: Collection,
+    metadata: DocumentMetadata,
+    *,
+    replaces: Document | None = None,
 ) -> Response:
     """One entry per file. Raises the first refusal when every file was refused."""
     entries: list[dict[str, Any]] = []
@@ -276,7 +369,12 @@ def _stored(
         entry = {"collection": collection.name, "collection_id": collection.pk}
         try:
             created = document_create(
-                collection=collection, upload=file, file_name=name, uploaded_by=asking_user(request), metadata=metadata
+                collection=collection,
+                upload=file,
+                file_name=name,
+                uploaded_by=asking_user(request),
+                metadata=metadata,
+                replaces=replaces,
             )
         except AppError as error:
             refusals.append(error)

@@ -7,24 +7,61 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from ragsite.core.api.fields import QueryFlagField, QuerySerializer, StrictSerializer, TextField, WholeNumberField
+from ragsite.core.api.fields import (
+    FlagField,
+    IdField,
+    QueryFlagField,
+    QuerySerializer,
+    StrictSerializer,
+    TextField,
+    WholeNumberField,
+)
+from ragsite.core.localized import localized
 from ragsite.core.text import CONTROL
+from ragsite.core.wording import worded
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.models import Chunk, Collection, Document
+from retrieval.models import Chunk, Collection, CollectionPerson, Document
 from retrieval.search.queries import query_text
-from retrieval.selectors import is_approved
+from retrieval.selectors import SORTS, VERSIONS, is_approved, writable_collections
 from retrieval.services.embedding_space import recorded_size
 from retrieval.values import FILTERS_MODES, SearchFilters
 
 _SAYS_NOTHING = rf"\s{CONTROL}\ufeff"  # characters of a question
 MAX_NAMES = 50
+MAX_BULK = 200  # documents of one call
 ADDRESS = "An id, `owner/name`, `site:name`, or a plain name: your own collection first."
 
 
-def _may_edit(collection: Collection, user: User) -> bool:
+def _owns(collection: Collection, user: User) -> bool:
     return collection.owner_id == user.pk or (collection.owner_id is None and user.is_staff)
+
+
+def _may_edit(collection: Collection, context: dict[str, Any]) -> bool:
+    """Whether the asking user may change its documents; those of others that they may are looked up once."""
+    user = context["request"].user
+    if _owns(collection, user):
+        return True
+    if "edited_collections" not in context:
+        context["edited_collections"] = set(writable_collections(user).values_list("pk", flat=True))
+    return collection.pk in context["edited_collections"]
+
+
+class NewerVersionSerializer(serializers.Serializer[Any]):
+    """The document that took another one's place, or will when it is ready. It is in the same collection."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    status = serializers.ChoiceField(choices=Document.Status.choices)
+
+
+def newer_version_data(document: Document) -> dict[str, Any] | None:
+    """The latest one that replaces it; one in another collection, which its reader may not know of, is none."""
+    versions = [one for one in document.newer_versions.all() if one.collection_id == document.collection_id]
+    newest = max(versions, key=lambda one: one.created_at, default=None)
+    return {"id": str(newest.pk), "title": newest.title, "status": newest.status} if newest else None
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):
@@ -34,18 +71,27 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     collection_id = serializers.UUIDField(read_only=True)
     editable = serializers.SerializerMethodField()
     error = serializers.CharField(source="told_error", read_only=True)
+    superseded = serializers.SerializerMethodField(help_text="A newer version is searched in its place.")
+    newer_version = serializers.SerializerMethodField()
 
     class Meta:
         model = Document
         fields = [
             "id", "title", "file_name", "collection", "collection_id", "status", "progress", "error", "media_type",
             "size_bytes", "language", "department", "doc_type", "policy_year", "tags", "page_count", "chunk_count",
-            "editable", "created_at", "updated_at",
+            "editable", "replaces", "superseded", "newer_version", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
     def get_editable(self, document: Document) -> bool:
-        return _may_edit(document.collection, self.context["request"].user)
+        return _may_edit(document.collection, self.context)
+
+    def get_superseded(self, document: Document) -> bool:
+        return document.superseded_at is not None
+
+    @extend_schema_field(NewerVersionSerializer(allow_null=True))
+    def get_newer_version(self, document: Document) -> dict[str, Any] | None:
+        return newer_version_data(document)
 
 
 class DocumentChangesSerializer(StrictSerializer):
@@ -56,6 +102,59 @@ class DocumentChangesSerializer(StrictSerializer):
     doc_type = TextField(required=False, allow_blank=True, max_length=100)
     policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
     tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
+    superseded = FlagField(
+        required=False, help_text="false: search it again, beside its newer version. It can't be set to true."
+    )
+
+    def validate_superseded(self, value: bool) -> bool:
+        if value:
+            raise serializers.ValidationError(localized(worded("Upload a newer version; it then takes its place.")))
+        return value
+
+
+class DocumentMetadataSerializer(StrictSerializer):
+    """What can be changed of several documents at once."""
+
+    department = TextField(required=False, allow_blank=True, max_length=100)
+    doc_type = TextField(required=False, allow_blank=True, max_length=100)
+    policy_year = WholeNumberField(required=False, allow_null=True, min_value=1000, max_value=9999)
+    tags = serializers.ListField(child=TextField(max_length=50), required=False, max_length=20)
+
+
+class BulkSerializer(StrictSerializer):
+    """One action on many documents."""
+
+    action = serializers.ChoiceField(choices=["delete", "move", "metadata", "read_again"])
+    ids = serializers.ListField(child=IdField(), allow_empty=False, max_length=MAX_BULK)
+    collection = TextField(required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"For `move`. {ADDRESS}")
+    changes = DocumentMetadataSerializer(required=False, help_text="For `metadata`.")
+
+    schema_rules = {
+        "allOf": [
+            {"if": {"properties": {"action": {"const": "move"}}}, "then": {"required": ["collection"]}},
+            {"if": {"properties": {"action": {"const": "metadata"}}}, "then": {"required": ["changes"]}},
+        ]
+    }
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        for action, field in (("move", "collection"), ("metadata", "changes")):
+            if (values["action"] == action) != (field in values):
+                told = worded("Needed for the action {action}, and for no other.", action=action)
+                raise serializers.ValidationError({field: [localized(told)]})
+        return values
+
+
+class BulkResultSerializer(serializers.Serializer[Any]):
+    """Of one document, in the order asked for. code, error: why it was refused."""
+
+    id = serializers.UUIDField()
+    outcome = serializers.ChoiceField(choices=["done", "refused"])
+    code = serializers.CharField(allow_blank=True)
+    error = serializers.CharField(allow_blank=True)
+
+
+class BulkResultsSerializer(serializers.Serializer[Any]):
+    results = BulkResultSerializer(many=True)
 
 
 class FiltersSerializer(StrictSerializer):
@@ -94,10 +193,21 @@ class DocumentListQuerySerializer(QuerySerializer):
     search = serializers.CharField(
         required=False, allow_blank=True, max_length=200, default="", help_text="Part of the title or file name."
     )
+    doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100, default="")
+    policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
+    versions = serializers.ChoiceField(
+        choices=VERSIONS, required=False, allow_blank=True, default="", help_text="Without it all versions are listed."
+    )
+    text = serializers.CharField(
+        required=False, allow_blank=True, max_length=200, default="", help_text="Stands in its text, word for word."
+    )
+    sort = serializers.ChoiceField(choices=list(SORTS), required=False, allow_blank=True, default="")
 
 
 class DocumentFileQuerySerializer(QuerySerializer):
-    inline = QueryFlagField(required=False, default=False, help_text="Show it in the browser (PDF only).")
+    inline = QueryFlagField(
+        required=False, default=False, help_text="Show it in the browser: PDF, and text of every kind but HTML."
+    )
 
 
 class DocumentPageQuerySerializer(QuerySerializer):
@@ -123,6 +233,7 @@ class DocumentPageSerializer(serializers.Serializer[Any]):
     width = serializers.FloatField()
     height = serializers.FloatField()
     boxes = BoxSerializer(many=True)
+    newer_version = NewerVersionSerializer(allow_null=True, help_text="Of a document that is superseded.")
 
 
 class DocumentPictureQuerySerializer(QuerySerializer):
@@ -145,6 +256,11 @@ class UploadSerializer(StrictSerializer):
     doc_type = serializers.CharField(required=False, allow_blank=True, max_length=100)
     policy_year = serializers.IntegerField(required=False, min_value=1000, max_value=9999)
     tags = serializers.CharField(required=False, allow_blank=True, help_text="Parted by commas, or sent many times.")
+    replaces = serializers.UUIDField(
+        required=False,
+        help_text="The document whose place the file takes as soon as it is ready; then only one file, and no other "
+        "`collection` than that one's. Metadata that are not given are that one's.",
+    )
 
 
 class UploadedDocumentSerializer(serializers.Serializer[Any]):
@@ -184,10 +300,20 @@ class ChunkSerializer(serializers.ModelSerializer[Chunk]):
         read_only_fields = fields
 
 
+class PersonSerializer(StrictSerializer):
+    """Somebody whom a collection is shared with, by the whole user name."""
+
+    username = TextField(max_length=150)
+    role = serializers.ChoiceField(choices=CollectionPerson.Role.choices)
+
+
 class CollectionSerializer(serializers.ModelSerializer[Collection]):
     """A collection. owner: null for the site's. version: grows with every change of its content.
 
     address: what names it and no other, for everybody. approved: public, and searched by questions that name none.
+
+    editable: you may change its documents. owned: and the collection itself, and whom it is shared with; nobody else is
+    told `editor_groups` and `people`.
 
     embedding_context: tokens of a text that its model reads, null where that is all or not known. chunk_tokens: what a
     chunk of a document that is read now holds at most.
@@ -199,14 +325,17 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
     approved = serializers.SerializerMethodField()
     document_count = serializers.IntegerField(read_only=True)
     chunk_tokens = serializers.SerializerMethodField()
+    editor_groups = serializers.SerializerMethodField()
+    people = serializers.SerializerMethodField()
     editable = serializers.SerializerMethodField()
+    owned = serializers.SerializerMethodField()
 
     class Meta:
         model = Collection
         fields = [
             "id", "name", "address", "description", "owner", "visibility", "approved", "groups", "document_count",
             "embedding_model", "embedding_dim", "embedding_context", "chunk_tokens", "version", "editable",
-            "created_at", "updated_at",
+            "owned", "editor_groups", "people", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -217,17 +346,33 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         return recorded_size(collection).tokens
 
     def get_editable(self, collection: Collection) -> bool:
-        return _may_edit(collection, self.context["request"].user)
+        return _may_edit(collection, self.context)
+
+    def get_owned(self, collection: Collection) -> bool:
+        return _owns(collection, self.context["request"].user)
+
+    def get_editor_groups(self, collection: Collection) -> list[str]:
+        return [group.name for group in collection.editor_groups.all()] if self.get_owned(collection) else []
+
+    @extend_schema_field(PersonSerializer(many=True))
+    def get_people(self, collection: Collection) -> list[dict[str, str]]:
+        if not self.get_owned(collection):
+            return []
+        return [{"username": person.user.username, "role": person.role} for person in collection.people.all()]
 
 
 class CollectionInputSerializer(StrictSerializer):
-    """`groups`: names of groups that the user is in; needed when the visibility is `shared`. `public` needs the
-    permission `retrieval.publish_collection`, which staff have."""
+    """`groups`: names of groups that the user is in or keeps; `editor_groups`: those of them whose members may change
+    its documents. One of them, or of `people`, is needed when the visibility is `shared`. `public` needs the permission
+    `retrieval.publish_collection`, which staff have. What is shared by name, or with a group that a user keeps, is
+    searched by questions that name it."""
 
     name = TextField(max_length=100)
     description = TextField(required=False, allow_blank=True, max_length=500)
     visibility = serializers.ChoiceField(choices=Collection.Visibility.choices, required=False)
     groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
+    editor_groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
+    people = PersonSerializer(many=True, required=False, max_length=200)
 
 
 class QuestionField(TextField):

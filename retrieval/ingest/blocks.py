@@ -9,6 +9,7 @@ from typing import Literal
 BlockKind = Literal["heading", "paragraph", "table", "code"]
 BLOCK_SEPARATOR = "\n\n"
 TITLE_WITHIN_BLOCKS = 5
+GRID = 10_000  # steps across a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +24,33 @@ class Block:
     page: int | None = None
 
 
+Line = list[int | list[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLines:
+    """Where a page's text stands. width, height: in points.
+
+    lines: [start, end, left, top, right, bottom, words] each: characters of the document's text, places in steps of the
+    page (`GRID`) from its top left corner; words: start and left side of each, one after the other.
+    """
+
+    width: float
+    height: float
+    lines: tuple[Line, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
     """The extracted text is the blocks' texts joined by `BLOCK_SEPARATOR`; chunk offsets point into it.
 
-    title: what the document calls itself, "" where it doesn't.
+    title: what the document calls itself, "" where it doesn't. pages: where the text of each stands, for a PDF.
     """
 
     blocks: tuple[Block, ...]
     title: str = ""
     page_count: int | None = None
+    pages: tuple[PageLines, ...] = ()
 
     @property
     def text(self) -> str:

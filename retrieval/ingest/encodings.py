@@ -32,6 +32,9 @@ WIDER = {
     "gb2312": "gb18030", "gbk": "gb18030", "gb18030": "gb18030", "big5": "big5hkscs", "cp950": "big5hkscs",
     "shift_jis": "cp932", "iso8859-1": "cp1252", "latin-1": "cp1252", "ascii": "cp1252", "euc_kr": "cp949",
 }  # fmt: skip
+WEB_NAMES = {
+    "utf-8-sig": "utf-8", "big5hkscs": "big5-hkscs", "cp932": "windows-31j", "cp949": "windows-949",
+}  # fmt: skip
 DECLARED = re.compile(
     rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)|<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]+)""", re.I
 )
@@ -84,6 +87,13 @@ def declared_encoding(data: bytes) -> str:
     """The encoding that an XML declaration or an HTML meta tag names, else ""."""
     match = DECLARED.search(data[:4096])
     return (match[1] or match[2]).decode("ascii") if match else ""
+
+
+def web_name(encoding: str) -> str:
+    """What browsers call one of Python's encodings (https://encoding.spec.whatwg.org)."""
+    if encoding.startswith("cp125"):
+        return f"windows-{encoding[2:]}"
+    return WEB_NAMES.get(encoding, encoding.replace("_", "-"))
 
 
 def looks_binary(text: str) -> bool:

@@ -1,4 +1,6 @@
-"""PDF through pdfium, with page numbers. pdfium is not thread-safe: one process reads one file (`reader_process`).
+"""PDF through pdfium, with page numbers; scans through Tesseract (`ocr`).
+
+pdfium is not thread-safe: one process reads one file (`reader_process`).
 
 Headings are known by the file's bookmarks; where it has none, by their type (larger than the running text, or a bold
 line that begins with a section's number), and where all of it is set alike, by how they read.
@@ -23,8 +25,11 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.limits import ParseLimits, check_length
+from retrieval.ingest.ocr import ocr_languages, read_pictures
+from retrieval.ingest.pdf_lines import document_lines
 
 SCANNED = worded("The PDF has no text, only images (a scan); run it through OCR first.")
+NOTHING_READ = worded("The PDF has no text, only images (a scan), and no words could be read in them.")
 PROTECTED = worded("The PDF is protected by a password; save it without one.")
 BROKEN = worded("The PDF is damaged and cannot be opened; save or download it again.")
 PDFIUM_PASSWORD = 4  # FPDF_ERR_PASSWORD
@@ -68,14 +73,27 @@ def parse_pdf(path: Path, limits: ParseLimits) -> ParsedDocument:
                 )
             )
         pages = _page_lines(document, limits)
-        title = _title(document)
+        if not any(pages):
+            return _scanned(document)
         outline = _outline(document)
-    if not any(pages):
+        pages = _without_running_lines(pages)
+        headings = _headings_by_type(pages) if not outline else {}
+        blocks = tuple(
+            block for page, lines in enumerate(pages, 1) for block in _page_blocks(lines, page, outline, headings)
+        )
+        lines = document_lines(document, blocks)
+        return ParsedDocument(blocks=blocks, title=_title(document), page_count=count, pages=lines)
+
+
+def _scanned(document: pypdfium2.PdfDocument) -> ParsedDocument:
+    """By Tesseract where it is installed. Raises DocumentUnreadableError."""
+    languages = ocr_languages()
+    if not languages:
         raise DocumentUnreadableError(SCANNED)
-    pages = _without_running_lines(pages)
-    headings = _headings_by_type(pages) if not outline else {}
-    blocks = [block for page, lines in enumerate(pages, 1) for block in _page_blocks(lines, page, outline, headings)]
-    return ParsedDocument(blocks=tuple(blocks), title=title, page_count=count)
+    blocks, lines = read_pictures(document, languages)
+    if not blocks:
+        raise DocumentUnreadableError(NOTHING_READ)
+    return ParsedDocument(blocks=blocks, title=_title(document), page_count=len(document), pages=lines)
 
 
 @dataclass(frozen=True, slots=True)

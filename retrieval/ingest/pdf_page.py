@@ -5,7 +5,6 @@ As `pdf`, it runs in a process of its own (`reader_process`): pdfium parses stra
 
 from __future__ import annotations
 
-import ctypes
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pypdfium2
-import pypdfium2.raw as pdfium_c
 
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.pdf import BROKEN
+from retrieval.ingest.pdf_lines import on_page, page_letters, plain_letters
 
 LEAST_MATCH = 12  # characters, without white space, of a quotation that goes over two pages: less is chance
 MAX_PIXELS = 16_000_000  # of a picture: pages may be metres long
@@ -59,11 +58,11 @@ def page_view(path: Path, number: int, quotes: Sequence[str]) -> PageView:
         page = _page(document, number)
         width, height = page.get_size()
         textpage = page.get_textpage()
-        places = _letters(textpage)
+        places = page_letters(textpage)
         text = "".join(letter for letter, _ in places)
         boxes: list[Box] = []
         for quote in quotes:
-            if found := _found(text, _plain(quote)):
+            if found := _found(text, plain_letters(quote)):
                 begin, end = places[found[0]][1], places[found[1] - 1][1] + 1
                 boxes += _boxes(page, textpage, begin, end)
         return PageView(page=number, page_count=len(document), width=width, height=height, boxes=tuple(boxes))
@@ -100,21 +99,6 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> pypdfium2.PdfPage:
 
 
 # ------------------------------------------------------------------------------------------------ quotations
-def _plain(text: str) -> str:
-    """Letters, digits and marks alone, in small letters; one character for each."""
-    return "".join(character.lower()[:1] for character in text if character.isalnum())
-
-
-def _letters(textpage: pypdfium2.PdfTextPage) -> list[tuple[str, int]]:
-    """Each letter and digit of the page, as `_plain` has it, with its index among the page's characters."""
-    letters = []
-    for at in range(textpage.count_chars()):
-        code = pdfium_c.FPDFText_GetUnicode(textpage, at)
-        if code < 0x110000 and (character := chr(code)).isalnum():
-            letters.append((character.lower()[:1], at))
-    return letters
-
-
 def _found(text: str, quote: str) -> tuple[int, int] | None:
     """Where the quotation stands in the text, or as much of its beginning or end as does; None: nowhere."""
     if not quote:
@@ -141,8 +125,8 @@ def _boxes(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, begin: int,
     lines: list[list[float]] = []
     for at in range(textpage.count_rects(begin, end - begin)):
         left, bottom, right, top = textpage.get_rect(at)
-        (x0, y0), (x1, y1) = _on_page(page, left, top), _on_page(page, right, bottom)
-        box = [min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)]
+        (x0, y0), (x1, y1) = on_page(page, left, top, grid=GRID), on_page(page, right, bottom, grid=GRID)
+        box = [min(x0, x1) / GRID, min(y0, y1) / GRID, max(x0, x1) / GRID, max(y0, y1) / GRID]
         near = (box[3] - box[1]) * MERGED_WITHIN
         if lines and abs(lines[-1][1] - box[1]) < near and abs(lines[-1][3] - box[3]) < near:
             last = lines[-1]
@@ -151,10 +135,3 @@ def _boxes(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, begin: int,
             lines.append(box)
     for x0, y0, x1, y1 in lines:
         yield Box(x0, y0, x1 - x0, y1 - y0)
-
-
-def _on_page(page: pypdfium2.PdfPage, x: float, y: float) -> tuple[float, float]:
-    """A point of the file's coordinates as shares of what is shown, which may be cut and turned."""
-    across, down = ctypes.c_int(), ctypes.c_int()
-    pdfium_c.FPDF_PageToDevice(page, 0, 0, GRID, GRID, 0, x, y, across, down)
-    return min(1.0, max(0.0, across.value / GRID)), min(1.0, max(0.0, down.value / GRID))

@@ -29,6 +29,7 @@ from ragsite.core.wording import Sentence, worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.chunking import ChunkSize, TextChunk
 from retrieval.ingest.limits import MIB, ParseLimits
+from retrieval.ingest.parts import DocumentPart
 from retrieval.ingest.reading import ReadDocument
 from retrieval.ingest.sniff import kind_by_name
 
@@ -87,6 +88,12 @@ async def read_file(path: Path, *, file_name: str, size: ChunkSize) -> ReadDocum
     }
     answer = await ask_reader(request, timeout_s=PARSE_TIMEOUT_S, max_bytes=PARSE_OUTPUT_MIB * MIB)
     return await asyncio.to_thread(_document, answer)
+
+
+async def reader_warm_up() -> None:
+    """Have a reader process ready before the first file; one that does not start is no matter before that."""
+    with contextlib.suppress(ReaderGoneError, OSError):
+        _idle.append(await _idle_reader())
 
 
 async def ask_reader(request: Mapping[str, Any], *, timeout_s: float, max_bytes: int) -> bytes:
@@ -260,7 +267,16 @@ def _too_slow(timeout_s: float) -> str:
 def _document(answer: bytes) -> ReadDocument:
     head, *lines = answer.splitlines()
     fields = json.loads(head)
-    if answer.count(b"\n") != fields["chunk_count"] + 1:  # the child died before its end
+    chunks, parts = fields.pop("chunk_count"), fields.pop("part_count")
+    if answer.count(b"\n") != chunks + parts + 1:  # the child died before its end
         raise DocumentUnreadableError(DAMAGED)
-    del fields["chunk_count"], fields["chinese_loaded"]
-    return ReadDocument(**fields, chunks=tuple(TextChunk(**json.loads(line)) for line in lines))
+    del fields["chinese_loaded"]
+    return ReadDocument(
+        **fields,
+        chunks=tuple(TextChunk(**json.loads(line)) for line in lines[:chunks]),
+        parts=tuple(_part(json.loads(line)) for line in lines[chunks:]),
+    )
+
+
+def _part(fields: dict[str, Any]) -> DocumentPart:
+    return DocumentPart(**{**fields, "blocks": tuple(fields["blocks"]), "lines": tuple(fields["lines"])})

@@ -8,8 +8,8 @@ one worker, over a socket that it inherits, and dies with it; a child dies with 
     worker ◄─ the child's exit status
 
 The answer begins with a line of JSON, `{"unreadable": reason}` where there is no other. Task "document": the document
-without its chunks and how many these are; then each chunk on a line. "page": where texts stand on a page. "picture":
-how many bytes follow, and those. Plain Python without Django.
+without its chunks and parts and how many these are; then each of them on a line. "page": where texts stand on a page.
+"picture": how many bytes follow, and those. Plain Python without Django.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from retrieval.text.language import chinese_variant
 
 MESSAGE_BYTES = 64 * 1024
 READY, END, END_LOAD_CHINESE = b"ready", b"end", b"end, load Chinese"
+ROWS = ("chunks", "parts")  # of a document: a line each
 CPU_GRACE_S = 5  # between the signal that can be caught and the one that can't
 
 
@@ -113,10 +114,11 @@ def _document(request: Mapping[str, Any], output: IO[bytes]) -> None:
         max_chunks=request["max_chunks"],
         summary_tokens=request["summary_tokens"],
     )
-    head = {field.name: getattr(document, field.name) for field in fields(document) if field.name != "chunks"}
-    _line(output, {**head, "chunk_count": len(document.chunks), "chinese_loaded": is_chinese_loaded()})
-    for chunk in document.chunks:
-        _line(output, asdict(chunk))
+    head = {field.name: getattr(document, field.name) for field in fields(document) if field.name not in ROWS}
+    counts = {"chunk_count": len(document.chunks), "part_count": len(document.parts)}
+    _line(output, {**head, **counts, "chinese_loaded": is_chinese_loaded()})
+    for row in (*document.chunks, *document.parts):
+        _line(output, asdict(row))
 
 
 def _page(request: Mapping[str, Any], output: IO[bytes]) -> None:

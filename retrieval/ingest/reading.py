@@ -18,6 +18,7 @@ from retrieval.ingest.docx import parse_docx
 from retrieval.ingest.html import parse_html
 from retrieval.ingest.limits import ParseLimits, check_archive, check_length
 from retrieval.ingest.markdown import parse_markdown
+from retrieval.ingest.parts import DocumentPart, document_parts
 from retrieval.ingest.pdf import parse_pdf
 from retrieval.ingest.pptx import parse_pptx
 from retrieval.ingest.sniff import OFFICE_PARTS, FileKind, check_content
@@ -50,6 +51,7 @@ class ReadDocument:
     summary: str
     chunk_tokens: int
     chunks: tuple[TextChunk, ...]
+    parts: tuple[DocumentPart, ...] = ()
 
 
 def read_document(
@@ -75,6 +77,7 @@ def read_document(
         summary=summary,
         chunk_tokens=size.tokens,
         chunks=tuple(chunks),
+        parts=document_parts(parsed),
     )
 
 

@@ -65,6 +65,7 @@ JUDGING: Mapping[str, Any] = {
 }
 FIRST_TOKEN_MOST_S = 180.0  # to the first token of an answer, on however slow a processor
 FIRST_TOKEN_SLACK = 2.0  # times what the model's measured speed makes one expect
+ANSWER_ROOM = 1024  # tokens of the window that prompts leave free; a shorter prompt leaves its answer more
 THINKING_TOKENS = 1024  # more for a model that can't be told not to think
 BUSY_RETRY_S = 0.3  # wait before the one new attempt after "server busy"
 
@@ -155,7 +156,7 @@ class OllamaChatModel:
         request = self._request(
             prompt,
             read=read,
-            most_tokens=settings.max_answer_tokens,
+            most_tokens=self._longest_answer(prompt),
             limit_s=first_token_limit(settings.first_token_timeout_s, self._habits.speed.seconds_to_read(read)),
             options={"temperature": TEMPERATURE},
         )
@@ -184,7 +185,7 @@ class OllamaChatModel:
             prompt,
             read=self._new_tokens(prompt),
             schema=reply.shape,
-            most_tokens=min(tokens, self._settings.max_answer_tokens),
+            most_tokens=min(tokens, self._settings.max_answer_tokens, ANSWER_ROOM),
             limit_s=self._settings.structured_timeout_s,
             options=JUDGING,
         )
@@ -391,6 +392,14 @@ class OllamaChatModel:
         messages = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
         return _Request(messages=messages, most_tokens=most_tokens, written_most=most_tokens + room, **parts)
 
+    def _longest_answer(self, prompt: Prompt) -> int:
+        """What the prompt leaves of the window, up to the setting; room for thoughts is left where they can't be
+        helped."""
+        left = self._window - TEMPLATE_TOKENS - estimate_tokens(prompt.system) - estimate_tokens(prompt.user)
+        if self._habits.thinks_anyway:
+            left = max(left - THINKING_TOKENS, min(left, ANSWER_ROOM))
+        return max(1, min(left, self._settings.max_answer_tokens))
+
     def _new_tokens(self, prompt: Prompt) -> int:
         return self._habits.speed.new_tokens(f"{prompt.system}\n{prompt.user}")
 
@@ -555,5 +564,5 @@ def describe(error: ValidationError) -> str:
 def prompt_budget(*, num_ctx: int, max_answer_tokens: int, context_length: int | None = None) -> int:
     """Tokens that a prompt may have. `context_length`: what the model was trained for; the server goes no further."""
     window = min(num_ctx, context_length or num_ctx)
-    answer = min(max_answer_tokens, window // 2)
+    answer = min(max_answer_tokens, ANSWER_ROOM, window // 2)
     return max(0, window - answer - TEMPLATE_TOKENS)

@@ -23,6 +23,7 @@ LEAST_READ, LEAST_WRITTEN = 48, 4  # tokens from which a speed can be told
 NEW_SHARE = 0.5  # of a prompt; with less of it new, the time depends on what the prompt cache still held
 READ_PER_WRITTEN = 5.0  # a token is read about so many times faster than one is written, on a processor
 GIVEN_UP = 1.5  # a call that was given up would have taken at least so many times as long, for all we know
+UNSEEN_MOST = 1024  # tokens of a reply that are reckoned with, at most, before any was seen
 CONTRADICTED = 0.6  # of the time that it was waited for: what later calls show to be enough for the call given up
 
 
@@ -103,9 +104,9 @@ class ModelSpeed:
         return self.seconds_for(read, 1)
 
     def usual_tokens(self, prompt_name: str, most: int) -> int:
-        """Tokens that replies to this prompt have had; half of what is allowed where none has been seen."""
+        """Tokens that replies to this prompt have had; where none has been seen, half of what is allowed, bounded."""
         known = self._usual.get(prompt_name)
-        return min(most, max(known)) if known else max(1, most // 2)
+        return min(most, max(known)) if known else max(1, min(most, UNSEEN_MOST) // 2)
 
     def new_tokens(self, prompt: str) -> int:
         """Of the prompt, without what it has in common with the one before it."""

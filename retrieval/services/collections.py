@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection as Container
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, Group, User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from ragsite.core.errors import ConflictError, InvalidInputError, PermissionDeniedError
@@ -16,8 +18,8 @@ from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
-from retrieval.models import Collection
-from retrieval.selectors import collection_find, writable_collections
+from retrieval.models import Collection, CollectionPerson, Document
+from retrieval.selectors import collection_find, owned_collections, writable_collections
 
 TAKEN = worded("You already have a collection of this name.")
 PUBLISH = "retrieval.publish_collection"
@@ -39,27 +41,31 @@ def collection_create(
     visibility: str = Collection.Visibility.PRIVATE,
     description: str = "",
     groups: Sequence[str] = (),
+    editor_groups: Sequence[str] = (),
+    people: Sequence[Mapping[str, str]] = (),
 ) -> Collection:
-    """A new collection; without an owner it is the site's.
+    """A new collection; without an owner it is the site's. people: `username` and `role` of each.
 
     Raises InvalidInputError, ConflictError, PermissionDeniedError where the owner may not make it public.
     """
     collection = Collection(owner=owner, name=name.strip(), visibility=visibility, description=description.strip())
-    members = _groups(groups, owner)
-    _check(collection, members)
+    readers = _readers({"groups": groups, "editor_groups": editor_groups, "people": people}, by=owner)
+    _check(collection, readers)
     _publish(collection, was_public=False, by=owner)
     try:
         with transaction.atomic():
             collection.save()
     except IntegrityError as error:
         raise ConflictError(TAKEN, fields={"name": [TAKEN]}) from error
-    collection.groups.set(members)
+    readers.put(collection)
     return collection
 
 
 @transaction.atomic
 def collection_update(*, collection: Collection, changes: dict[str, Any], by: User) -> Collection:
-    """Change any of name, description, visibility, groups (names).
+    """Change any of name, description, visibility, groups and editor_groups (names), people ({username, role} each).
+
+    Groups that are no longer among `groups` are no editors either.
 
     Raises InvalidInputError, ConflictError, PermissionDeniedError where `by` may not make it public.
     """
@@ -67,15 +73,18 @@ def collection_update(*, collection: Collection, changes: dict[str, Any], by: Us
     for field in ("name", "description", "visibility"):
         if field in changes:
             setattr(collection, field, str(changes[field]).strip())
-    members = _groups(changes["groups"], by) if "groups" in changes else list(collection.groups.all())
-    _check(collection, members)
+    sharing = _sharing(collection)
+    if "groups" in changes and "editor_groups" not in changes:
+        changes = {**changes, "editor_groups": [name for name in sharing["editor_groups"] if name in changes["groups"]]}
+    readers = _readers({**sharing, **changes}, by=by, former=sharing)
+    _check(collection, readers)
     _publish(collection, was_public=was_public, by=by)
     try:
         with transaction.atomic():
             collection.save(update_fields=["name", "description", "visibility", "approved", "updated_at"])
     except IntegrityError as error:
         raise ConflictError(TAKEN, fields={"name": [TAKEN]}) from error
-    collection.groups.set(members)
+    readers.put(collection)
     return collection
 
 
@@ -101,18 +110,26 @@ def collection_touch(*, collection_id: Any) -> None:
     Collection.objects.filter(pk=collection_id).update(version=F("version") + 1, updated_at=timezone.now())
 
 
+def collection_emptied(*, collection_id: Any) -> None:
+    """A document has left it: where it was the last one, the next may choose a better embedding model."""
+    if not Document.objects.filter(collection=collection_id).exists():
+        Collection.objects.filter(pk=collection_id).update(
+            embedding_model="", embedding_dim=None, embedding_context=None
+        )
+
+
 def collection_for_upload(*, user: User, name: str) -> Collection:
     """The collection that an upload names.
 
-    A plain name means one's own collection, else one that the user may write to, else a new private one of their own:
+    A plain name means one's own collection, else for staff the site's, else a new private one of their own:
     it does not matter who else has the name. Any other address names a collection that is there, or a new one of
     one's own. Raises CollectionNotFoundError, PermissionDeniedError for one that the user may only read,
     InvalidInputError for an impossible name.
     """
     address = read_address(name)
     if not address.exact:
-        writable = list(writable_collections(user).filter(name=address.text))
-        return best_match(address, writable, user) or _new_for_upload(user, name)
+        owned = list(owned_collections(user).filter(name=address.text))
+        return best_match(address, owned, user) or _new_for_upload(user, name)
     collection = collection_find(user=user, name=name)
     if collection is not None:
         return collection_writable(collection=collection, user=user)
@@ -150,13 +167,70 @@ def collection_writable(*, collection: Collection, user: User | AnonymousUser) -
     return collection
 
 
-def _check(collection: Collection, groups: Iterable[Group]) -> None:
+def collection_owned(*, collection: Collection, user: User | AnonymousUser) -> Collection:
+    """The collection itself. Raises PermissionDeniedError when `user` may not rename, share and delete it."""
+    if not owned_collections(user).filter(pk=collection.pk).exists():
+        raise PermissionDeniedError(
+            worded("Only its owner may change the collection “{name}” itself.", name=collection.name)
+        )
+    return collection
+
+
+# ------------------------------------------------------------------------------------------------ who may read it
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """Whom a collection is shared with. people: user id → role."""
+
+    groups: list[Group]
+    editor_groups: list[Group]
+    people: dict[int, str]
+
+    def put(self, collection: Collection) -> None:
+        collection.groups.set(self.groups)
+        collection.editor_groups.set(self.editor_groups)
+        collection.people.exclude(user__in=self.people).delete()
+        for user_id, role in self.people.items():
+            CollectionPerson.objects.update_or_create(collection=collection, user_id=user_id, defaults={"role": role})
+
+    def __bool__(self) -> bool:
+        return bool(self.groups or self.people)
+
+
+def _sharing(collection: Collection) -> dict[str, Any]:
+    """As it is, in the form in which it is changed."""
+    return {
+        "groups": [group.name for group in collection.groups.all()],
+        "editor_groups": [group.name for group in collection.editor_groups.all()],
+        "people": [{"username": person.user.username, "role": person.role} for person in collection.people.all()],
+    }
+
+
+def _readers(wanted: Mapping[str, Any], *, by: User | None, former: Mapping[str, Any] | None = None) -> _Readers:
+    """former: whom it is shared with already, which may stay so. Raises InvalidInputError."""
+    former = former or {"groups": [], "people": []}
+    groups = _groups(wanted["groups"], by, former["groups"])
+    editors = set(wanted["editor_groups"])
+    if foreign := sorted(editors - set(wanted["groups"])):
+        told = [worded("Share it with the group “{name}” first.", name=name) for name in foreign]
+        raise InvalidInputError(fields={"editor_groups": told})
+    roles = {person["username"]: person["role"] for person in wanted["people"]}
+    known = [person["username"] for person in former["people"]]
+    users = User.objects.filter(Q(is_active=True) | Q(username__in=known), username__in=roles)
+    ids = dict(users.values_list("username", "pk"))
+    if missing := sorted(set(roles) - set(ids)):
+        told = [worded("There is no user “{name}”; enter the whole user name.", name=name) for name in missing]
+        raise InvalidInputError(fields={"people": told})
+    people = {ids[name]: role for name, role in roles.items() if by is None or ids[name] != by.pk}
+    return _Readers(groups, [group for group in groups if group.name in editors], people)
+
+
+def _check(collection: Collection, readers: _Readers) -> None:
     try:
         collection.full_clean(validate_constraints=False)
     except ValidationError as error:
         raise InvalidInputError(fields=error.message_dict) from error
-    if collection.visibility == Collection.Visibility.SHARED and not list(groups):
-        raise InvalidInputError(fields={"groups": [worded("Name at least one group to share with.")]})
+    if collection.visibility == Collection.Visibility.SHARED and not readers:
+        raise InvalidInputError(fields={"groups": [worded("Name at least one group or person to share with.")]})
 
 
 def _publish(collection: Collection, *, was_public: bool, by: User | None) -> None:
@@ -170,11 +244,11 @@ def _publish(collection: Collection, *, was_public: bool, by: User | None) -> No
         collection.approved = False
 
 
-def _groups(names: Sequence[str], by: User | None) -> list[Group]:
-    """The groups of these names: one's own, for staff any."""
+def _groups(names: Sequence[str], by: User | None, kept: Container[str]) -> list[Group]:
+    """The groups of these names: those that one is in or keeps, for staff any, and what is there already."""
     allowed = Group.objects.filter(name__in=names)
     if by is not None and not by.is_staff:
-        allowed = allowed.filter(user=by)
+        allowed = allowed.filter(Q(user=by) | Q(kept__owner=by) | Q(name__in=kept)).distinct()
     groups = list(allowed)
     if missing := sorted(set(names) - {group.name for group in groups}):
         raise InvalidInputError(

@@ -9,19 +9,21 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete
 
-from retrieval.models import Collection, Document
+from retrieval.models import Collection, Document, KeptGroup
 from retrieval.selectors import collection_space
-from retrieval.services.collections import collection_touch
+from retrieval.services.collections import collection_emptied, collection_touch
 from retrieval.services.queueing import collection_unindex_queue, document_unindex_queue
 
 
 def connect() -> None:
     """Connect the signals; called once, when the apps are ready."""
     post_delete.connect(_document_deleted, sender=Document, dispatch_uid="retrieval.document_deleted")
+    post_delete.connect(_kept_group_deleted, sender=KeptGroup, dispatch_uid="retrieval.kept_group_deleted")
     post_delete.connect(_collection_deleted, sender=Collection, dispatch_uid="retrieval.collection_deleted")
 
 
@@ -39,11 +41,12 @@ def _document_deleted(
     if space := collection_space(collection):
         transaction.on_commit(partial(document_unindex_queue, document_id=instance.pk, space=space))
     collection_touch(collection_id=collection.pk)
-    if not collection.documents.exists():
-        # Empty again: the next document may choose a better embedding model.
-        Collection.objects.filter(pk=collection.pk).update(
-            embedding_model="", embedding_dim=None, embedding_context=None
-        )
+    collection_emptied(collection_id=collection.pk)
+
+
+def _kept_group_deleted(sender: type[Model], instance: KeptGroup, **_: Any) -> None:
+    """Its owner's account has gone: without an owner it would count as one of the administrators'."""
+    Group.objects.filter(pk=instance.pk).delete()
 
 
 def _collection_deleted(sender: type[Model], instance: Collection, **_: Any) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -22,14 +23,18 @@ from ragsite.core.wording import worded
 from retrieval.errors import CollectionNotFoundError
 from retrieval.ingest.sniff import MEDIA_TYPES, SNIFF_BYTES, kind_by_name, refuse_foreign
 from retrieval.models import Chunk, Collection, Document, IngestJob, upload_path
-from retrieval.services.collections import collection_touch
+from retrieval.selectors import collection_space
+from retrieval.services.collections import collection_emptied, collection_touch
+from retrieval.services.document_versions import refuse_superseded
 from retrieval.services.ingest_jobs import OPEN_STATES, job_user
 from retrieval.services.metadata import DocumentMetadata, metadata_clean
-from retrieval.services.queueing import ingest_queue
+from retrieval.services.queueing import document_unindex_queue, ingest_queue
 from retrieval.services.quotas import quota_check
 
 REQUEUE_AFTER_S = 120.0  # a job of `manage.py ingest` that it has not begun goes to the workers
 DEFAULT_COLLECTION = "documents"  # of an upload that names none
+SAME_FILE = worded("This is the very file that the document was read from; choose its new version.")
+BEING_READ = worded("This document is being read at the moment; wait until that is done.")
 
 
 Outcome = Literal["added", "unchanged", "retried"]
@@ -51,23 +56,30 @@ def document_create(
     file_name: str,
     uploaded_by: User | None = None,
     metadata: DocumentMetadata | None = None,
+    replaces: Document | None = None,
     queue: bool = True,
     within_quota: bool = True,
 ) -> DocumentCreated:
     """Store a file and queue its ingest once that is committed; `queue=False`: the caller runs it.
 
-    `within_quota=False`: whoever runs the machine may add more than the collection's owner may.
+    `replaces`: the document of this collection whose place it takes when it is ready; metadata that are not given are
+    those of that one. `within_quota=False`: whoever runs the machine may add more than the collection's owner may.
 
     Raises TooLargeError, UnsupportedFileError, CollectionNotFoundError, StorageFullError, QuotaExceededError,
-    TooManyIngestsError.
+    TooManyIngestsError, ConflictError for a version that has been replaced already, or by its own content.
     """
     name, metadata = clean_file_name(file_name), metadata or DocumentMetadata()
+    if replaces is not None:
+        refuse_superseded(replaces)
+        metadata = metadata.filled_from(replaces)
     kind = kind_by_name(name)
     limit = settings.RAG.ingest.max_file_mib
     if (upload.size or 0) > limit * MIB:
         raise TooLargeError(worded("“{name}” is larger than {limit} MiB; split it.", name=name, limit=limit))
     digest = _digest(upload)
     if existing := Document.objects.filter(collection=collection, content_hash=digest).first():
+        if replaces is not None:
+            raise ConflictError(SAME_FILE if existing == replaces else _held(collection))
         return _existing(existing, upload, queue)
     document = Document(
         collection=collection,
@@ -77,6 +89,7 @@ def document_create(
         size_bytes=upload.size or 0,
         content_hash=digest,
         uploaded_by=uploaded_by,
+        replaces=replaces,
         **{**asdict(metadata), "tags": list(metadata.tags)},
     )
     check_room(document.size_bytes)
@@ -100,6 +113,10 @@ def document_create(
         document.file.delete(save=False)
         raise
     return DocumentCreated(document, "added")
+
+
+def _held(collection: Collection) -> str:
+    return worded("“{name}” holds this very file already.", name=collection.name)
 
 
 def _file_store(document: Document, upload: File[bytes]) -> None:
@@ -128,12 +145,64 @@ def document_update(*, document: Document, changes: Mapping[str, Any]) -> Docume
     for field in changed:
         setattr(document, field, clean[field])
     document.save(update_fields=[*changed, "updated_at"])
-    if document.chunk_count and document.status != Document.Status.FAILED:
-        stale = {"indexed": False, "embedded": False} if "title" in changed else {"indexed": False}
-        Chunk.objects.filter(document=document).update(**stale)
-        document.status, document.progress = Document.Status.EMBEDDING, 0.0
-        document.save(update_fields=["status", "progress"])
-        _job_open(document, queue=True)
+    if document.chunk_count and document.status != Document.Status.FAILED and document.superseded_at is None:
+        _rows_write_anew(document, embedded="title" not in changed)
+    collection_touch(collection_id=document.collection_id)
+    return document
+
+
+@transaction.atomic
+def document_move(*, document: Document, collection: Collection) -> Document:
+    """Put a document into another collection; whether its user may is the caller's to check.
+
+    Its vectors go with it where both collections have one embedding space, or the new one has none yet; else it is
+    read again. Raises ConflictError where the same content is there already or the document is being read,
+    QuotaExceededError, TooManyIngestsError.
+    """
+    document = Document.objects.select_for_update(of=("self",)).select_related("collection").get(pk=document.pk)
+    former = document.collection
+    if former.pk == collection.pk:
+        return document
+    if document.status not in FINISHED:
+        raise ConflictError(BEING_READ)
+    if Document.objects.filter(collection=collection, content_hash=document.content_hash).exists():
+        raise ConflictError(_held(collection))
+    if collection.owner_id != former.owner_id:
+        quota_check(collection=collection, size_bytes=document.size_bytes, lock=True)
+    if not collection.embedding_model:
+        embedding = ("embedding_model", "embedding_dim", "embedding_context")
+        changes = {name: getattr(former, name) for name in embedding}
+        if Collection.objects.filter(pk=collection.pk, embedding_model="").update(**changes):
+            for name, value in changes.items():
+                setattr(collection, name, value)
+        else:  # another document has chosen in this moment
+            collection.refresh_from_db(fields=embedding)
+    document.collection = collection
+    document.save(update_fields=["collection", "updated_at"])
+    old_space, space = collection_space(former), collection_space(collection)
+    if document.status == Document.Status.READY and document.superseded_at is None:
+        if space == old_space:
+            _rows_write_anew(document, embedded=True)
+        else:
+            document = document_reingest(document=document)
+    if old_space is not None and space != old_space:
+        transaction.on_commit(partial(document_unindex_queue, document_id=document.pk, space=old_space))
+    for changed in (former, collection):
+        collection_touch(collection_id=changed.pk)
+    collection_emptied(collection_id=former.pk)
+    return document
+
+
+@transaction.atomic
+def document_search_again(*, document: Document) -> Document:
+    """Take a superseded document back into the searches, beside its newer version."""
+    document = Document.objects.select_for_update(of=("self",)).select_related("collection").get(pk=document.pk)
+    if document.superseded_at is None:
+        return document
+    document.superseded_at = None
+    document.save(update_fields=["superseded_at", "updated_at"])
+    if document.status == Document.Status.READY:
+        _rows_write_anew(document, embedded=False)
     collection_touch(collection_id=document.collection_id)
     return document
 
@@ -151,6 +220,15 @@ def document_retry(*, document: Document, queue: bool = True) -> Document:
     document.save(update_fields=["status", "error", "progress", "updated_at"])
     _job_open(document, queue)
     return document
+
+
+def _rows_write_anew(document: Document, *, embedded: bool) -> None:
+    """Its index rows are stale; `embedded`: their vectors are not."""
+    stale = {"indexed": False} if embedded else {"indexed": False, "embedded": False}
+    Chunk.objects.filter(document=document).update(**stale)
+    document.status, document.progress = Document.Status.EMBEDDING, 0.0
+    document.save(update_fields=["status", "progress"])
+    _job_open(document, queue=True)
 
 
 def _job_open(document: Document, queue: bool) -> None:
@@ -193,8 +271,9 @@ def document_reingest(*, document: Document) -> Document:
     Raises ConflictError while an ingest of it is under way.
     """
     document = Document.objects.select_for_update().get(pk=document.pk)
+    refuse_superseded(document)
     if document.status not in FINISHED:
-        raise ConflictError(worded("This document is being read at the moment; wait until that is done."))
+        raise ConflictError(BEING_READ)
     document.chunks.all().delete()
     document.chunk_count, document.page_count = 0, None
     document.save(update_fields=["chunk_count", "page_count"])

@@ -84,7 +84,7 @@ async def collection_reindex(*, collection: Collection, space: EmbeddingSpace, r
     engine = get_engine()
     written = 0
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        chunks_there = Chunk.objects.filter(document__collection=collection)
+        chunks_there = Chunk.objects.filter(document__collection=collection, document__superseded_at=None)
         row_ids = await index_sync.ids_of(chunks_there.filter(index_sync.SHOULD_BE_INDEXED))
         row_ids |= await index_sync.summary_ids(space, Q(collection=collection))
         async for chunks in in_batches(chunks_there, sorted(row_ids)):
@@ -107,7 +107,7 @@ async def collection_reembed(*, collection: Collection, report: Report = _silent
     if old is None or old == new:
         return new
     async with write_lease(MAINTENANCE, wait_s=MAINTENANCE_WAIT_S):
-        chunks_there = Chunk.objects.filter(document__collection=collection)
+        chunks_there = Chunk.objects.filter(document__collection=collection, document__superseded_at=None)
         row_ids = await index_sync.ids_of(chunks_there) | await index_sync.summary_ids(old, Q(collection=collection))
         async for chunks in in_batches(chunks_there, sorted(row_ids)):
             vectors = await index_sync.embed(embedder, chunks)

@@ -27,7 +27,7 @@ def summary_chunk(document: Document, *, embedded: bool = False) -> Chunk:
 
 def with_summary(documents: QuerySet[Document]) -> QuerySet[Document]:
     """Those that have a row of their own."""
-    return documents.exclude(summary="")
+    return documents.exclude(summary="").filter(superseded_at=None)
 
 
 def row_terms(chunks: Sequence[Chunk]) -> list[str]:

@@ -111,14 +111,17 @@ async def space_repair(engine: Engine, space: EmbeddingSpace) -> SpaceRepair:
 async def _piece(space: EmbeddingSpace, after: str) -> Piece:
     """Read along the primary key, other spaces' chunks too: a filter on them could make each piece sort all chunks."""
     beyond = Q(pk__gt=UUID(after)) if after else Q()
-    columns = ("pk", "indexed", "document__status", f"{IN_COLLECTION}_model", f"{IN_COLLECTION}_dim")
+    columns = (
+        "pk", "indexed", "document__status", "document__superseded_at",
+        f"{IN_COLLECTION}_model", f"{IN_COLLECTION}_dim",
+    )  # fmt: skip
     chunks = Chunk.objects.filter(beyond).order_by("pk").values_list(*columns)[:PIECE]
     needed: set[str] = set()
     others: set[str] = set()
     last, seen = "", 0
-    async for pk, indexed, status, model, dim in chunks:
+    async for pk, indexed, status, superseded_at, model, dim in chunks:
         last, seen = str(pk), seen + 1
-        if (model, dim) == (space.model, space.dim):
+        if superseded_at is None and (model, dim) == (space.model, space.dim):
             (needed if indexed or status == Document.Status.READY else others).add(last)
     up_to = last if seen == PIECE else ""
     within = beyond & Q(pk__lte=UUID(up_to)) if up_to else beyond
@@ -159,9 +162,11 @@ async def spaces_in_use() -> list[EmbeddingSpace]:
 
 
 def chunks_of(space: EmbeddingSpace) -> QuerySet[Chunk]:
-    """All chunks of the space's collections, indexed or not."""
+    """All chunks of the space's collections, indexed or not, but for those of superseded documents."""
     return Chunk.objects.filter(
-        document__collection__embedding_model=space.model, document__collection__embedding_dim=space.dim
+        document__superseded_at=None,
+        document__collection__embedding_model=space.model,
+        document__collection__embedding_dim=space.dim,
     )
 
 

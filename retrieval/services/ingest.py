@@ -15,7 +15,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -39,7 +39,7 @@ from retrieval.errors import (
 )
 from retrieval.ingest.reader import read_file
 from retrieval.ingest.reading import ReadDocument
-from retrieval.models import Chunk, Collection, Document, IngestJob
+from retrieval.models import Chunk, Collection, Document, DocumentPart, IngestJob
 from retrieval.ports import Embedder, Vectors
 from retrieval.providers.lexical import SPACE as LEXICAL_SPACE
 from retrieval.services.embedding_space import check_vectors, embedder_of, size_of_chunks, space_of
@@ -220,7 +220,26 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chun
     claim.lease.check()
     documents = Document.objects.select_for_update(of=("self",)).select_related("collection")
     document = documents.get(pk=claim.document_id)
-    rows = [
+    rows, parts = rows_of_read(document, read)
+    if document.chunk_count:  # cut too large, while the embedding model was not known
+        document.chunks.all().delete()
+    Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
+    document.parts.all().delete()
+    DocumentPart.objects.bulk_create(parts, batch_size=DB_BATCH)
+    if read.title and document.title == PurePosixPath(document.file_name).stem:
+        document.title = read.title[:300]  # the uploader gave no title: the document's own is better than its file name
+    document.language, document.summary = read.language, read.summary
+    document.page_count = read.page_count
+    document.chunk_count, document.chunk_tokens = len(rows), read.chunk_tokens
+    document.status = Document.Status.EMBEDDING
+    document.progress = PARSED_SHARE
+    document.save()
+    return document, rows
+
+
+def rows_of_read(document: Document, read: ReadDocument) -> tuple[list[Chunk], list[DocumentPart]]:
+    """What was read as rows, not saved."""
+    chunks = [
         Chunk(
             id=uuid.uuid5(document.pk, str(chunk.seq)),
             document=document,
@@ -235,18 +254,7 @@ def _chunks_store(claim: Claim, read: ReadDocument) -> tuple[Document, list[Chun
         )
         for chunk in read.chunks
     ]
-    if document.chunk_count:  # cut too large, while the embedding model was not known
-        document.chunks.all().delete()
-    Chunk.objects.bulk_create(rows, batch_size=DB_BATCH)
-    if read.title and document.title == PurePosixPath(document.file_name).stem:
-        document.title = read.title[:300]  # the uploader gave no title: the document's own is better than its file name
-    document.language, document.summary = read.language, read.summary
-    document.page_count = read.page_count
-    document.chunk_count, document.chunk_tokens = len(rows), read.chunk_tokens
-    document.status = Document.Status.EMBEDDING
-    document.progress = PARSED_SHARE
-    document.save()
-    return document, rows
+    return chunks, [DocumentPart(document=document, **asdict(part)) for part in read.parts]
 
 
 # ------------------------------------------------------------------------------------------------ chunks → index

@@ -30,12 +30,14 @@ from ragsite.core.text import shortened
 from ragsite.core.wording import counted, worded, wording_of
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
+from retrieval.services.document_versions import document_supersede
 
 LEASE_S = 60.0  # a job whose worker has not reported for this long is taken over
 MAX_ATTEMPTS = 3  # of a job whose worker died or failed in an unexpected way
 MAX_WAITS = 150  # times a job is put off while the model server or the index is away
 RETRY_FIRST_S = 5.0  # the first pause of such a job; each next one is twice as long
 RETRY_LAST_S = 300.0  # the longest pause before a new attempt
+RUNNING_INGESTS = 0  # documents of one user that are read at once; 0: one less than there are workers
 
 logger = logging.getLogger(__name__)
 ERROR_CHARS = 500
@@ -129,6 +131,8 @@ def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) 
     document.save(update_fields=["status", "progress", "error", "error_wording", "updated_at"])
     done = IngestJob.State.DONE
     claim.lease.release(state=done, error="", finished_at=timezone.now(), timings_ms=timings_ms)
+    if document.replaces_id is not None:
+        document_supersede(document_id=document.replaces_id)
     collection_touch(collection_id=document.collection_id)
 
 
@@ -163,7 +167,7 @@ def job_user(document: Document) -> User | None:
 
 def running_limit() -> int:
     """How many of one user's documents are read at once."""
-    return settings.RAG.quotas.running_ingests or max(1, settings.RAG.ingest.workers - 1)
+    return RUNNING_INGESTS or max(1, settings.RAG.ingest.workers - 1)
 
 
 def turns() -> list[int | None]:

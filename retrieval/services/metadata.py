@@ -9,6 +9,7 @@ from typing import Any
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.text import clean_line
 from ragsite.core.wording import worded
+from retrieval.models import Document
 
 MAX_NAME_CHARS = 100
 MAX_TITLE_CHARS = 300
@@ -25,6 +26,15 @@ class DocumentMetadata:
     doc_type: str = ""
     policy_year: int | None = None
     tags: tuple[str, ...] = ()
+
+    def filled_from(self, document: Document) -> DocumentMetadata:
+        """What is empty here is as of that document."""
+        return DocumentMetadata(
+            department=self.department or document.department,
+            doc_type=self.doc_type or document.doc_type,
+            policy_year=self.policy_year if self.policy_year is not None else document.policy_year,
+            tags=self.tags or tuple(document.tags),
+        )
 
 
 def metadata_clean(values: Mapping[str, Any]) -> dict[str, Any]:

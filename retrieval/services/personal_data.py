@@ -15,7 +15,7 @@ from ragsite.core.text import clean_file_name
 from ragsite.core.wording import counted
 from retrieval.memory.selectors import memory_enabled
 from retrieval.memory.services import memories_forget
-from retrieval.models import Collection, Document, Memory
+from retrieval.models import Collection, Document, KeptGroup, Memory
 
 DOCUMENTS_AT_ONCE = 5  # each with up to thousands of chunks
 MEMORIES_AT_ONCE = 100
@@ -28,7 +28,10 @@ MEMORY_FIELDS = ("id", "question", "text", "use_count", "last_used_at", "created
 
 
 class RetrievalHolder:
-    """Collections of one's own with their documents and files, documents given to others' collections, memories."""
+    """Collections of one's own with their documents and files, documents given to others' collections, groups, memories.
+
+    Groups that one keeps, and what others shared by one's name, go with the account's row.
+    """
 
     def goes(self, user: User) -> Iterable[Held]:
         collections = Collection.objects.filter(owner=user).count()
@@ -53,6 +56,7 @@ class RetrievalHolder:
 
     def parts(self, user: User) -> Iterator[Part]:
         yield Part("collections.json", Collection.objects.filter(owner=user).values(*COLLECTION_FIELDS).iterator())
+        yield Part("groups.json", map(_group, KeptGroup.objects.filter(owner=user).select_related("group")))
         documents = Document.objects.filter(Q(collection__owner=user) | Q(uploaded_by=user)).order_by(
             "created_at", "pk"
         )
@@ -84,3 +88,7 @@ def _given_to_others(user: User) -> QuerySet[Document]:
 
 def _document(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"collection" if name == "collection__name" else name: value for name, value in row.items()}
+
+
+def _group(kept: KeptGroup) -> dict[str, Any]:
+    return {"name": kept.group.name, "members": sorted(kept.group.user_set.values_list("username", flat=True))}

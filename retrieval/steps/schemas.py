@@ -327,6 +327,19 @@ class CheckedStatements(BaseModel):
     supported: list[bool] = Field(description="Whether the passages say so, for each statement in their order")
 
 
+class DocumentNote(BaseModel):
+    passage: int = Field(
+        description="The number of the passage that says it", json_schema_extra={"minimum": 1, "maximum": 999}
+    )
+    point: Annotated[str, _chars(200, least=3, quotes=True)] = Field(description="What it says, in one sentence")
+
+
+class DocumentNotes(BaseModel):
+    """What a part of a document says; two or three hundred tokens."""
+
+    notes: list[DocumentNote] = Field(description="The points, in the order of the passages")
+
+
 class ConsolidatedFact(BaseModel):
     fact: Annotated[str, _chars(160, quotes=True)] = Field(
         description="What the answer says, in one short sentence that needs no context"

@@ -9,6 +9,8 @@ from ragsite.core.rag_settings import RagSettings
 from retrieval.ports import (
     BoostSource,
     ChunkStore,
+    CuratedAnswers,
+    DocumentReader,
     JudgeRecords,
     MemoryStore,
     Models,
@@ -43,10 +45,12 @@ class Toolbox:
     prompts: Prompts
     searcher: Searcher
     store: ChunkStore
+    documents: DocumentReader | None = None  # None: whole documents are not read, nor neighbours of passages
     boosts: BoostSource | None = None
     reranker: Reranker | None = None
     web: WebSearcher | None = None  # None: no web search is configured
     memory: MemoryStore | None = None  # None: nothing is remembered from one answer to the next
+    curated: CuratedAnswers | None = None  # None: nobody has written answers beforehand
     judge_records: JudgeRecords | None = None  # None: every model is given the safe prior
     judge_tally: JudgeTally = field(default_factory=JudgeTally)  # what the models have said since the start
 

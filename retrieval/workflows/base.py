@@ -21,6 +21,7 @@ from retrieval.own_words import look_at
 from retrieval.ports import SearchRequest, SearchResult
 from retrieval.search import hybrid
 from retrieval.steps.answer.clarify import Clarify, Unclear, open_readings
+from retrieval.steps.answer.curated import curated_answer
 from retrieval.steps.answer.generate import AnswerWriter, Greet
 from retrieval.steps.answer.no_answer import WHY, no_answer_text
 from retrieval.steps.judge.evaluator import Assessment, is_of_the_web
@@ -33,6 +34,7 @@ from retrieval.steps.toolbox import Run, Toolbox
 from retrieval.text.answer_language import answer_language
 from retrieval.trace import Trace
 from retrieval.values import Answer, Query, Question, ScoredChunk, SearchFilters
+from retrieval.workflows.whole_document import answer_from_whole_documents
 
 CLEARLY_NOT = 0.25  # below it, estimate and judge together say no, although the estimate alone does not
 CLEAR_SCORE = 0.7  # a first search whose answerability is at or above it needs no better queries
@@ -92,10 +94,11 @@ class GraphWorkflow(ABC):
                 chars = len(question.text) + sum(len(message.text) for message in question.history[-2:])
                 draft = await look_at(chars, condense_without_model, question)
                 language = answer_language(draft if question.open_clarification else question.text)
-                state = await self.graph.ainvoke(
-                    {"question": question, "draft": draft},
-                    {"recursion_limit": RECURSION_LIMIT},
-                    context=Context(tools=tools, run=run, language=language),
+                context = Context(tools=tools, run=run, language=language)
+                answer = (
+                    await curated_answer(question, draft, context)
+                    or await answer_from_whole_documents(question, context)
+                    or await self._work_out(question, draft, context)
                 )
         except TimeoutError as error:
             too_late = UnavailableError(worded("The answer took too long; try again, or ask a simpler question."))
@@ -104,8 +107,13 @@ class GraphWorkflow(ABC):
         except IndexUnavailableError as error:
             await close_path(trace, error)
             raise
-        answer: Answer = state["answer"]
         await close_path(trace, answer)
+        return answer
+
+    async def _work_out(self, question: Question, draft: str, context: Context) -> Answer:
+        given: Asking = {"question": question, "draft": draft}
+        state = await self.graph.ainvoke(given, {"recursion_limit": RECURSION_LIMIT}, context=context)
+        answer: Answer = state["answer"]
         return answer
 
 

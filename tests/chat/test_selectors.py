@@ -136,7 +136,7 @@ def test_unfinished_and_empty_answers_are_not_remembered(session: Session) -> No
         at(minute, session, status, reply_to=asked, status=status)
     at(8, session, "", reply_to=asked)
     texts = [entry.text for entry in selectors.history_before(at(9, session, "next"), limit=10)]
-    assert texts == ["Q", "complete", "stopped"]
+    assert texts == ["Q", "complete", "cut", "stopped"]
 
 
 # ------------------------------------------------------------------------------------------------ asking back

@@ -25,7 +25,7 @@ describe("an answer", () => {
     decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "",
   };
   const made = () => {
-    const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), retry: mock.fn() };
+    const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), goOn: mock.fn(), showVersion: mock.fn(), share: mock.fn(), retry: mock.fn() };
     return { answer: new Answer(on, "u"), on };
   };
   const finished = (changes) => {
@@ -56,12 +56,38 @@ describe("an answer", () => {
     answer.apply({ type: "sources", sources: [] });
     assert.equal(answer.status.querySelectorAll(".plan-task").length, 0);
   });
-  test("that was cut says why, and is not headed as answered", () => {
-    const { after, status } = finished({ status: "interrupted", degraded: [{ step: "generate", reason: "the answer was cut at its limit of 1024 tokens" }] });
-    assert.match(after, /This answer is not complete: the answer was cut at its limit of 1024 tokens\./);
-    assert.match(status, /^Broken off/);
+  const fell = [{ step: "generate", reason: "Ollama stopped" }];
+  for (const [how, changes, heading] of [
+    ["cut", { status: "cut", degraded: fell }, "Cut at its length limit"],
+    ["stopped", { status: "stopped" }, "Stopped"],
+    ["model", { status: "interrupted", degraded: fell }, "Broken off"],
+    ["interrupted", { status: "interrupted" }, "Broken off"],
+  ]) test(`that is not complete says why, looks like it, and can go on: ${how}`, () => {
+    const { answer, on, after, status } = finished({ ...changes, status_reason: `Because of ${how}.` });
+    assert.match(after, new RegExp(`Because of ${how}\\.`));
+    assert.equal(answer.after.querySelectorAll(`.notice.is-${how}`).length, 1);
+    assert.equal(status, `${heading} · 1.5 s`);
+    answer.after.querySelector(".notice .primary").click();
+    assert.deepEqual(on.goOn.mock.calls[0].arguments, [answer]);
   });
-  test("that ended with the site says so", () => assert.match(finished({ status: "interrupted" }).after, /The site was interrupted while writing this answer\./));
+  test("that goes on is live again, and nothing stands under it", () => {
+    const { answer } = finished({ status: "cut", status_reason: "Cut." });
+    answer.restart();
+    assert.equal(answer.isDone, false);
+    assert.equal(answer.after.textContent, "");
+    answer.apply({ type: "chunk", content: "30 days" });
+    answer.apply({ type: "done", message });
+    assert.equal(answer.isDone, true);
+  });
+  test("has its versions beside it", () => {
+    const { answer, on } = finished({ versions: ["old", "m"] });
+    assert.match(answer.after.textContent, /2\/2/);
+    const [before, after] = answer.after.querySelectorAll(".versions button");
+    assert.deepEqual([before.disabled ?? false, after.disabled], [false, true]);
+    before.click();
+    assert.deepEqual(on.showVersion.mock.calls[0].arguments, ["old"]);
+    assert.equal(finished({ versions: ["m"] }).answer.after.querySelectorAll(".versions").length, 0);
+  });
   test("that fails keeps what was written, says why, and offers to try again", () => {
     const { answer, on } = made();
     answer.apply({ type: "chunk", content: "Half" });
@@ -82,14 +108,12 @@ describe("an answer", () => {
     [{ decision_path: [] }, ""],
   ]) test(`how it came about: ${status || "nothing"}`, () => assert.equal(finished(changes).status, status));
   for (const [changes, notice] of [
-    [{ status: "stopped" }, /You stopped this answer\./],
-    [{ status: "interrupted" }, /interrupted while writing/],
     [{ status: "failed", error: { content: "No room." } }, /No room\./],
     [{ status: "failed" }, /The answer could not be written\./],
     [{ decision: "NO_ANSWER" }, /Try other words/],
     [{ grounding: [{ supported: false }, { supported: null }, { supported: true }] }, /1 sentence that the passages do not clearly bear out/],
   ]) test(`what has to be said: ${notice.source}`, () => assert.match(finished(changes).after, notice));
-  for (const [status, rateable] of [["complete", true], ["stopped", true], ["interrupted", false], ["failed", false]]) {
+  for (const [status, rateable] of [["complete", true], ["stopped", true], ["cut", true], ["interrupted", false], ["failed", false]]) {
     test(`${status} it can be rated: ${rateable}`, () => {
       assert.equal(finished({ status }).answer.after.querySelectorAll(".rating-form").length === 1, rateable);
     });
@@ -317,12 +341,13 @@ describe("the list of conversations", () => {
   const now = new Date().toISOString();
   const row = (id) => ({ id, title: `Title ${id}`, updated_at: now });
   async function made(answers = {}) {
-    const calls = serve({ "GET /api/sessions": { results: [row("1"), row("2")], next: null }, ...answers });
+    const asked = serve({ "GET /api/sessions?folder=": { results: [row("1"), row("2")], next: null }, "GET /api/sessions/folders": { results: [], next: null }, ...answers });
     const [list, search] = [element("nav"), element("input")];
-    const on = { onOpen: mock.fn(), onGone: mock.fn(), onRenamed: mock.fn() };
+    const on = { onOpen: mock.fn(), onGone: mock.fn(), onRenamed: mock.fn(), onShare: mock.fn() };
     const sessions = new SessionList(list, search, on);
     await sessions.load();
-    return { sessions, list, search, on, calls, titles: () => list.querySelectorAll(".side-link").map((link) => link.textContent) };
+    const calls = asked.splice(0);
+    return { sessions, list, search, on, calls: asked, loaded: calls, titles: () => list.querySelectorAll("a.side-link").map((link) => link.textContent) };
   }
   test("shows what there is, by day", async () => {
     const { list, titles } = await made();
@@ -345,7 +370,7 @@ describe("the list of conversations", () => {
   });
   test("the next page adds what is not there yet", async () => {
     const { sessions, titles } = await made({
-      "GET /api/sessions": { results: [row("1")], next: "https://inside/api/sessions?page=2" }, "GET /api/sessions?page=2": { results: [row("1"), row("2")], next: null },
+      "GET /api/sessions?folder=": { results: [row("1")], next: "https://inside/api/sessions?page=2" }, "GET /api/sessions?page=2": { results: [row("1"), row("2")], next: null },
     });
     await sessions.loadMore();
     assert.deepEqual(titles(), ["Title 1", "Title 2"]);
@@ -358,10 +383,10 @@ describe("the list of conversations", () => {
     assert.deepEqual(titles(), ["Title 2"]);
     assert.equal(on.onGone.mock.callCount(), 1);
     t.mock.timers.tick(5999);
-    assert.equal(calls.length, 1);
+    assert.equal(calls.length, 0);
     t.mock.timers.tick(1);
     await settled();
-    assert.equal(calls[1].call, "DELETE /api/sessions/1");
+    assert.equal(calls[0].call, "DELETE /api/sessions/1");
   });
   test("undo brings it back and nothing is deleted", async (t) => {
     const { sessions, titles, calls } = await made();
@@ -370,14 +395,14 @@ describe("the list of conversations", () => {
     document.querySelector("#toasts button").click();
     t.mock.timers.tick(10_000);
     await settled();
-    assert.deepEqual([titles(), calls.length], [["Title 1", "Title 2"], 1]);
+    assert.deepEqual([titles(), calls.length], [["Title 1", "Title 2"], 0]);
   });
   test("leaving the page deletes at once", async () => {
     const { sessions, calls } = await made({ "DELETE /api/sessions/1": [204] });
     sessions.remove(row("1"));
     dispatchEvent(new Event("pagehide"));
     await settled();
-    assert.equal(calls[1].call, "DELETE /api/sessions/1");
+    assert.equal(calls[0].call, "DELETE /api/sessions/1");
   });
   test("what could not be deleted is there again", async () => {
     const { sessions, titles } = await made({ "DELETE /api/sessions/1": [503, {}] });
@@ -389,8 +414,39 @@ describe("the list of conversations", () => {
   test("only the open conversation's menu offers JSON", async () => {
     const { sessions } = await made();
     const labels = (...given) => sessions.options(row("1"), ...given).map(({ label }) => label);
-    assert.deepEqual(labels(), ["Rename", "Export as Markdown", "Delete"]);
-    assert.deepEqual(labels(["markdown", "json"]), ["Rename", "Export as Markdown", "Export as JSON", "Delete"]);
+    assert.deepEqual(labels(), ["Rename", "Pin", "Move to a folder…", "Share…", "Export as Markdown", "Archive", "Delete"]);
+    assert.deepEqual(labels(["markdown", "json"]).slice(4, 6), ["Export as Markdown", "Export as JSON"]);
+  });
+  test("pinned ones and folders come first; a folder is read when it is opened", async () => {
+    const { sessions, list, titles, calls } = await made({
+      "GET /api/sessions?folder=": { results: [{ ...row("1"), pinned: true }, row("2")], next: null },
+      "GET /api/sessions/folders": { results: [{ name: "Thesis & co", session_count: 1 }], next: null },
+      "GET /api/sessions?folder=Thesis+%26+co": { results: [row("3")], next: null },
+    });
+    assert.deepEqual(list.querySelectorAll(".side-group").map((group) => group.textContent), ["Pinned", "Today"]);
+    assert.deepEqual(titles(), ["Title 1", "Title 2"]);
+    await sessions.toggle("Thesis & co");
+    assert.equal(list.querySelector(".side-folder").getAttribute("aria-expanded"), "true");
+    assert.deepEqual(titles(), ["Title 1", "Title 3", "Title 2"]);
+    assert.equal(calls.at(-1).call, "GET /api/sessions?folder=Thesis+%26+co");
+    await sessions.toggle("Thesis & co");
+    assert.deepEqual(titles(), ["Title 1", "Title 2"]);
+  });
+  test("what is archived can be brought back at once", async () => {
+    const stored = { ...row("1"), archived: true, pinned: false };
+    const { sessions, calls } = await made({ "PATCH /api/sessions/1": stored });
+    await sessions.archive({ ...row("1"), pinned: true });
+    document.querySelector("#toasts button").click();
+    await settled();
+    assert.deepEqual(calls.filter(({ call }) => call.startsWith("PATCH")).map(({ body }) => body), [{ archived: true }, { archived: false, pinned: true }]);
+  });
+  test("the archive is a list of its own", async () => {
+    const { sessions, titles, list } = await made({ "GET /api/sessions?archived=true": { results: [row("9")], next: null } });
+    await sessions.showArchive(true);
+    assert.deepEqual(titles(), ["Title 9"]);
+    list.querySelector(".side-archive").click();
+    await settled();
+    assert.deepEqual(titles(), ["Title 1", "Title 2"]);
   });
 });
 

@@ -137,7 +137,7 @@ describe("a year in a field", () => {
 });
 
 describe("a collection", () => {
-  const row = { id: "1", name: "policies", visibility: "public", approved: false, embedding_model: "lexical-1", groups: [], document_count: 0 };
+  const row = { id: "1", name: "policies", visibility: "public", approved: false, embedding_model: "lexical-1", groups: [], editor_groups: [], people: [], document_count: 0 };
   test("is unapproved when it is public and the site has not approved it", () => {
     assert.deepEqual([row, { ...row, approved: true }, { ...row, visibility: "private" }, undefined].map(isUnapproved), [true, false, false, false]);
   });
@@ -150,7 +150,7 @@ describe("a collection", () => {
     ["the models are not known yet", row, null, false],
   ]) test(`wants embedding anew: ${name}: ${wanted}`, () => assert.equal(wantsReembedding(collection, models), wanted));
 
-  const collections = (options) => new Collections(element("div"), { groups: [], username: "ann", mayPublish: false, onChoose: () => {}, ...options });
+  const collections = (options) => new Collections(element("div"), { groups: () => [], username: "ann", mayPublish: false, onChoose: () => {}, ...options });
   const visibilities = (fields) => fields.find(({ name }) => name === "visibility").options.map(([key]) => key);
   for (const [name, options, collection, wanted] of [
     ["a new one, without the permission", {}, null, ["private", "shared"]],
@@ -158,13 +158,12 @@ describe("a collection", () => {
     ["one that is public already", {}, row, ["private", "shared", "public"]],
   ]) test(`may be made public: ${name}`, () => assert.deepEqual(visibilities(collections(options).fields(collection)), wanted));
 
-  test("asks for groups only where the user has some", () => {
-    const asks = (groups) => collections({ groups }).fields(null).some(({ name }) => name === "groups");
-    assert.deepEqual([asks([]), asks(["staff"])], [false, true]);
-  });
-  test("sends groups only when it is shared with them", () => {
-    const input = (visibility) => collections().input({ name: "x", visibility, groups: "a, b" });
-    assert.deepEqual(input("shared"), { name: "x", visibility: "shared", groups: ["a", "b"] });
+  test("names whom it is shared with only when it is shared; who may change it may read it too", () => {
+    const input = (visibility) => collections().input({ name: "x", visibility, groups: "a, b", people: "eve", editors: "b, bob" });
+    assert.deepEqual(input("shared"), {
+      name: "x", visibility: "shared", groups: ["a", "b"], editor_groups: ["b"],
+      people: [{ username: "eve", role: "reader" }, { username: "bob", role: "editor" }],
+    });
     assert.deepEqual(input("private"), { name: "x", visibility: "private" });
   });
 });
@@ -188,6 +187,6 @@ describe("a document", () => {
   test("may be changed only by those who may write in its collection", () => {
     const labels = (writable) => documentOptions(row, { writable, on: {} }).filter(Boolean).map(({ label }) => label);
     assert.deepEqual(labels(false), ["Open", "Download the file"]);
-    assert.deepEqual(labels(true), ["Open", "Download the file", "Edit details", "Delete"]);
+    assert.deepEqual(labels(true), ["Open", "Download the file", "Edit details", "New version…", "Read again", "Delete"]);
   });
 });

@@ -4,7 +4,7 @@ import { beforeEach, describe, test } from "node:test";
 import { freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
-const { citedAt, hasPage, markTexts, pageFigure, quotesFor } = await site("chat/evidence.js");
+const { citedAt, documentFigure, hasPage, markTexts, pageFigure, quotesFor } = await site("chat/evidence.js");
 const { h } = await site("dom.js");
 const { drawPassage } = await site("chat/stream_text.js");
 
@@ -96,5 +96,41 @@ describe("the page of a PDF", () => {
     const figure = pageFigure({ source, quotes: [] });
     await settled();
     assert.match(figure.textContent, /The file is damaged\./);
+  });
+});
+
+describe("a source's document", () => {
+  const source = { marker: 1, kind: "document", document_id: "d", chunk_id: "c", title: "Loans", page: 2, file_name: "a.md", text: "Four weeks." };
+  const part = { part: 3, part_count: 5, page: null, html: "", chunks: [] };
+  const content = "GET /api/documents/d/content?chunk=c&quote=Four+weeks.";
+  test("opens at the part that holds the text, with a way to the others", async () => {
+    const calls = serve({ [content]: part, "GET /api/documents/d/content?part=4": { ...part, part: 4 } });
+    const figure = documentFigure({ source, quotes: ["Four weeks."] }, { passage: () => h("p"), copied: () => null });
+    await settled();
+    assert.match(figure.textContent, /Part 3 of 5/);
+    figure.querySelectorAll("button")[1].click();
+    await settled();
+    assert.match(figure.textContent, /Part 4 of 5/);
+    assert.equal(calls.length, 2);
+  });
+  test("that may not be read any more leaves the passage, and says why", async () => {
+    serve({ [content]: [404, { error: { code: "not_found", message: "There is no such document." } }] });
+    const figure = documentFigure({ source, quotes: ["Four weeks."] }, { passage: () => h("blockquote", {}, "Four weeks."), copied: () => null });
+    await settled();
+    assert.match(figure.textContent, /There is no such document\.Four weeks\./);
+  });
+});
+
+describe("a page whose places the answer knows", () => {
+  const spans = [{ page: 3, boxes: [[0.1, 0.2, 0.5, 0.25]], start: 0, end: 11 }, { page: 2, boxes: [[0, 0, 1, 1]], start: 12, end: 20 }];
+  const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks. Not more.", spans };
+  test("is shown at once with those of the statement, and not asked for them", async () => {
+    serve({ "GET /api/documents/d/pages/3?quote=": { page: 3, page_count: 4, width: 600, height: 800, boxes: [] } });
+    const figure = pageFigure({ source, quotes: ["Four weeks."] });
+    const marks = figure.querySelectorAll(".page-mark");
+    assert.equal(marks.length, 1);
+    assert.deepEqual([marks[0].style.left, marks[0].style.width], ["10.000%", "40.000%"]);
+    await settled();
+    assert.match(figure.textContent, /Page 3 of 4/);
   });
 });

@@ -359,3 +359,18 @@ describe("server-sent events", () => {
   ];
   for (const [name, pieces, events] of cases) test(name, async () => assert.deepEqual(await read(...pieces), events));
 });
+
+describe("an answer that goes on", () => {
+  test("is told anew, from its first event", (t) => {
+    const { told } = opened(t);
+    for (const event of [started, chunk(2), done(3), started, chunk(2, "more"), done(3)]) Socket.last.says(event);
+    assert.deepEqual(told.events.map(({ type, content }) => content ?? type), ["started", "2", "done", "started", "more", "done"]);
+  });
+  test("is asked for by its own address, and so is an edited question", async (t) => {
+    const { transport } = opened(t);
+    const calls = serve({ "POST /api/messages/m/continue": () => sse(started, done(2)), "POST /api/messages/u/edit": () => sse({ ...started, message_id: "n" }, { ...done(2), message_id: "n" }) });
+    await transport.goOn("m");
+    await transport.edit("u", "Why?");
+    assert.deepEqual(calls.map(({ body }) => body), [{ stream: true }, { message: "Why?", stream: true }]);
+  });
+});

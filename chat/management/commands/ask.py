@@ -78,7 +78,9 @@ class Command(EngineCommand):
         except TimeoutError as error:
             raise CommandError(said("The answer took too long and was given up.")) from error
         if options["json"]:
-            data = answer_data(answer, trace, workflow=options["workflow"], created_at=datetime.now(UTC))
+            data = await sync_to_async(answer_data)(
+                answer, trace, workflow=options["workflow"], created_at=datetime.now(UTC)
+            )
             self.stdout.write(json.dumps(data, ensure_ascii=False, indent=2))
         else:
             self._report(answer, trace)

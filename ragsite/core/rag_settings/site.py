@@ -53,6 +53,8 @@ class SiteSettings(Group):
     """0: the sample documents are not loaded."""
     signup: bool = True
     """0: only an admin makes accounts."""
+    share_links: bool = False
+    """1: conversations may be shared by a secret link, which anybody who has it can read, without an account."""
     https: bool = False
     """1: behind a proxy that speaks HTTPS: secure cookies, `X-Forwarded-Proto` is believed."""
     allowed_hosts: Names = []
@@ -140,8 +142,6 @@ class QuotaSettings(Group):
     """Uploaded files of one user together, in MiB; 0: no bound."""
     documents: WholeNumber = 2000
     """Documents of one user; 0: no bound."""
-    running_ingests: WholeNumber = 0
-    """Documents of one user that are read at once; 0: one less than there are workers."""
 
 
 class StorageSettings(Group):

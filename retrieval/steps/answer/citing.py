@@ -86,6 +86,15 @@ class CitedStream:
         self._began = ""  # held until the answer has said something
         self._says = False
 
+    def begin(self, text: str, *, sentence: str) -> None:
+        """Go on behind this text. sentence: the one that it breaks off in; its citations are set when it ends."""
+        lines = text.split("\n")
+        self._fenced = sum(line.lstrip().startswith(_FENCE) for line in lines) % 2 == 1
+        self._line = MARKER.sub("", lines[-1])
+        self._after_row = len(lines) > 1 and is_row(lines[-2])
+        self._sentence.text = sentence
+        self._says = True
+
     async def feed(self, piece: str) -> str:
         self._held += piece
         return self._shown(await self._read(last=False))

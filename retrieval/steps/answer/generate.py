@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from ragsite.core.wording import worded
-from retrieval.errors import ModelError
+from retrieval.errors import ModelCutError, ModelError
 from retrieval.ports import ChatModel, Prompt
 from retrieval.steps.answer.citing import CitedStream
 from retrieval.steps.answer.echo import EchoGuard
@@ -26,6 +26,7 @@ from retrieval.steps.grounding.verify import Verify
 from retrieval.steps.judge.evaluator import WrittenAnswer
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.retrieve.compress import Chosen, Compress
+from retrieval.steps.retrieve.neighbours import Choice, WithNeighbours, wanted_places
 from retrieval.steps.retrieve.order import Order, Ranking, choose
 from retrieval.steps.step import Asked, Context, Step
 from retrieval.steps.toolbox import Run
@@ -84,7 +85,8 @@ class CitedWriter(AnswerWriter):
 async def write_answer(context: Context, asked: Asked, candidates: Sequence[ScoredChunk]) -> Answer:
     """An answer from the best of the candidates, which are reranked, best first. Never raises a ModelError.
 
-    Steps: compress, order, generate, verify. Sources hold their whole text, whatever of it the model was given.
+    Steps: order (only where passages are cut off: they get their neighbours), compress, order, generate, verify.
+    Sources hold their whole text, whatever of it the model was given.
     """
     settings, step = context.tools.settings.corrective, Generate(context)
     most = asked.question.options.top_k or settings.context_passages
@@ -94,10 +96,20 @@ async def write_answer(context: Context, asked: Asked, candidates: Sequence[Scor
     # Of the replaced ones those that would have been read are worth telling.
     replaced = _titles_missing(choose(candidates, most=most, weak_score=settings.weak_score), current)
     author = await step.author(asked)
+    chosen = await _with_neighbours(context, asked, chosen, author.room)
     passages = await Compress(context)(Chosen(asked.text, chosen, author.room))
     passages = await Order(context)(Ranking(passages, len(candidates), author.room, replaced=replaced))
     answer = await step(Material(asked, passages, as_sources(passages, chosen), author))
     return await Verify(context)(WrittenAnswer(answer=answer, question=asked.text))
+
+
+async def _with_neighbours(
+    context: Context, asked: Asked, chosen: list[ScoredChunk], room: int | None
+) -> list[ScoredChunk]:
+    """No step where no model reads the passages, or none of them is cut off."""
+    if room is None or context.tools.documents is None or not wanted_places(chosen):
+        return chosen
+    return await WithNeighbours(context)(Choice(chosen, asked.question.scope, room))
 
 
 def _titles_missing(wanted: Sequence[ScoredChunk], current: Sequence[ScoredChunk]) -> tuple[str, ...]:
@@ -145,12 +157,13 @@ class Generate(Step[Material, Answer]):
     async def act(self, given: Material, entry: StepRecord) -> Answer:
         language, sources = self.context.language, given.sources
         await self.run.trace.sink.sources_chosen(sources)
-        trace = self.run.trace
+        trace, ended = self.run.trace, Ended()
         writer: AnswerWriter = CitedWriter(trace, sources=sources, question=given.asked.text, language=language)
         model, failure = given.author.model, given.author.failure
         if model:
             try:
-                failure = await stream_answer(model, self._prompt(given.asked, given.passages), writer, run=self.run)
+                ended = await stream_answer(model, self._prompt(given.asked, given.passages), writer, run=self.run)
+                failure = ended.failure
             except ModelError as error:
                 failure = error.reason
         if failure:
@@ -181,6 +194,7 @@ class Generate(Step[Material, Answer]):
             sources=tuple(replace(source, cited=source.marker in cited) for source in sources),
             model=name,
             partial=bool(failure),
+            cut=bool(failure) and ended.cut,
             reason=NOTHING_FOUND if refused else "",
         )
 
@@ -204,14 +218,15 @@ class Greet(Step[Question, Answer]):
 
     async def act(self, given: Question, entry: StepRecord) -> Answer:
         language = self.context.language
-        writer = AnswerWriter(self.run.trace, passages=0, language=language)
+        writer, ended = AnswerWriter(self.run.trace, passages=0, language=language), Ended()
         failure = ""
         try:
             model = await self.tools.models.chat("answer")
             prompt = self.tools.prompts.render(
                 "small_talk", language=language, language_name=NAMES[language], question=one_line(given.text)
             )
-            failure = await stream_answer(model, prompt, writer, run=self.run)
+            ended = await stream_answer(model, prompt, writer, run=self.run)
+            failure = ended.failure
         except ModelError as error:
             failure = error.reason
         if failure:
@@ -221,16 +236,26 @@ class Greet(Step[Question, Answer]):
             await writer.finish()
             failure = ""
         entry.summary = worded("a greeting")
-        return Answer(decision="ANSWER", text=writer.text, reason=worded("small talk"), partial=bool(failure))
+        cut = bool(failure) and ended.cut
+        return Answer(decision="ANSWER", text=writer.text, reason=worded("small talk"), partial=bool(failure), cut=cut)
 
 
-async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run) -> str:
-    """Write the model's answer; returns why it failed or broke off, or an empty string.
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a model's stream ended. failure: why it failed or broke off, "" where it is whole. cut: it reached its length
+    limit."""
+
+    failure: str = ""
+    cut: bool = False
+
+
+async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, *, run: Run) -> Ended:
+    """Write the model's answer.
 
     Cancelling closes the model's connection. At the deadline the answer ends where it is, and so it does where the
     model begins to recite the prompt's system part.
     """
-    failure, guard = "", EchoGuard(prompt.system)
+    failure, cut, guard = "", False, EchoGuard(prompt.system)
     try:
         async with asyncio.timeout(run.deadline.remaining()):
             stream: AsyncGenerator[str, None] = model.stream(prompt)
@@ -241,14 +266,14 @@ async def stream_answer(model: ChatModel, prompt: Prompt, writer: AnswerWriter, 
                         failure = worded("the model began to recite its instructions and was cut off there")
                         break
     except ModelError as error:
-        failure = error.reason
+        failure, cut = error.reason, isinstance(error, ModelCutError)
     except TimeoutError:
         failure = worded("the time for the whole answer was over")
     await writer.write(guard.finish())
     await writer.finish()
     if not failure and not writer.text:
         failure = worded("the model gave an empty answer")
-    return failure
+    return Ended(failure, cut)
 
 
 def as_sources(given: Sequence[ScoredChunk], whole: Sequence[ScoredChunk]) -> tuple[Source, ...]:

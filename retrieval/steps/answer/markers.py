@@ -11,6 +11,11 @@ _NUMBERS = re.compile(r"[\d\s,，、;；]*")
 _CITED = re.compile(r"\[(\d+)\]")
 
 
+def without_markers(text: str) -> str:
+    """The answer as a model may read it: citations are the site's."""
+    return _MARKER.sub("", text)
+
+
 class MarkerFilter:
     """Cleans an answer piece by piece: what comes out, put together, is the final text.
 

@@ -51,7 +51,11 @@ def no_answer_text(assessment: Assessment | None, language: Language) -> str:
 
 def nearest_text(candidates: Sequence[ScoredChunk], language: Language) -> str:
     """One sentence that offers the nearest documents; empty when there are none."""
-    titles = [document["title"] for document in nearest_documents(candidates)]
+    return nearest_titles_text([document["title"] for document in nearest_documents(candidates)], language)
+
+
+def nearest_titles_text(titles: Sequence[str], language: Language) -> str:
+    """The same for titles at hand."""
     if not titles:
         return ""
     separator, stop = ("、", "。") if language.startswith("zh") else ("; ", ".")

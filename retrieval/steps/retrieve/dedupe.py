@@ -168,20 +168,26 @@ def join(best: StoredChunk, neighbour: StoredChunk, most_tokens: int) -> StoredC
     char_start … char_end is the place of the whole text; the page is the one on which it begins.
     """
     left, right = (best, neighbour) if best.seq < neighbour.seq else (neighbour, best)
-    seam = _seam(left, right)
-    if seam is None:
+    added = seam(left, right)
+    if added is None:
         return None
-    text = left.text + seam
+    text = left.text + added
     if estimate_tokens(text) > most_tokens:
         return None
     heading = best.heading if left.heading == right.heading else _common_heading(left.heading, right.heading)
     return replace(
-        best, text=text, heading=heading, page=left.page, char_start=left.char_start, char_end=right.char_end
+        best,
+        text=text,
+        heading=heading,
+        page=left.page,
+        char_start=left.char_start,
+        char_end=right.char_end,
+        seqs=(left.places[0], right.places[1]),
     )
 
 
-def _seam(left: StoredChunk, right: StoredChunk) -> str | None:
-    """What is to be added to the left text; None where the two are not neighbours after all."""
+def seam(left: StoredChunk, right: StoredChunk) -> str | None:
+    """What the right chunk adds to the left text; None where the two are not neighbours after all."""
     if not (left.char_start < left.char_end and right.char_start < right.char_end):
         return None
     overlap = left.char_end - right.char_start

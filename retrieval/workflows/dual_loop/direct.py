@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ragsite.core.wording import worded
 from retrieval.errors import ModelError
-from retrieval.steps.answer.generate import AnswerWriter, stream_answer
+from retrieval.steps.answer.generate import AnswerWriter, Ended, stream_answer
 from retrieval.steps.memory import quote_memories
 from retrieval.steps.step import Asked, Step
 from retrieval.text.answer_language import NAMES
@@ -35,7 +35,7 @@ class DirectResponse(Step[Remark, Answer | None]):
 
     async def act(self, given: Remark, entry: StepRecord) -> Answer | None:
         writer, language = AnswerWriter(self.run.trace, passages=0), self.context.language
-        name, failure = "", ""
+        name, failure, ended = "", "", Ended()
         try:
             async with asyncio.timeout(self.run.deadline.remaining()):
                 model = await self.tools.models.chat("answer")
@@ -47,7 +47,8 @@ class DirectResponse(Step[Remark, Answer | None]):
                 history=self.history(given.asked.question),
                 question=one_line(given.asked.text),
             )
-            failure, name = await stream_answer(model, prompt, writer, run=self.run), model.name
+            ended = await stream_answer(model, prompt, writer, run=self.run)
+            failure, name = ended.failure, model.name
         except ModelError as error:
             failure = error.reason
         except TimeoutError:
@@ -61,5 +62,10 @@ class DirectResponse(Step[Remark, Answer | None]):
             "{characters} characters from the conversation, by {name}", characters=len(writer.text), name=name
         )
         return Answer(
-            decision="ANSWER", text=writer.text, model=name, partial=bool(failure), reason=worded("needed no documents")
+            decision="ANSWER",
+            text=writer.text,
+            model=name,
+            partial=bool(failure),
+            cut=bool(failure) and ended.cut,
+            reason=worded("needed no documents"),
         )

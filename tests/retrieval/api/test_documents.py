@@ -194,5 +194,20 @@ def test_pdf_is_shown_in_the_browser_on_request(client: APIClient) -> None:
     response.close()
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding", "charset"),
+    [("Ten books. " * 9, "utf-8", "utf-8"), ("学生借阅图书不得超过十册，逾期每日罚款一元。" * 9, "gbk", "gb18030")],
+)
+def test_text_is_shown_as_text_whatever_it_holds(client: APIClient, text: str, encoding: str, charset: str) -> None:
+    page = f"<script>alert(1)</script> {text}".encode(encoding)
+    entry = upload(client, text_file("a.md", page)).json()["documents"][0]
+    response = client.get(f"/api/documents/{entry['id']}/file?inline=1")
+    assert response["Content-Type"] == f"text/plain; charset={charset}"
+    assert response["Content-Disposition"] == 'inline; filename="a.md"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert b"".join(response.streaming_content) == page
+
+
 def test_document_without_a_stored_file_answers_404(client: APIClient, document: Document) -> None:
     assert client.get(f"/api/documents/{document.pk}/file").status_code == 404

@@ -8,7 +8,7 @@ export const THEMES = ["system", "light", "dark"];
 /** "system", "light" or "dark". */
 export const chosenTheme = () => store.get("theme") || "system";
 
-/** @param {string} theme @returns {Promise<unknown>} done when the account has it; fails where it could not be kept */
+/** @param {string} theme @returns {Promise<void>} done when the account has it; fails where it could not be kept */
 export async function chooseTheme(theme) {
   store.set("theme", theme === "system" ? null : theme);
   if (theme === "system") delete root.dataset.theme;

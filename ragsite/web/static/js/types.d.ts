@@ -16,10 +16,15 @@ declare namespace Api {
 
   type Scores = Partial<Record<"dense" | "bm25" | "fused" | "rerank" | "boost" | "final" | "shown", number | null>>;
 
+  /** Left, top, right, bottom as shares of the page, 0..1. */
+  type Sides = number[];
+  /** Where a cited sentence stands: text[start:end] of the source; boxes: on the page of a PDF, where that is known. */
+  interface Span { page: number | null; boxes: Sides[]; start: number; end: number }
+
   interface Source {
     marker: number; kind: "document" | "web"; document_id: Id | null; chunk_id: string; title: string;
     page: number | null; heading: string; file_name: string; url: string; published: string; text: string;
-    scores: Scores; cited: boolean;
+    scores: Scores; cited: boolean; spans?: Span[];
     rating?: Rating | null; // not in events
   }
 
@@ -51,18 +56,24 @@ declare namespace Api {
   }
   interface Clarification { question?: string; options?: string[] }
 
-  interface Question { role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string }
+  interface Question {
+    role: "user"; session_id: Id; message_id: Id; status: string; created_at: Time; text: string; superseded: boolean; versions: Id[];
+  }
   interface Answer {
     role: "assistant"; session_id: Id; message_id: Id; reply_to: Id | null;
     status: "streaming" | "complete" | "cut" | "stopped" | "interrupted" | "failed"; created_at: Time;
+    status_reason: string; superseded: boolean; versions: Id[];
     decision: "ANSWER" | "CLARIFY" | "NO_ANSWER" | null; reason: string; workflow: string; model: string;
     answer: string; html: string; clarification: Clarification | null; sources: Source[]; decision_path: Step[];
-    grounding: Statement[]; usage: Usage;
+    grounding: Statement[]; usage: Usage; curated?: { id: Id; by: string; on: string } | null;
     degraded: { step: string; reason: string }[]; error: { code?: string; content?: string } | null; rating: Rating | null;
   }
   type Message = Question | Answer;
   interface AccountExport { id: Id; state: "waiting" | "running" | "done" | "failed"; progress: number; size_bytes: number; expires_at: Time | null }
-  interface Session { id: Id; title: string; updated_at: Time }
+  interface Session { id: Id; title: string; pinned: boolean; archived: boolean; folder: string; shared: string[]; updated_at: Time }
+  interface Folder { name: string; session_count: number }
+  interface Share { scope: "site" | "link"; url: string; created_at: Time; expires_at: Time | null }
+  interface Shares { shares: Share[]; links_allowed: boolean }
 
   // ------------------------------------------------------------------------------------------- events
   interface Numbered { seq: number; message_id: Id; done?: boolean }
@@ -96,18 +107,33 @@ declare namespace Api {
   interface CollectionName { id: Id; name: string; address: string; owner: string | null }
   interface Collection extends CollectionName {
     description: string; visibility: "private" | "shared" | "public"; approved: boolean; groups: string[];
-    document_count: number; embedding_model: string; editable: boolean;
+    document_count: number; embedding_model: string; editable: boolean; owned: boolean; editor_groups: string[];
+    people: { username: string; role: "reader" | "editor" }[]; // both are told to its owner alone
   }
+  interface Candidate {
+    document_id: Id; chunk_id: Id; title: string; page: number | null; heading: string; text: string;
+    scores: Record<string, number>; ranks: Record<string, number>;
+  }
+  interface SearchResult { candidates: Candidate[]; timings_ms: Record<string, number>; degraded: string[] }
+  interface KeptGroup { id: number; name: string; members: string[] }
+  interface BulkResult { id: Id; outcome: "done" | "refused"; code: string; error: string }
+  interface NewerVersion { id: Id; title: string; status: string }
   interface Document {
     id: Id; title: string; file_name: string; collection: string; collection_id: Id;
-    status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number;
+    status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number; media_type: string;
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
-    chunk_count: number; editable: boolean; created_at: Time;
+    chunk_count: number; editable: boolean; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
   }
   interface UploadedDocument { id: Id | null; title: string; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
   /** Shares of the page, 0..1. */
   interface Box { left: number; top: number; width: number; height: number }
-  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[] }
+  interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[]; newer_version?: NewerVersion | null }
+  /** A chunk in a part; start, end: in the document's text. */
+  interface ContentChunk { id: string; seq: number; page: number | null; start: number; end: number; boxes: Sides[] }
+  interface DocumentContent {
+    part: number; part_count: number; page: number | null; width: number | null; height: number | null; html: string;
+    chunks: ContentChunk[]; newer_version: NewerVersion | null;
+  }
   interface Chunk {
     id: string; seq: number; text: string; heading: string; page: number | null; page_end: number | null; token_count: number;
   }
@@ -115,6 +141,18 @@ declare namespace Api {
   interface DocumentsUsage { documents: Allowance; storage_bytes: Allowance }
   interface Memory { id: Id; question: string; text: string; use_count: number; updated_at: Time }
   interface MemorySettings { enabled: boolean }
+
+  // ------------------------------------------------------------------------------------------- review desk
+  interface Review {
+    message_id: Id; session_id: Id; created_at: Time; question: string; state: "todo" | "reviewed" | "resolved";
+    assignee: string | null; note: string; labels: string[]; reasons: string[]; user: string | null;
+  }
+  interface DeskEvent { kind: string; by: string; at: Time; detail: { from?: unknown; to?: unknown } }
+  interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
+  interface ReviewDetail extends Review {
+    message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
+    prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
+  }
 
   interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
 }
@@ -124,8 +162,9 @@ declare namespace Boot {
   interface Suggestion { text: string; language: string }
   interface Graph { nodes: string[]; edges: { source: string; target: string; conditional?: boolean }[] }
 
+  type Named = Pick<Api.Session, "id" | "title"> & Partial<Api.Session>;
   interface Chat {
-    session: { id: Api.Id; title: string } | null; username: string; limits: { message_chars: number };
+    session: Named | null; username: string; limits: { message_chars: number };
     suggestions: Suggestion[]; workflows: string[]; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
@@ -133,12 +172,16 @@ declare namespace Boot {
     collections: Api.CollectionName[]; defaults: Api.SelfCorrectiveNumbers; presets: Record<string, number>;
     graph: Graph; node_of_step: Record<string, string>;
   }
+  interface Search { username: string; message_chars: number; max_top_k: number }
   interface Documents {
     username: string; groups: string[]; may_publish: boolean; default_collection: string; accept: string[];
     limits: { file_bytes: number; files: number };
   }
   interface OneDocument { id: Api.Id; collection: string }
   interface Memory { max_per_user: number }
+  interface Desk { username: string; people: string[]; labels: string[]; rights: string[] }
+  interface Review extends Desk { filters: Record<string, string> }
+  interface ReviewedAnswer extends Desk { answer: Api.ReviewDetail }
 }
 
 /** What dom.js and ui.js build from. */

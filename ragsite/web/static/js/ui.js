@@ -37,12 +37,13 @@ export async function copyText(text, button) {
 let ids = 0;
 
 /**
+ * A dialog of one's own making; its `build` puts the heading into it.
  * @template Result
  * @param {string} title
  * @param {(heading: HTMLElement, finish: (result: Result | null) => void) => Node} build
  * @returns {Promise<Result | null>} null when it was left
  */
-function openDialog(title, build) {
+export function openDialog(title, build) {
   const heading = h("h2", { id: `dialog-${++ids}` }, title);
   const dialog = h("dialog", { class: "dialog", "aria-labelledby": heading.id });
   const opener = document.activeElement;

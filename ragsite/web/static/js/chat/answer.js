@@ -10,12 +10,11 @@ import { answerRating } from "./rating.js";
 import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
+import { versionSwitch } from "./versions.js";
 
-/** @type {Record<string, string>} */
-const ENDINGS = {
-  stopped: gettext("You stopped this answer."),
-  interrupted: gettext("The site was interrupted while writing this answer."),
-};
+const INCOMPLETE = ["cut", "stopped", "interrupted"];
+/** @type {Record<string, string>} by why it is not complete; an interrupted one by what broke off, the model or the site */
+const ENDING_ICONS = { cut: "arrow-down", stopped: "stop", model: "warn", interrupted: "clock" };
 
 /**
  * What its buttons do.
@@ -23,6 +22,9 @@ const ENDINGS = {
  * @property {(answer: Answer, shown: import("./evidence.js").Evidence[], index: number, opener: HTMLElement) => unknown} source
  * @property {(text: string) => unknown} option
  * @property {(answer: Answer) => unknown} regenerate
+ * @property {(answer: Answer) => unknown} [goOn]
+ * @property {(id: Api.Id) => unknown} [showVersion]
+ * @property {(answer: Answer) => unknown} [share]
  * @property {(answer: Answer) => unknown} retry
  */
 
@@ -43,6 +45,7 @@ export class Answer {
     /** @type {HTMLElement | null} */
     this.plan = null;
     this.isDone = false;
+    this.isEdit = false; // of a question that was asked before in other words
     this.doing = "";
     this.status = h("div", { class: "answer-status" });
     this.text = h("div", { class: "prose" });
@@ -106,6 +109,12 @@ export class Answer {
     this.stream.reset();
     this.steps = [];
     this.plan = null;
+    if (!this.isDone) return;
+    this.isDone = false;
+    this.element.classList.add("is-live");
+    this.element.setAttribute("aria-busy", "true");
+    replace(this.after);
+    this.showStep(gettext("Going on with the answer"));
   }
 
   // ------------------------------------------------------------------------------------------- when it is there
@@ -150,6 +159,14 @@ export class Answer {
       h("button", { type: "button", class: "button small", onclick: () => this.on.retry(this) }, icon("retry"), gettext("Try again"))));
   }
 
+  /** Why it is not complete, each reason with its own look, and what can be done. @param {string} how @param {string} reason */
+  ending(how, reason) {
+    return h("div", { class: `notice is-ending is-${how}` }, icon(ENDING_ICONS[how]), h("div", {}, h("p", {}, reason),
+      h("div", { class: "notice-actions" },
+        this.on.goOn ? h("button", { type: "button", class: "button small primary", onclick: () => this.on.goOn?.(this) }, icon("forward"), gettext("Continue")) : null,
+        h("button", { type: "button", class: "button small quiet", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again")))));
+  }
+
   dressCitations() {
     for (const link of this.text.querySelectorAll(/** @type {"a"} */ ("a.citation[data-marker]"))) {
       const source = this.sources.find(({ marker }) => marker === Number(link.dataset.marker));
@@ -166,18 +183,19 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded, status }) {
+  showSummary({ decision_path: steps, usage, decision, degraded, status, curated }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = ENDINGS[status] ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+    const outcome = curated ? gettext("A checked answer") : status === "cut" ? gettext("Cut at its length limit") : status === "stopped" ? gettext("Stopped") : INCOMPLETE.includes(status) ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
       : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
+    const fallbacks = degraded.filter(({ step }) => !(INCOMPLETE.includes(status) && step === "generate")).length;
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), degraded.length ? h("span", { class: "chip is-warn" }, ngettext("{count} fallback", "{count} fallbacks", degraded.length)) : null, icon("chevron")), body);
+      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), fallbacks ? h("span", { class: "chip is-warn" }, ngettext("{count} fallback", "{count} fallbacks", fallbacks)) : null, icon("chevron")), body);
     details.addEventListener("toggle", () => {
       if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
     });
@@ -185,15 +203,10 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, error, decision, grounding, degraded }) {
+  showNotices({ status, status_reason: reason, error, decision, grounding, degraded, curated }) {
+    if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
-    else if (ENDINGS[status]) {
-      // Its limit or its connection to the model; without a reason the site itself ended.
-      const reason = status === "interrupted" ? degraded.findLast(({ step }) => step === "generate")?.reason : "";
-      const ending = reason ? gettext("This answer is not complete: {reason}.", { reason }) : ENDINGS[status];
-      append(this.after, [h("div", { class: "notice" }, icon(status === "stopped" ? "stop" : "warn"), h("div", {}, h("p", {}, ending),
-        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
-    }
+    else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
       const what = this.text.querySelector("mark")
@@ -264,18 +277,18 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showActions({ message_id: id, session_id: session, status, rating: given, answer, model }) {
+  showActions({ message_id: id, status, versions = [], rating: given, answer, model }) {
     const rating = answerRating(id, given);
     /** @type {HTMLElement} */
     const copy = iconButton("copy", gettext("Copy the answer"), () => copyText(answer, copy), { class: "small" });
     const more = iconButton("more", gettext("More"), null, { class: "small" });
     menuButton(more, [
       { label: gettext("Copy with sources"), icon: "copy", run: () => copyText(withSources(answer, this.sources), copy) },
-      { label: gettext("Copy the address"), icon: "external", run: () => copyText(`${location.origin}/chat/${session}/#message-${id}`, copy) },
+      this.on.share ? { label: gettext("Share…"), icon: "share", run: () => this.on.share?.(this) } : null,
     ], { align: "start" });
-    const rateable = status === "complete" || status === "stopped";
+    const rateable = status === "complete" || status === "stopped" || status === "cut";
     append(this.after, [
-      h("div", { class: "answer-actions" }, copy,
+      h("div", { class: "answer-actions" }, this.on.showVersion ? versionSwitch(id, versions, this.on.showVersion) : null, copy,
         iconButton("retry", gettext("Write it again"), () => this.on.regenerate(this), { class: "small" }),
         rateable ? [rating.up, rating.down] : null, more,
         model ? h("span", { class: "answer-model" }, model) : null),

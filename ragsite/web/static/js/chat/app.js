@@ -25,11 +25,17 @@ let sessionId = null;
 /** @type {Answer | null} the answer whose question has been sent and not yet confirmed */
 let pending = null;
 let spoken = "";
+/** @type {Answer | null} one that was told to go on, until that is confirmed */
+let continued = null;
 
 const thread = new Thread(byId("thread-scroll"), {
   source: (answer, sources, index, opener) => panel.open(answer, sources, index, opener),
   option: (text) => ask(text),
   regenerate,
+  goOn,
+  showVersion,
+  edit,
+  share: (answer) => share(`#message-${answer.id}`),
   retry,
 });
 const transport = new Transport({
@@ -45,6 +51,10 @@ const sessions = new SessionList(byId("session-list"), byId("session-search", HT
   onGone: () => openSession(null),
   onRenamed: (session) => {
     if (session.id === sessionId) showTitle(session.title);
+  },
+  onShare: async (session) => {
+    const { shareDialog } = await import("./sharing.js");
+    await shareDialog(session.id);
   },
 });
 
@@ -139,6 +149,51 @@ function regenerate(answer) {
   transport.regenerate(answer.id);
 }
 
+/** @param {Answer} answer one that is not complete */
+function goOn(answer) {
+  if (thread.live() || !answer.id) return;
+  continued = answer;
+  answer.restart();
+  composer.setBusy(true);
+  panel.close();
+  transport.goOn(answer.id);
+}
+
+/** @param {Api.Id} id of a question @param {string} text its other words */
+function edit(id, text) {
+  if (thread.live()) return;
+  thread.reword(id, text);
+  pending = thread.addAnswer();
+  pending.question = text;
+  pending.isEdit = true;
+  composer.setBusy(true);
+  panel.close();
+  thread.toEnd();
+  transport.edit(id, text);
+}
+
+/** Another version of a question or an answer in its place. @param {Api.Id} id */
+async function showVersion(id) {
+  if (thread.live() || !sessionId) return;
+  const asked = sessionId;
+  panel.close();
+  try {
+    await api.post(`/api/messages/${id}/show`, {});
+    const messages = await fetchMessages(asked);
+    if (asked !== sessionId) return;
+    thread.show(messages, id);
+  } catch (error) {
+    errorToast(error);
+  }
+}
+
+/** @param {string} [place] of the page that is shared */
+async function share(place = "") {
+  if (!sessionId) return;
+  const { shareDialog } = await import("./sharing.js");
+  await shareDialog(sessionId, place);
+}
+
 /** The connection broke before the server confirmed the question: see whether it has taken it. @param {Api.Ask} ask */
 async function recoverAsk({ message }) {
   const answer = pending;
@@ -167,8 +222,11 @@ function receive(event) {
     const failing = answer || pending;
     pending = null;
     composer.setBusy(false);
-    if (!failing) {
+    if (continued?.message && !event.message_id) continued.finish(continued.message);
+    continued = null;
+    if (!failing || failing.isEdit) {
       errorToast({ message: event.content });
+      if (failing && sessionId) loadMessages(sessionId); // the question is as it was
       return;
     }
     failing.apply(event);
@@ -202,6 +260,8 @@ function begin(event) {
   if (event.session_id !== sessionId) return;
   const known = thread.find(event.message_id);
   if (known) {
+    continued = null;
+    composer.setBusy(true);
     known.restart();
     return;
   }
@@ -225,7 +285,10 @@ function showOthersQuestion(event) {
   }
   const bubble = thread.addQuestion("…", event.user_message_id);
   thread.addAnswer(event.user_message_id).id = event.message_id;
-  api.get(`/api/messages/${event.user_message_id}`).then((/** @type {Api.Question} */ message) => replace(bubble, message.text)).catch(errorToast);
+  api.get(`/api/messages/${event.user_message_id}`).then((/** @type {Api.Question} */ message) => {
+    if (message.versions.length > 1 && sessionId) loadMessages(sessionId); // an earlier question, edited
+    else replace(bubble, message.text);
+  }).catch(errorToast);
 }
 
 let announced = "";
@@ -280,5 +343,6 @@ menuButton(sessionMenu, () => {
 replace(sessionMenu, icon("more"));
 
 history.replaceState({ id: boot.session?.id || null, name: boot.session?.title || "" }, "");
+sessions.know(boot.session);
 sessions.load();
 openSession(boot.session?.id || null, boot.session?.title || "", { push: false });

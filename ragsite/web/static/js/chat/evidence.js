@@ -1,9 +1,9 @@
 // Where the evidence of a statement stands: in the passage that it cites, and on the page of a PDF.
 import { api } from "../api.js";
-import { h, icon, iconButton, replace } from "../dom.js";
+import { boxMark, drawPart, loadContent, newerNotice, partTurn, pictureAddress } from "../documents/content.js";
+import { h, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 
-const PICTURE_WIDTHS = [800, 1200, 2000]; // pixels: few, so that the browser's cache serves the next look
 const MARKER = /\[(\d{1,3})\]/g;
 const LETTER = /[\p{L}\p{N}]/u;
 const LEAST_LETTERS = 8; // of a quotation that is looked for: less stands anywhere
@@ -39,11 +39,15 @@ function quoted(answer, source, offset) {
   for (const match of answer.matchAll(MARKER)) {
     const wanted = Number(match[1]) === source.marker && (offset === null || offset === match.index);
     const said = wanted ? answer.slice(begin, match.index).split("\n") : [];
-    found.push(...said.filter((line) => letters(line).length >= LEAST_LETTERS && passage.includes(letters(line))));
+    const holds = (/** @type {string} */ line) => letters(line).length >= LEAST_LETTERS && passage.includes(letters(line));
+    found.push(...said.map((line) => (holds(line) ? line : cells(line))).filter(holds));
     begin = match.index + match[0].length;
   }
   return found;
 }
+
+/** A row that is quoted as `column: cell; column: cell`: its cells, as they follow each other in the table. @param {string} line */
+const cells = (line) => line.split("; ").map((pair) => pair.split(": ").slice(1).join(": ") || pair).join(" ");
 
 /**
  * The offset in the answer's text of each place where it cites `marker`, in order.
@@ -128,6 +132,9 @@ export function hasPage({ kind, page, file_name: file }) {
   return kind === "document" && Boolean(page) && /\.pdf$/i.test(file);
 }
 
+/** Whether the source is a document that the server can show. @param {Api.Source} source */
+export const hasDocument = ({ kind, document_id: id }) => kind === "document" && Boolean(id);
+
 /**
  * The source's page as it looks, with the texts marked, and a way to its neighbours.
  * @param {Evidence} evidence
@@ -135,36 +142,48 @@ export function hasPage({ kind, page, file_name: file }) {
  */
 export function pageFigure({ source, quotes }) {
   const figure = h("figure", { class: "page-figure", "aria-busy": "true" });
-  const first = source.page || 1;
+  const known = knownSpans(source, quotes);
+  const first = known[0]?.page || source.page || 1;
   let asked = 0;
   /** @param {number} number @param {boolean} mayGoOn whether the texts may stand on the next page */
   async function show(number, mayGoOn) {
     const turn = asked += 1;
-    const picture = h("img", { alt: gettext("Page {page} of {title}", { page: number, title: source.title }), src: pictureAddress(source, number), decoding: "async" });
+    const picture = h("img", { alt: gettext("Page {page} of {title}", { page: number, title: source.title }), src: pictureAddress(String(source.document_id), number), decoding: "async" });
     const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page: number }) }, picture);
     picture.addEventListener("error", () => fail(gettext("The page could not be shown.")));
+    const boxes = known.filter(({ page }) => page === number).flatMap((span) => span.boxes);
+    if (boxes.length) { // what the answer knows of it needs no more questions
+      picture.addEventListener("load", () => turn === asked && toMark());
+      put(frame, boxes);
+    }
     /** @type {Api.DocumentPage} */
     let page;
     try {
-      page = await api.get(`/api/documents/${source.document_id}/pages/${number}?${new URLSearchParams({ quote: oneALine(quotes) })}`);
+      page = await api.get(`/api/documents/${source.document_id}/pages/${number}?${new URLSearchParams({ quote: boxes.length ? "" : oneALine(quotes) })}`);
     } catch (error) {
       if (turn === asked) fail(error instanceof Error ? error.message : String(error));
       return;
     }
     if (turn !== asked) return; // the reader has gone on
-    if (mayGoOn && quotes.length && !page.boxes.length && number < page.page_count) {
+    if (mayGoOn && quotes.length && !boxes.length && !page.boxes.length && number < page.page_count) {
       await show(number + 1, false);
       return;
     }
     frame.style.aspectRatio = `${page.width} / ${page.height}`;
-    frame.append(...page.boxes.map(drawBox));
-    replace(figure, frame, h("figcaption", { class: "page-turn" },
-      iconButton("left", gettext("Page before"), () => show(number - 1, false), { class: "small", disabled: number <= 1 }),
-      h("span", {}, gettext("Page {page} of {count}", { page: number, count: page.page_count })),
-      iconButton("right", gettext("Page after"), () => show(number + 1, false), { class: "small", disabled: number >= page.page_count })));
-    figure.removeAttribute("aria-busy");
-    figure.querySelector(".page-mark")?.scrollIntoView?.({ block: "center" });
+    if (!boxes.length) put(frame, page.boxes.map(({ left, top, width, height }) => [left, top, left + width, top + height]));
+    const words = { before: gettext("Page before"), after: gettext("Page after"), here: gettext("Page {page} of {count}", { page: number, count: page.page_count }) };
+    const notice = newerNotice(page);
+    if (notice) figure.prepend(notice);
+    figure.append(partTurn(number, page.page_count, words, (other) => show(other, false)));
+    toMark();
   }
+  /** @param {HTMLElement} frame @param {Api.Sides[]} boxes */
+  function put(frame, boxes) {
+    frame.append(...boxes.map((sides) => boxMark(sides, "page-mark")));
+    replace(figure, frame);
+    figure.removeAttribute("aria-busy");
+  }
+  const toMark = () => figure.querySelector(".page-mark")?.scrollIntoView?.({ block: "center" });
   /** @param {string} reason */
   function fail(reason) {
     figure.removeAttribute("aria-busy");
@@ -174,22 +193,62 @@ export function pageFigure({ source, quotes }) {
   return figure;
 }
 
-/** @param {Api.Source} source @param {number} number */
-function pictureAddress(source, number) {
-  const needed = Math.min(globalThis.innerWidth || 800, 720) * (globalThis.devicePixelRatio || 1);
-  const width = PICTURE_WIDTHS.find((offered) => offered >= needed) ?? PICTURE_WIDTHS.at(-1);
-  return `/api/documents/${source.document_id}/pages/${number}/picture?width=${width}`;
+/** Those of the source's spans that lie in the texts, where it is known where they stand. @param {Api.Source} source @param {string[]} quotes */
+function knownSpans({ spans = [], text }, quotes) {
+  const wanted = quotes.map(letters);
+  return spans.filter(({ boxes, start, end }) => boxes.length && wanted.some((quote) => quote.includes(letters(text.slice(start, end)))));
 }
 
 /** @param {string[]} quotes */
 const oneALine = (quotes) => quotes.map((quote) => quote.replace(/\s+/g, " ")).join("\n").slice(0, 8000);
 
-/** @param {Api.Box} box */
-function drawBox({ left, top, width, height }) {
-  const mark = h("span", { class: "page-mark", "aria-hidden": "true" });
-  Object.assign(mark.style, { left: percent(left), top: percent(top), width: percent(width), height: percent(height) });
-  return mark;
+// ------------------------------------------------------------------------------------------------ in the document
+/**
+ * The source's document as it is rendered, at the texts, and a way to its other parts.
+ * @param {Evidence} evidence
+ * @param {object} options
+ * @param {() => HTMLElement} options.passage what is shown where the document is not to be had
+ * @param {() => unknown} options.copied
+ * @returns {HTMLElement}
+ */
+export function documentFigure({ source, quotes }, { passage, copied }) {
+  const figure = h("figure", { class: "page-figure", "aria-busy": "true" });
+  const id = String(source.document_id);
+  let asked = 0;
+  /** @param {{part?: number, chunk?: string, quote?: string}} which */
+  async function show(which) {
+    const turn = asked += 1;
+    /** @type {Api.DocumentContent} */
+    let content;
+    try {
+      content = await loadContent(id, which);
+    } catch (error) {
+      if (turn !== asked) return;
+      figure.removeAttribute("aria-busy");
+      replace(figure, h("p", { class: "notice" }, icon("warn"), error instanceof Error ? error.message : String(error)), passage());
+      return;
+    }
+    if (turn !== asked) return;
+    const part = drawPart(content);
+    const frame = h("div", { class: "doc-frame", tabindex: "0", role: "group", "aria-label": gettext("The document"), oncopy: copied }, part);
+    const mark = markTexts(part, quotes) ?? (quotes.length ? markTexts(part, sentences(quotes)) : null);
+    const words = { before: gettext("Part before"), after: gettext("Part after"), here: gettext("Part {part} of {count}", { part: content.part, count: content.part_count }) };
+    replace(figure, newerNotice(content), frame, content.part_count > 1 ? partTurn(content.part, content.part_count, words, (other) => show({ part: other })) : null);
+    figure.removeAttribute("aria-busy");
+    (mark ?? blockOf(part, content, source))?.scrollIntoView?.({ block: "center" });
+  }
+  show({ chunk: source.chunk_id, quote: oneALine(quotes) });
+  return figure;
 }
 
-/** @param {number} share */
-const percent = (share) => `${(share * 100).toFixed(3)}%`;
+/** Each sentence by itself: where markup stands between them, they are not found together. @param {string[]} texts */
+const sentences = (texts) => texts.flatMap((text) => text.split(/(?<=[.!?。！？])\s*|\n+/));
+
+/** The block where the passage begins. @param {HTMLElement} part @param {Api.DocumentContent} content @param {Api.Source} source */
+function blockOf(part, content, source) {
+  const chunk = content.chunks.find(({ id }) => id === source.chunk_id);
+  if (!chunk) return null;
+  /** @type {HTMLElement[]} */
+  const blocks = [...part.querySelectorAll(/** @type {"div"} */ (".doc-block"))];
+  return blocks.find((block) => Number(block.dataset.end) > chunk.start) ?? null;
+}

@@ -42,7 +42,7 @@ const DETAILS = {
 };
 
 /** @param {string} key */
-const detailLabel = (key) => DETAILS[key] || capitalized(key.replaceAll("_", " "));
+export const detailLabel = (key) => DETAILS[key] || capitalized(key.replaceAll("_", " "));
 
 /** @param {string} name */
 export const stepLabel = (name) => LABELS[name] || name.replaceAll("_", " ");
@@ -80,12 +80,12 @@ function stepRow(step, total) {
 }
 
 /** @param {unknown} value */
-function isEmpty(value) {
+export function isEmpty(value) {
   return value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
 /** @param {[string, any]} entry */
-function detailRow([key, value]) {
+export function detailRow([key, value]) {
   const isPlan = key === "tasks" && Array.isArray(value) && value.every((task) => task?.id && task.type);
   return h("div", { class: isPlan ? "is-wide" : null }, h("dt", {}, detailLabel(key)),
     h("dd", {}, isPlan ? planTasks(value) : key === "model_calls" ? modelCalls(value) : detailValue(value)));

@@ -5,7 +5,7 @@ import { gettext } from "../i18n.js";
 import { errorToast, toast } from "../ui.js";
 
 /** @type {Record<string, string>} */
-const TAGS = {
+export const TAGS = {
   helpful: gettext("Helpful"), accurate: gettext("Accurate"), wrong_source: gettext("Wrong source"), outdated: gettext("Outdated"), incomplete: gettext("Incomplete"),
   wrong_reasoning: gettext("Wrong reasoning"), style: gettext("Style"), not_helpful: gettext("Not helpful"),
 };

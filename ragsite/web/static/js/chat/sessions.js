@@ -1,6 +1,6 @@
-// The list of conversations at the side: search, paging, rename, delete with undo.
-import { api, request } from "../api.js";
-import { dayOf, debounce, h, iconButton, replace } from "../dom.js";
+// The list of conversations at the side: search, folders, archive, paging; and what can be done with each of them.
+import { api, fetchAll, request } from "../api.js";
+import { dayOf, debounce, h, icon, iconButton, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
 import { errorToast, formDialog, menuButton, toast } from "../ui.js";
@@ -11,7 +11,8 @@ const EXPORTS = {
   json: { label: gettext("Export as JSON"), icon: "code" },
 };
 
-/** @typedef {Pick<Api.Session, "id" | "title">} Named */
+/** @typedef {Boot.Named} Named */
+/** @typedef {{pinned?: boolean, archived?: boolean, folder?: string}} Change */
 
 export class SessionList {
   /**
@@ -21,15 +22,24 @@ export class SessionList {
    * @param {(session: Api.Session) => unknown} on.onOpen
    * @param {() => unknown} on.onGone the open one was deleted
    * @param {(session: Named) => unknown} on.onRenamed
+   * @param {(session: Named) => unknown} on.onShare
    */
-  constructor(element, search, { onOpen, onGone, onRenamed }) {
+  constructor(element, search, { onOpen, onGone, onRenamed, onShare }) {
     this.element = element;
     this.search = search;
     this.onOpen = onOpen;
     this.onGone = onGone;
     this.onRenamed = onRenamed;
+    this.onShare = onShare;
     /** @type {PagedRows<Api.Session>} */
     this.list = new PagedRows();
+    /** @type {Api.Folder[]} */
+    this.folders = [];
+    /** @type {Map<string, PagedRows<Api.Session>>} the folders that are open */
+    this.open = new Map();
+    this.inArchive = false;
+    /** @type {Map<Api.Id, Named>} what was seen of them last */
+    this.known = new Map();
     /** @type {Api.Id | null} */
     this.current = null;
     /** @type {Map<Api.Id, ReturnType<typeof setTimeout>>} sessions about to be deleted → timer */
@@ -42,13 +52,50 @@ export class SessionList {
 
   async load() {
     const query = this.search.value.trim();
-    await this.list.load(`/api/sessions${query ? `?search=${encodeURIComponent(query)}` : ""}`).catch(errorToast);
+    const wanted = new URLSearchParams(this.inArchive ? { archived: "true" } : query ? {} : { folder: "" });
+    if (query) wanted.set("search", query);
+    const url = `/api/sessions?${wanted}`;
+    await Promise.all([this.list.load(url), query || this.inArchive ? null : this.loadFolders()]).catch(errorToast);
     this.draw();
   }
 
-  async loadMore() {
-    await this.list.more().catch(errorToast);
+  async loadFolders() {
+    this.folders = await fetchAll("/api/sessions/folders");
+    for (const { name } of this.folders) if (store.get(`folder.${name}`) && !this.open.has(name)) this.open.set(name, new PagedRows());
+    const names = new Set(this.folders.map(({ name }) => name));
+    for (const name of this.open.keys()) if (!names.has(name)) this.open.delete(name);
+    await Promise.all([...this.open].map(([name, rows]) => rows.load(`/api/sessions?${new URLSearchParams({ folder: name })}`)));
+  }
+
+  /** @param {PagedRows<Api.Session>} rows */
+  async loadMore(rows = this.list) {
+    await rows.more().catch(errorToast);
     this.draw();
+  }
+
+  /** @param {string} name */
+  async toggle(name) {
+    const opens = !this.open.delete(name);
+    store.set(`folder.${name}`, opens ? "open" : null);
+    if (opens) {
+      this.open.set(name, new PagedRows());
+      await this.loadFolders().catch(errorToast);
+    }
+    this.draw();
+    /** @type {HTMLElement | undefined} */
+    const button = [.../** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll(".side-folder"))].find(({ dataset }) => dataset.name === name);
+    button?.focus();
+  }
+
+  /** @param {boolean} inArchive */
+  async showArchive(inArchive) {
+    this.inArchive = inArchive;
+    this.search.value = "";
+    this.list = new PagedRows();
+    await this.load();
+    /** @type {HTMLElement | null} */
+    const button = this.element.querySelector(".side-archive");
+    button?.focus();
   }
 
   /** @param {Api.Id | null} id */
@@ -57,25 +104,65 @@ export class SessionList {
     this.draw();
   }
 
-  /** @param {Api.Id | null} id */
+  /** @param {Named | null} session */
+  know(session) {
+    if (session) this.known.set(session.id, session);
+  }
+
+  /** @param {Api.Id | null} id @returns {Named | undefined} */
   find(id) {
-    return this.list.find(id);
+    return this.lists().map((rows) => rows.find(id)).find(Boolean) ?? (id ? this.known.get(id) : undefined);
+  }
+
+  lists() {
+    return [this.list, ...this.open.values()];
   }
 
   draw() {
-    const visible = this.list.rows.filter(({ id }) => !this.leaving.has(id));
+    for (const { rows } of this.lists()) rows.forEach((row) => this.know(row));
+    const visible = this.visible(this.list);
+    const searched = Boolean(this.search.value.trim());
+    const grouped = !searched && !this.inArchive;
+    /** @type {HTMLElement[]} */
     const items = [];
+    const heading = (/** @type {string} */ text) => items.push(h("li", { class: "side-group" }, text));
+    const pinned = grouped ? visible.filter((row) => row.pinned) : [];
+    if (pinned.length) heading(gettext("Pinned"));
+    items.push(...pinned.map((row) => this.row(row)));
+    if (grouped) items.push(...this.folders.map((folder) => this.folder(folder)));
     let group = "";
-    for (const row of visible) {
+    for (const row of visible.filter((each) => !pinned.includes(each))) {
       const day = dayOf(row.updated_at);
-      if (day !== group) items.push(h("li", { class: "side-group" }, day));
+      if (day !== group) heading(day);
       group = day;
       items.push(this.row(row));
     }
     replace(this.element,
+      this.inArchive ? h("button", { type: "button", class: "side-link side-archive", onclick: () => this.showArchive(false) }, icon("left"), h("span", { class: "text" }, gettext("Archive"))) : null,
       items.length ? h("ul", { class: "side-rows" }, items)
-        : h("p", { class: "side-empty" }, this.search.value.trim() ? gettext("Nothing found.") : gettext("Your conversations will appear here.")),
-      this.list.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore() }, gettext("Show more")) : null);
+        : h("p", { class: "side-empty" }, searched ? gettext("Nothing found.") : this.inArchive ? gettext("The archive is empty.") : gettext("Your conversations will appear here.")),
+      this.more(this.list),
+      grouped ? h("button", { type: "button", class: "side-link side-archive", onclick: () => this.showArchive(true) }, icon("archive"), h("span", { class: "text" }, gettext("Archive"))) : null);
+  }
+
+  /** Without those that are about to be deleted. @param {PagedRows<Api.Session>} rows */
+  visible({ rows }) {
+    return rows.filter(({ id }) => !this.leaving.has(id));
+  }
+
+  /** @param {PagedRows<Api.Session>} rows */
+  more(rows) {
+    return rows.next ? h("button", { type: "button", class: "button quiet small side-more", onclick: () => this.loadMore(rows) }, gettext("Show more")) : null;
+  }
+
+  /** @param {Api.Folder} folder */
+  folder({ name, session_count: count }) {
+    const rows = this.open.get(name);
+    return h("li", { class: "side-folder-item" },
+      h("button", { type: "button", class: "side-link side-folder", "data-name": name, "aria-expanded": String(Boolean(rows)), onclick: () => this.toggle(name) },
+        icon("chevron"), icon("folder"), h("span", { class: "text" }, name), h("span", { class: "count" }, count)),
+      rows ? h("ul", { class: "side-rows", "aria-label": name }, this.visible(rows).map((row) => this.row(row))) : null,
+      rows ? this.more(rows) : null);
   }
 
   /** @param {Api.Session} session */
@@ -90,7 +177,7 @@ export class SessionList {
         event.preventDefault();
         this.onOpen(session);
       },
-    }, h("span", { class: "text" }, title));
+    }, session.pinned ? icon("pin") : null, h("span", { class: "text" }, title));
     return h("li", { class: `side-item${session.id === this.current ? " is-current" : ""}` }, link, more);
   }
 
@@ -103,9 +190,51 @@ export class SessionList {
   options(session, formats = ["markdown"]) {
     return [
       { label: gettext("Rename"), icon: "edit", run: () => this.rename(session) },
+      session.pinned ? { label: gettext("Unpin"), icon: "pin", run: () => this.change(session, { pinned: false }) }
+        : { label: gettext("Pin"), icon: "pin", run: () => this.change(session, { pinned: true }) },
+      { label: gettext("Move to a folder…"), icon: "folder", run: () => this.file(session) },
+      { label: gettext("Share…"), icon: "share", run: () => this.onShare(session) },
       ...formats.map((format) => ({ ...EXPORTS[format], href: `/api/sessions/${session.id}/export?format=${format}`, download: true })),
+      session.archived ? { label: gettext("Take out of the archive"), icon: "archive", run: () => this.change(session, { archived: false }) }
+        : { label: gettext("Archive"), icon: "archive", run: () => this.archive(session) },
       { label: gettext("Delete"), icon: "trash", danger: true, run: () => this.remove(session) },
     ];
+  }
+
+  /** @param {Named} session @param {Change} change */
+  async change(session, change) {
+    try {
+      Object.assign(session, await api.patch(`/api/sessions/${session.id}`, change));
+      this.know(session);
+      await this.load();
+    } catch (error) {
+      errorToast(error);
+    }
+  }
+
+  /** @param {Named} session */
+  async archive(session) {
+    const before = { archived: false, pinned: Boolean(session.pinned) };
+    await this.change(session, { archived: true });
+    if (session.archived) toast(gettext("Conversation archived."), { action: { label: gettext("Undo"), run: () => this.change(session, before) } });
+  }
+
+  /** @param {Named} session */
+  async file(session) {
+    if (!this.folders.length) await this.loadFolders().catch(errorToast);
+    const names = h("datalist", { id: "folder-names" }, this.folders.map(({ name }) => h("option", { value: name })));
+    document.body.append(names);
+    await formDialog(gettext("Move to a folder"), [
+      { name: "folder", label: gettext("Folder"), value: session.folder || "", maxlength: 100, list: "folder-names", optional: true, help: gettext("The name of a folder, or of a new one. Empty: in none.") },
+    ], {
+      confirm: gettext("Move"),
+      save: async ({ folder }) => {
+        Object.assign(session, await api.patch(`/api/sessions/${session.id}`, { folder: folder.trim() }));
+        if (session.folder) store.set(`folder.${session.folder}`, "open");
+        await this.load();
+      },
+    });
+    names.remove();
   }
 
   /** @param {Named} session */
@@ -140,7 +269,7 @@ export class SessionList {
     clearTimeout(this.leaving.get(id));
     try {
       await request("DELETE", `/api/sessions/${id}`, { keepalive: true });
-      this.list.remove(id);
+      for (const rows of this.lists()) rows.remove(id);
     } catch (error) {
       errorToast(error);
     } finally {

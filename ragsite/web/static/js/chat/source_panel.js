@@ -1,7 +1,7 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
 import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { hasPage, markTexts, pageFigure } from "./evidence.js";
+import { documentFigure, hasDocument, hasPage, markTexts, pageFigure } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
@@ -12,8 +12,9 @@ const SCORES = {
 
 /** @typedef {import("./answer.js").Answer} Answer */
 /** @typedef {import("./evidence.js").Evidence} Evidence */
-/** What of a PDF is shown: the page as it looks, or its text. The reader's last choice holds. */
-let view = "page";
+/** What is shown: the document as it looks, or the passage alone. The reader's last choice holds. */
+let view = "document";
+const SHOWN_INLINE = /\.(pdf|txt|text|log|srt|rst|md|markdown|mdx|csv|tsv)$/i; // by the browser, as the server sends it
 
 export class SourcePanel {
   /** @param {HTMLElement} element */
@@ -87,14 +88,17 @@ export class SourcePanel {
   }
 
   /**
-   * The passage with the texts marked that bear the statement out; of a PDF its page, and the passage a click away.
+   * The document, a PDF's page, at the texts that bear the statement out, marked; the passage alone is a click away.
    * @param {Evidence} shown
    * @param {() => unknown} copied
    */
   evidence({ source, quotes }, copied) {
-    const passage = h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto", oncopy: copied }, drawPassage(source.text));
-    markTexts(passage, quotes);
-    if (!hasPage(source)) return passage;
+    const passage = () => {
+      const quote = h("blockquote", { class: "passage prose", tabindex: "0", "aria-label": gettext("The passage"), dir: "auto", oncopy: copied }, drawPassage(source.text));
+      markTexts(quote, quotes);
+      return quote;
+    };
+    if (!hasDocument(source)) return passage();
     const place = h("div", { class: "evidence-view" });
     const choice = (/** @type {string} */ name, /** @type {string} */ label) => h("button", { type: "button", class: "segment", "aria-pressed": String(view === name), onclick: () => choose(name) }, label);
     const choose = (/** @type {string} */ name) => {
@@ -103,8 +107,8 @@ export class SourcePanel {
       place.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
     };
     const draw = () => replace(place,
-      h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("page", gettext("Page")), choice("text", gettext("Text"))),
-      view === "page" ? pageFigure({ source, quotes }) : passage);
+      h("div", { class: "segments", role: "group", "aria-label": gettext("Show the source as") }, choice("document", hasPage(source) ? gettext("Page") : gettext("Document")), choice("text", gettext("Passage"))),
+      view === "text" ? passage() : hasPage(source) ? pageFigure({ source, quotes }) : documentFigure({ source, quotes }, { passage, copied }));
     draw();
     return place;
   }
@@ -128,10 +132,13 @@ function documentLinks({ source, quotes }) {
   const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
   return [
     h("a", { class: "button small", href: `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
-    hasPage(source) ? h("a", { class: "button small", href: `${file}?inline=true#page=${source.page}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
+    SHOWN_INLINE.test(source.file_name) ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
     h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
   ];
 }
+
+/** The page of what is cited first. @param {Api.Source} source */
+const pageOf = ({ spans, page }) => spans?.find((span) => span.page)?.page ?? page;
 
 /** @param {Api.Source} source */
 export function isWeb({ kind, url }) {
@@ -161,7 +168,7 @@ export function firstLine({ title, text }) {
 
 /** @param {Api.Source} source */
 function meta(source) {
-  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [source.page ? gettext("Page {page}", { page: source.page }) : null, placeIn(source)].filter(Boolean);
+  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [source.page ? gettext("Page {page}", { page: pageOf(source) }) : null, placeIn(source)].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 

@@ -1,12 +1,15 @@
 // The conversation on the page: questions, answers, and where it is scrolled to.
-import { h, icon, query, replace } from "../dom.js";
+import { h, icon, iconButton, query, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { Answer } from "./answer.js";
+import { versionSwitch } from "./versions.js";
 
 const NEAR_END_PX = 120;
 
+/** @typedef {import("./answer.js").Actions & {edit?: (id: Api.Id, text: string) => unknown}} Actions */
+
 export class Thread {
-  /** @param {HTMLElement} scroll @param {import("./answer.js").Actions} on */
+  /** @param {HTMLElement} scroll @param {Actions} on */
   constructor(scroll, on) {
     this.scroll = scroll;
     this.on = on;
@@ -68,14 +71,14 @@ export class Thread {
       h("button", { type: "button", class: "button small", onclick: retry }, icon("retry"), gettext("Try again")))));
   }
 
-  /** @param {Api.Message[]} messages */
-  show(messages) {
+  /** @param {Api.Message[]} messages @param {Api.Id} [at] the one to stay at; else the end */
+  show(messages, at) {
     this.clear();
     let asked = "";
     for (const message of messages) {
       if (message.role === "user") {
         asked = message.text;
-        this.addQuestion(message.text, message.message_id);
+        this.addQuestion(message.text, message.message_id, message.versions);
         continue;
       }
       const answer = this.addAnswer(message.reply_to);
@@ -83,24 +86,98 @@ export class Thread {
       answer.question = asked;
       if (message.status !== "streaming") answer.finish(message);
     }
-    this.toEnd();
+    const stay = at && document.getElementById(`message-${at}`);
+    if (!stay) {
+      this.toEnd();
+      return;
+    }
+    this.following = false;
+    stay.scrollIntoView({ block: "nearest" });
+    /** @type {HTMLElement | null} */
+    const next = stay.querySelector(".versions button:not(:disabled)");
+    next?.focus({ preventScroll: true });
   }
 
   // ------------------------------------------------------------------------------------------- messages
-  /** The element of its words. @param {string} text @param {Api.Id | null} id */
-  addQuestion(text, id = null) {
+  /** The element of its words. @param {string} text @param {Api.Id | null} id @param {Api.Id[]} versions */
+  addQuestion(text, id = null, versions = []) {
     if (this.scroll.classList.contains("is-welcome")) this.clear();
     const words = h("p", { dir: "auto" }, text);
     const element = h("article", { class: "question", "aria-label": gettext("Question") }, words);
     this.list.append(element);
-    if (id) this.questions.set(id, element);
     this.lastQuestion = element;
+    if (id) this.nameQuestion(element, id, versions);
     return words;
   }
 
   /** The number that the last question has been given. @param {Api.Id} id */
   lastQuestionId(id) {
-    if (this.lastQuestion && !this.questions.has(id)) this.questions.set(id, this.lastQuestion);
+    if (!this.lastQuestion || this.questions.has(id)) return;
+    const before = [...this.questions].find(([, element]) => element === this.lastQuestion)?.[0];
+    const versions = before ? this.lastQuestion.dataset.versions?.split(" ") ?? [before] : [];
+    if (before) this.questions.delete(before);
+    this.nameQuestion(this.lastQuestion, id, [...versions, id]);
+  }
+
+  /** Gives it its address and its tools. @param {HTMLElement} element @param {Api.Id} id @param {Api.Id[]} versions */
+  nameQuestion(element, id, versions) {
+    this.questions.set(id, element);
+    element.id = `message-${id}`;
+    element.dataset.versions = versions.join(" ");
+    element.querySelector(".question-tools")?.remove();
+    const { edit, showVersion } = this.on;
+    if (!edit && !showVersion) return;
+    element.append(h("div", { class: "question-tools" },
+      edit ? iconButton("edit", gettext("Edit the question"), () => this.openEditor(element, id), { class: "small" }) : null,
+      showVersion ? versionSwitch(id, versions, showVersion) : null));
+  }
+
+  /** The question as a form, in its place. @param {HTMLElement} element @param {Api.Id} id */
+  openEditor(element, id) {
+    if (this.live() || element.querySelector("form")) return;
+    const words = query(element, "p");
+    const input = h("textarea", { class: "input", dir: "auto", rows: 3, "aria-label": gettext("Edit the question") });
+    input.value = words.textContent || "";
+    const close = () => {
+      form.remove();
+      element.classList.remove("is-edited");
+      query(element, ".question-tools button").focus();
+    };
+    const send = () => {
+      const text = input.value.trim();
+      if (!text || this.live()) return;
+      close();
+      this.on.edit?.(id, text);
+    };
+    const form = h("form", {
+      class: "question-editor",
+      onsubmit: (event) => { event.preventDefault(); send(); },
+      onkeydown: (event) => {
+        if (event.key === "Escape") close();
+        else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send();
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      },
+    }, input, h("div", { class: "notice-actions" },
+      h("button", { type: "submit", class: "button small primary" }, gettext("Ask again")),
+      h("button", { type: "button", class: "button small quiet", onclick: close }, gettext("Cancel"))),
+    h("p", { class: "field-help" }, gettext("What was asked and answered before stays, as another version.")));
+    element.classList.add("is-edited");
+    element.append(form);
+    input.focus();
+    input.setSelectionRange(input.value.length, input.value.length);
+  }
+
+  /** Other words in a question's place: what followed it goes. @param {Api.Id} id @param {string} text */
+  reword(id, text) {
+    const element = this.questions.get(id);
+    if (!element) return;
+    while (element.nextElementSibling) element.nextElementSibling.remove();
+    this.answers = this.answers.filter((answer) => answer.element.isConnected);
+    for (const [other, question] of this.questions) if (!question.isConnected) this.questions.delete(other);
+    replace(query(element, "p"), text);
+    this.lastQuestion = element;
   }
 
   /** @param {Api.Id} questionId */

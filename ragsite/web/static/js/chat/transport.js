@@ -156,6 +156,16 @@ export class Transport {
     return this.readAnswer(`/api/messages/${messageId}/regenerate`, { method: "POST", body: { stream: true } });
   }
 
+  /** Have an answer that is not complete go on. Its events come from the first again. @param {Api.Id} messageId */
+  goOn(messageId) {
+    return this.readAnswer(`/api/messages/${messageId}/continue`, { method: "POST", body: { stream: true } });
+  }
+
+  /** Ask a question in other words. @param {Api.Id} messageId @param {string} message */
+  edit(messageId, message) {
+    return this.readAnswer(`/api/messages/${messageId}/edit`, { method: "POST", body: { message, stream: true } });
+  }
+
   /** @param {Api.Id} messageId */
   async stop(messageId) {
     if (!this.send({ type: "stop", message_id: messageId })) await api.post(`/api/messages/${messageId}/stop`, {});
@@ -187,6 +197,7 @@ export class Transport {
       this.onEvent(event);
       return;
     }
+    if (event.type === "started" && event.seq === 1 && this.finished.delete(id)) this.seen.delete(id); // it goes on
     if (this.finished.has(id)) return;
     const last = this.seen.get(id) ?? 0;
     if (event.seq <= last) return;

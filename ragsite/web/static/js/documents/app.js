@@ -1,11 +1,13 @@
 // The documents page: collections at the side, uploads and the list with live progress.
-import { api } from "../api.js";
+import { api, fetchAll } from "../api.js";
 import { bootData, bytes, byId, debounce, h, icon, iconButton, query, replace, store } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { PagedRows } from "../paged.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Collections, isUnapproved, wantsReembedding } from "./collections.js";
 import { documentRow, isWorking } from "./document_row.js";
+import { groupItems } from "./groups.js";
+import { Selection } from "./selection.js";
 import { Uploads } from "./uploads.js";
 
 const POLL_MS = 1200;
@@ -19,6 +21,7 @@ const actions = byId("page-actions");
 const search = byId("document-search", HTMLInputElement);
 const details = byId("upload-details", HTMLFormElement);
 const field = query(details, "[name=collection]", HTMLInputElement);
+const moreFilters = byId("more-filters", HTMLFormElement);
 const emptyState = byId("empty");
 const more = byId("more");
 /** @type {PagedRows<Api.Document>} */
@@ -28,8 +31,19 @@ let models = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
+/** @type {Api.KeptGroup[]} that the user keeps */
+let groups = [];
+const selection = new Selection(byId("selection"), {
+  shown: () => documents.rows,
+  collections: () => collections.rows.filter(({ editable }) => editable).map((row) => ({ value: row.id, label: collections.labelOf(row) })),
+  onChange: () => draw(),
+  onDone: () => {
+    load({ quiet: true });
+    refreshCollections();
+  },
+});
 const collections = new Collections(byId("collection-list"), {
-  groups: boot.groups, username: boot.username, mayPublish: boot.may_publish,
+  groups: () => [...new Set([...boot.groups, ...groups.map(({ name }) => name)])], username: boot.username, mayPublish: boot.may_publish,
   onChoose: (id) => {
     const row = collections.find(id);
     history.replaceState(null, "", row ? `?collection=${encodeURIComponent(collections.addressOf(row))}` : location.pathname);
@@ -54,7 +68,8 @@ const refreshCollections = debounce(() => {
 const status = () => query(document, '[name="status"]:checked', HTMLInputElement).value;
 
 function filters() {
-  const values = { collection: collections.current, status: status() === "working" ? "" : status(), search: search.value.trim() };
+  const { inside, ...others } = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(moreFilters)));
+  const values = { collection: collections.current, status: status() === "working" ? "" : status(), [inside ? "text" : "search"]: search.value.trim(), ...others };
   return new URLSearchParams(Object.entries(values).filter(([, value]) => value)).toString();
 }
 
@@ -73,6 +88,7 @@ async function load({ quiet = false } = {}) {
       }
     }
     draw();
+    selection.keepShown();
   } catch (error) {
     if (!quiet) errorToast(error);
   }
@@ -91,18 +107,28 @@ function draw() {
   replace(list, documents.rows.map((row) => documentRow(row, {
     writable: row.editable,
     collection: collections.current ? null : collectionOf(row),
-    on: { changed: () => load({ quiet: true }), removed: removed },
+    selected: selection.ids.has(row.id),
+    on: { changed: () => load({ quiet: true }), removed, selected: select },
   })));
   /** @type {HTMLElement | null} */
   const again = list.querySelector(`[data-id="${focused}"] .icon-button`);
   again?.focus({ preventScroll: true });
   more.hidden = !documents.next;
-  const filtered = Boolean(status() || search.value.trim());
-  byId("filters").hidden = !documents.rows.length && !filtered;
+  const filtered = Boolean(status() || search.value.trim() || isNarrowed());
+  byId("filters").hidden = moreFilters.hidden = !documents.rows.length && !filtered;
   emptyState.hidden = documents.rows.length > 0;
   replace(emptyState, filtered
-    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document has these words in its title, or this state."))]
+    ? [h("h2", {}, gettext("Nothing found")), h("p", {}, gettext("No document is like that. Widen the filters, or look inside the texts."))]
     : [h("h2", {}, collections.current ? gettext("This collection is empty") : gettext("No documents yet")), h("p", {}, gettext("Drop files here or choose them above. They can be asked about as soon as they are ready."))]);
+}
+
+/** Whether one of the choices leaves something out. */
+const isNarrowed = () => [...moreFilters.querySelectorAll("select")].some((choice) => choice.name !== "sort" && choice.selectedIndex > 0);
+
+/** @param {Api.Document} row @param {boolean} is */
+function select(row, is) {
+  selection.set(row.id, is);
+  list.querySelector(`[data-id="${row.id}"]`)?.classList.toggle("is-selected", is);
 }
 
 /** @param {Api.Document} row */
@@ -127,7 +153,7 @@ function showHeader() {
   description.textContent = row?.description || "";
   description.hidden = !row?.description;
   const buttons = [];
-  if (row?.editable) {
+  if (row?.owned) {
     const options = iconButton("more", gettext("Collection options"), null);
     menuButton(options, collections.options(row));
     buttons.push(options);
@@ -172,12 +198,20 @@ field.addEventListener("input", () => {
   byId("upload-target").textContent = field.value || boot.default_collection;
 });
 search.addEventListener("input", debounce(() => load(), 200));
+moreFilters.addEventListener("change", () => load());
+moreFilters.addEventListener("submit", (event) => event.preventDefault());
 for (const choice of document.querySelectorAll('[name="status"]')) choice.addEventListener("change", () => load());
 more.addEventListener("click", loadMore);
+menuButton(byId("groups"), () => groupItems(groups, refreshGroups), { align: "start" });
 byId("new-collection").addEventListener("click", () => collections.create());
 byId("choose").addEventListener("click", () => byId("files").click());
 details.addEventListener("submit", (event) => event.preventDefault());
 
+async function refreshGroups() {
+  groups = await fetchAll("/api/groups");
+}
+
+refreshGroups().catch(errorToast);
 collections.load().then(() => {
   collections.current = collections.find(new URLSearchParams(location.search).get("collection"))?.id || "";
   collections.draw();

@@ -6,14 +6,14 @@ import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 
 const VISIBILITY = { private: "lock", shared: "people", public: "globe" };
-const VISIBILITY_TEXT = { private: gettext("Private: only you"), shared: gettext("Shared with groups"), public: gettext("Public: everybody on this site") };
+const VISIBILITY_TEXT = { private: gettext("Private: only you"), shared: gettext("Shared with people and groups"), public: gettext("Public: everybody on this site") };
 const LEXICAL = "lexical";
 
 export class Collections {
   /**
    * @param {HTMLElement} element
    * @param {object} options
-   * @param {string[]} options.groups the user's
+   * @param {() => string[]} options.groups those that the user is in or keeps
    * @param {string} options.username
    * @param {boolean} options.mayPublish whether the user may make a collection public
    * @param {(id: string) => unknown} options.onChoose "" for all
@@ -82,7 +82,7 @@ export class Collections {
         this.choose(id);
       },
     }, icon(symbol), h("span", { class: "text" }, row ? row.name : gettext("All documents")), owner ? h("small", { class: "owner" }, owner) : null, h("span", { class: "count" }, count));
-    return h("li", { class: `side-item${current ? " is-current" : ""}` }, link, row?.editable ? this.menu(row) : null);
+    return h("li", { class: `side-item${current ? " is-current" : ""}` }, link, row?.owned ? this.menu(row) : null);
   }
 
   /** @param {Api.Collection} row */
@@ -110,15 +110,25 @@ export class Collections {
       { name: "description", label: gettext("What it holds"), value: row?.description, maxlength: 500, optional: true },
       { name: "visibility", label: gettext("Who may read it"), value: row?.visibility ?? "private", options: visibilities },
     ];
-    if (this.groups.length) {
-      fields.push({ name: "groups", label: gettext("Groups"), value: row?.groups.join(", "), optional: true, help: gettext("For a shared collection, separated by commas. Yours: {groups}.", { groups: this.groups.join(", ") }) });
-    }
+    const groups = this.groups();
+    const editors = row ? [...row.editor_groups, ...row.people.filter(({ role }) => role === "editor").map(({ username }) => username)] : [];
+    fields.push(
+      { name: "people", label: gettext("People"), value: row?.people.map(({ username }) => username).join(", "), optional: true, help: gettext("For a shared collection: whole user names, separated by commas. Their questions search it when they choose it.") },
+      { name: "groups", label: gettext("Groups"), value: row?.groups.join(", "), optional: true, help: groups.length ? gettext("For a shared collection, separated by commas. Yours: {groups}.", { groups: groups.join(", ") }) : gettext("For a shared collection, separated by commas. You can keep groups of your own under “My groups”.") },
+      { name: "editors", label: gettext("Who may also change its documents"), value: editors.join(", "), optional: true, help: gettext("Names of those people and groups.") });
     return fields;
   }
 
   /** @param {Record<string, string>} values */
-  input({ groups, ...values }) {
-    return { ...values, ...(values.visibility === "shared" ? { groups: splitList(groups || "") } : {}) };
+  input({ groups, people, editors, ...values }) {
+    if (values.visibility !== "shared") return values;
+    const [named, edits] = [splitList(groups || ""), splitList(editors || "")];
+    // Who may change documents may read them too.
+    const persons = [...new Set([...splitList(people || ""), ...edits.filter((name) => !named.includes(name))])];
+    return {
+      ...values, groups: named, editor_groups: named.filter((name) => edits.includes(name)),
+      people: persons.map((username) => ({ username, role: edits.includes(username) ? "editor" : "reader" })),
+    };
   }
 
   create() {

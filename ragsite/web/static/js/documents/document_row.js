@@ -1,12 +1,12 @@
 // One document: its state in words, its metadata, and what can be done with it.
-import { api } from "../api.js";
+import { api, upload } from "../api.js";
 import { bytes, dateOf, h, icon, iconButton } from "../dom.js";
 import { gettext, ngettext } from "../i18n.js";
 import { confirmDialog, errorToast, formDialog, menuButton, toast } from "../ui.js";
 import { splitList } from "./collections.js";
 
 /**
- * @typedef {{changed: () => unknown, removed: (id: Api.Id) => unknown}} On
+ * @typedef {{changed: () => unknown, removed: (id: Api.Id) => unknown, selected?: (row: Api.Document, is: boolean) => unknown}} On
  * @typedef {{writable: boolean, on: On}} Options `writable`: whether the user may change it
  */
 
@@ -38,14 +38,16 @@ export function metadataChips(row) {
 
 /**
  * @param {Api.Document} row
- * @param {Options & {collection: string | null}} options `collection`: its label, null where that is clear
+ * @param {Options & {collection: string | null, selected?: boolean}} options `collection`: its label, null where that is clear
  */
-export function documentRow(row, { writable, collection, on }) {
+export function documentRow(row, { writable, collection, selected = false, on }) {
   const more = iconButton("more", gettext("Options for {name}", { name: row.title }), null, { class: "small" });
   menuButton(more, () => documentOptions(row, { writable, on }));
-  return h("li", { class: `doc${row.status === "failed" ? " is-failed" : ""}`, "data-id": row.id },
+  return h("li", { class: `doc${row.status === "failed" ? " is-failed" : ""}${selected ? " is-selected" : ""}`, "data-id": row.id },
+    h("label", { class: "doc-select" }, writable ? h("input", { type: "checkbox", class: "doc-tick", checked: selected, "aria-label": gettext("Select {name}", { name: row.title }), onchange: (event) => on.selected?.(row, event.target.checked) }) : null),
     h("div", { class: "doc-main" },
-      h("a", { class: "doc-title", href: `/documents/${row.id}/` }, row.title),
+      h("a", { class: "doc-title", href: `/documents/${row.id}/` }, h("bdi", {}, row.title)),
+      row.superseded ? h("span", {}, h("span", { class: "doc-badge" }, gettext("Earlier version"))) : null,
       h("span", { class: "doc-meta" }, [row.file_name && row.file_name !== row.title ? row.file_name : null, bytes(row.size_bytes), collection].filter(Boolean).join(" · ")),
       metadataChips(row),
       row.status === "failed" && row.error ? h("p", { class: "doc-error" }, row.error) : null),
@@ -60,11 +62,67 @@ export function documentOptions(row, { writable, on }) {
     { label: gettext("Open"), icon: "documents", href: `/documents/${row.id}/` },
     { label: gettext("Download the file"), icon: "download", href: `/api/documents/${row.id}/file`, download: true },
     writable ? { label: gettext("Edit details"), icon: "edit", run: () => editDocument(row, on.changed) } : null,
+    writable && !row.superseded ? { label: gettext("New version…"), icon: "upload", run: () => replaceDocument(row, on.changed) } : null,
+    writable && !row.superseded && !isWorking(row) ? { label: gettext("Read again"), icon: "retry", run: () => readAgain(row, on.changed) } : null,
+    writable && row.superseded ? { label: gettext("Search it again"), icon: "search", run: () => searchAgain(row, on.changed) } : null,
     writable ? { label: gettext("Delete"), icon: "trash", danger: true, run: () => removeDocument(row, on.removed) } : null,
   ];
 }
 
-const METADATA = [
+/** Sends a file that takes the document's place once it is read. @param {Api.Document} row @param {() => unknown} changed */
+function replaceDocument(row, changed) {
+  const input = h("input", { type: "file", class: "visually-hidden", "aria-label": gettext("New version of {name}", { name: row.title }) });
+  input.addEventListener("change", async () => {
+    const [file] = input.files || [];
+    if (!file) return;
+    const form = new FormData();
+    form.append("replaces", row.id);
+    form.append("file", file, file.name);
+    try {
+      await upload("/api/documents", form, () => null);
+      toast(gettext("Uploaded. It takes the place of “{name}” as soon as it is read.", { name: row.title }), { ms: 8000 });
+      changed();
+    } catch (error) {
+      errorToast(error);
+    }
+    input.remove();
+  });
+  document.body.append(input);
+  input.click();
+}
+
+/** @param {Api.Document} row @param {() => unknown} changed */
+async function searchAgain(row, changed) {
+  try {
+    await api.patch(`/api/documents/${row.id}`, { superseded: false });
+    toast(gettext("It is searched again, beside its newer version."));
+    changed();
+  } catch (error) {
+    errorToast(error);
+  }
+}
+
+/** @param {Api.Document} row @param {() => unknown} changed */
+async function readAgain(row, changed) {
+  try {
+    const [result] = await bulk("read_again", [row.id]);
+    toast(result.error || gettext("It is read again. Until then it is not found."));
+    changed();
+  } catch (error) {
+    errorToast(error);
+  }
+}
+
+/**
+ * One action on many documents; what became of each.
+ * @param {string} action @param {Api.Id[]} ids @param {Record<string, unknown>} [more]
+ * @returns {Promise<Api.BulkResult[]>}
+ */
+export async function bulk(action, ids, more = {}) {
+  return (await api.post("/api/documents/bulk", { action, ids, ...more })).results;
+}
+
+export const METADATA = [
   { name: "department", label: gettext("Department"), maxlength: 100, optional: true },
   { name: "doc_type", label: gettext("Type"), maxlength: 100, optional: true },
   { name: "policy_year", label: gettext("Year"), inputmode: "numeric", maxlength: 4, optional: true },

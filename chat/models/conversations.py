@@ -27,6 +27,11 @@ class Session(models.Model):
         help_text=_("Names last asked in; empty: all that the user may read."),
         verbose_name=_("collections"),
     )
+    pinned_at = models.DateTimeField(null=True, blank=True, verbose_name=_("pinned at"))
+    archived_at = models.DateTimeField(null=True, blank=True, verbose_name=_("archived at"))
+    folder = models.CharField(
+        max_length=100, blank=True, help_text=_("Its user's own; empty: in none."), verbose_name=_("folder")
+    )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     updated_at = models.DateTimeField(auto_now=True, verbose_name=_("updated at"))
 
@@ -41,7 +46,11 @@ class Session(models.Model):
 
 
 class Message(Leased):
-    """An answer is leased to the run that writes it, until it is stored; the token is the run's id."""
+    """An answer is leased to the run that writes it, until it is stored; the token is the run's id.
+
+    Questions that follow the same one are versions of each other, and so are the answers of a question. One version of
+    each is shown, the others are `superseded`: they are kept, with all that follows them.
+    """
 
     class Role(models.TextChoices):
         USER = "user", _("User")
@@ -50,6 +59,7 @@ class Message(Leased):
     class Status(models.TextChoices):
         STREAMING = "streaming", _("Streaming")
         COMPLETE = "complete", _("Complete")
+        CUT = "cut", _("Cut")
         STOPPED = "stopped", _("Stopped")
         INTERRUPTED = "interrupted", _("Interrupted")
         FAILED = "failed", _("Failed")
@@ -71,6 +81,15 @@ class Message(Leased):
         help_text=_("An answer's question."),
         verbose_name=_("reply to"),
     )
+    follows = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="followed_by",
+        help_text=_("Of a question: the one before it; empty for the first."),
+        verbose_name=_("follows"),
+    )
     text = models.TextField(blank=True, verbose_name=_("text"))
     status = models.CharField(max_length=12, choices=Status, default=Status.COMPLETE, verbose_name=_("status"))
     decision = models.CharField(max_length=10, choices=Decision, blank=True, verbose_name=_("decision"))
@@ -89,6 +108,12 @@ class Message(Leased):
         help_text=_("How well its sentences are borne out by sources."),
         verbose_name=_("grounding"),
     )
+    curated = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("{id, by, on} of an answer that people had written and checked beforehand."),
+        verbose_name=_("curated"),
+    )
     error = models.JSONField(
         null=True, blank=True, help_text=_("{code, content} of a failed answer."), verbose_name=_("error")
     )
@@ -100,7 +125,7 @@ class Message(Leased):
         verbose_name=_("wordings"),
     )
     superseded = models.BooleanField(
-        default=False, help_text=_("A regenerated answer took its place."), verbose_name=_("superseded")
+        default=False, help_text=_("Another version of it is shown in its place."), verbose_name=_("superseded")
     )
     created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
     finished_at = models.DateTimeField(null=True, blank=True, verbose_name=_("finished at"))
@@ -152,6 +177,12 @@ class Source(models.Model):
     text = models.TextField(verbose_name=_("text"))
     scores = models.JSONField(default=dict, verbose_name=_("scores"))
     cited = models.BooleanField(default=False, verbose_name=_("cited"))
+    spans = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=_("Where the cited sentences stand; empty: not recorded."),
+        verbose_name=_("spans"),
+    )
 
     class Meta:
         verbose_name = _("source")
@@ -191,3 +222,30 @@ class DecisionStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.seq}. {self.name} ({self.status})"
+
+
+class Share(models.Model):
+    """A conversation that others may read as it was at a moment: what was shown then, and nothing that came later.
+
+    A secret link's signature is made of its id (`chat.services.sharing`), so that the database alone opens none.
+    """
+
+    class Scope(models.TextChoices):
+        SITE = "site", _("People of the site")
+        LINK = "link", _("Whoever has the link")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="shares", verbose_name=_("session"))
+    scope = models.CharField(max_length=4, choices=Scope, verbose_name=_("scope"))
+    message_ids = models.JSONField(default=list, verbose_name=_("message ids"))
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+    expires_at = models.DateTimeField(null=True, blank=True, verbose_name=_("expires at"))
+
+    class Meta:
+        verbose_name = _("shared conversation")
+        verbose_name_plural = _("shared conversations")
+        ordering = ["-created_at"]
+        constraints = [models.UniqueConstraint(fields=["session", "scope"], name="one_share_per_session_and_scope")]
+
+    def __str__(self) -> str:
+        return f"{self.session} ({self.scope})"

@@ -1,0 +1,234 @@
+"""What the review desk keeps: one row per answer, so that each of its queues is the scan of an index.
+
+`chat.review.records` makes the rows when an answer ends or is rated, and makes them again from messages at will. What
+people add (state, assignee, note, labels) is kept by that.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.conversations import Message, Session
+
+NEWEST = ("-created_at", "-id")  # the order of a queue, and of the cursors of its pages
+
+
+def _queue(reason: str) -> models.Index:
+    """Of the answers that have this reason, which are few."""
+    return models.Index(fields=NEWEST, condition=Q(**{reason: True}), name=f"review_{reason}")
+
+
+class AnswerReview(models.Model):
+    """An answer at the desk. Its number grows in the order in which rows are made, which is nearly that of answers."""
+
+    class State(models.TextChoices):
+        TODO = "todo", _("To do")
+        REVIEWED = "reviewed", _("Reviewed")
+        RESOLVED = "resolved", _("Resolved")
+
+    message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="review", verbose_name=_("message"))
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="reviews", verbose_name=_("session"))
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="+",
+        db_index=False,
+        help_text=_("Who asked."),
+        verbose_name=_("user"),
+    )
+    created_at = models.DateTimeField(verbose_name=_("created at"))
+    workflow = models.CharField(max_length=40, blank=True, verbose_name=_("workflow"))
+    model = models.CharField(max_length=200, blank=True, verbose_name=_("model"))
+    decision = models.CharField(max_length=10, blank=True, verbose_name=_("decision"))
+    status = models.CharField(max_length=12, verbose_name=_("status"))
+    language = models.CharField(max_length=10, blank=True, verbose_name=_("language"))
+    worst_score = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text=_("The lowest of its ratings, 1 to 5."), verbose_name=_("worst score")
+    )
+    total_ms = models.PositiveIntegerField(null=True, blank=True, verbose_name=_("total ms"))
+
+    badly_rated = models.BooleanField(default=False, verbose_name=_("badly rated"))
+    no_answer = models.BooleanField(default=False, verbose_name=_("no answer"))
+    weak = models.BooleanField(default=False, verbose_name=_("weakly grounded"))
+    degraded = models.BooleanField(default=False, verbose_name=_("degraded"))
+    slow = models.BooleanField(default=False, verbose_name=_("slow"))
+    cut = models.BooleanField(default=False, verbose_name=_("cut"))
+    flagged = models.BooleanField(default=False, verbose_name=_("flagged"))
+    severity = models.PositiveSmallIntegerField(
+        default=0, help_text=_("The sum of its reasons; the worst answers have the most."), verbose_name=_("severity")
+    )
+
+    state = models.CharField(max_length=10, choices=State, default=State.TODO, verbose_name=_("state"))
+    state_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
+        db_index=False, verbose_name=_("state set by"),
+    )  # fmt: skip
+    state_at = models.DateTimeField(null=True, blank=True, verbose_name=_("state set at"))
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+",
+        db_index=False, verbose_name=_("assignee"),
+    )  # fmt: skip
+    note = models.TextField(blank=True, max_length=4000, verbose_name=_("note"))
+
+    class Meta:
+        verbose_name = _("reviewed answer")
+        verbose_name_plural = _("reviewed answers")
+        ordering = NEWEST
+        default_permissions = ()
+        permissions = [
+            ("read_answers", _("Can read and mark answers at the review desk")),
+            ("see_names", _("Can see at the review desk who asked")),
+            ("export_answers", _("Can export answers from the review desk")),
+            ("curate_answers", _("Can make golden questions, boosts and curated answers at the review desk")),
+            ("administer_desk", _("Can see the log of the review desk, and change settings and experiments there")),
+        ]
+        indexes = [
+            models.Index(fields=NEWEST, name="review_newest"),
+            models.Index(fields=["-severity", *NEWEST], name="review_worst"),
+            models.Index(fields=["state", *NEWEST], name="review_state"),
+            models.Index(fields=["workflow", *NEWEST], name="review_workflow"),
+            models.Index(fields=["model", *NEWEST], name="review_model"),
+            models.Index(fields=["decision", *NEWEST], name="review_decision"),
+            models.Index(fields=["language", *NEWEST], name="review_language"),
+            models.Index(fields=["user", *NEWEST], name="review_user"),
+            models.Index(fields=["-total_ms", "-id"], condition=Q(total_ms__isnull=False), name="review_slowest"),
+            models.Index(
+                fields=["worst_score", *NEWEST], condition=Q(worst_score__isnull=False), name="review_worst_score"
+            ),
+            models.Index(fields=["assignee", *NEWEST], condition=Q(assignee__isnull=False), name="review_assignee"),
+            models.Index(fields=["state_by", *NEWEST], condition=Q(state_by__isnull=False), name="review_state_by"),
+            _queue("badly_rated"), _queue("no_answer"), _queue("weak"), _queue("degraded"), _queue("slow"),
+            _queue("cut"), _queue("flagged"),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.message_id}"
+
+
+class AnswerTerms(models.Model):
+    """What an answer and its question can be found by: the search's terms of both, each once, between spaces.
+
+    On PostgreSQL a GIN index over them as an array serves, on SQLite an FTS5 table that triggers of this one fill: a
+    migration that alters this table there has to make the triggers again (0009).
+    """
+
+    answer = models.OneToOneField(
+        AnswerReview, primary_key=True, on_delete=models.CASCADE, related_name="text", verbose_name=_("answer")
+    )
+    terms = models.TextField(verbose_name=_("terms"))
+
+    class Meta:
+        verbose_name = _("terms of an answer")
+        verbose_name_plural = _("terms of answers")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.terms[:60]
+
+
+class ReviewedCollection(models.Model):
+    """A collection that an answer was asked of, or whose documents are among its sources."""
+
+    answer = models.ForeignKey(
+        AnswerReview, on_delete=models.CASCADE, related_name="collections", verbose_name=_("answer")
+    )
+    collection = models.ForeignKey(
+        "retrieval.Collection", on_delete=models.CASCADE, related_name="+", db_index=False, verbose_name=_("collection")
+    )
+
+    class Meta:
+        verbose_name = _("collection of an answer")
+        verbose_name_plural = _("collections of answers")
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["collection", "answer"], name="reviewed_collection_once")]
+
+    def __str__(self) -> str:
+        return f"{self.collection_id}"
+
+
+class AnswerLabel(models.Model):
+    """A word that a reviewer put on an answer."""
+
+    answer = models.ForeignKey(AnswerReview, on_delete=models.CASCADE, related_name="labels", verbose_name=_("answer"))
+    name = models.CharField(max_length=40, verbose_name=_("name"))
+
+    class Meta:
+        verbose_name = _("label of an answer")
+        verbose_name_plural = _("labels of answers")
+        ordering = ["name"]
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["name", "answer"], name="label_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DeskEvent(models.Model):
+    """What somebody did at the desk: read or exported conversations, or changed what is kept of an answer."""
+
+    class Kind(models.TextChoices):
+        READ = "read", _("Read")
+        EXPORT = "export", _("Exported")
+        STATE = "state", _("State")
+        ASSIGNEE = "assignee", _("Assigned")
+        NOTE = "note", _("Note")
+        LABELS = "labels", _("Labels")
+
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("by")
+    )
+    by_name = models.CharField(
+        max_length=150, help_text=_("Kept when the account is deleted."), verbose_name=_("name then")
+    )
+    at = models.DateTimeField(auto_now_add=True, verbose_name=_("at"))
+    kind = models.CharField(max_length=10, choices=Kind, verbose_name=_("kind"))
+    answer = models.ForeignKey(
+        AnswerReview, null=True, blank=True, on_delete=models.CASCADE, related_name="events", db_index=False,
+        help_text=_("Empty for an export."), verbose_name=_("answer"),
+    )  # fmt: skip
+    detail = models.JSONField(
+        default=dict, blank=True, help_text=_("{from, to} of a change, or the filters of an export."),
+        verbose_name=_("detail"),
+    )  # fmt: skip
+
+    class Meta:
+        verbose_name = _("event at the desk")
+        verbose_name_plural = _("events at the desk")
+        ordering = ["-at", "-id"]
+        default_permissions = ()
+        indexes = [
+            models.Index(fields=["-at", "-id"], name="desk_event_newest"),
+            models.Index(fields=["answer", "-at", "-id"], name="desk_event_of_answer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.by_name}: {self.kind}"
+
+
+class SavedView(models.Model):
+    """Filters of the queue under a name; its owner's, or for all at the desk whose role may use these filters."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", verbose_name=_("owner")
+    )
+    name = models.CharField(max_length=80, verbose_name=_("name"))
+    filters: Any = models.JSONField(default=dict, verbose_name=_("filters"))
+    shared = models.BooleanField(default=False, verbose_name=_("shared"))
+    created_at = models.DateTimeField(auto_now_add=True, verbose_name=_("created at"))
+
+    class Meta:
+        verbose_name = _("saved view")
+        verbose_name_plural = _("saved views")
+        ordering = ["name", "created_at"]
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="saved_view_name_once")]
+
+    def __str__(self) -> str:
+        return self.name

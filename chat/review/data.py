@@ -1,0 +1,169 @@
+"""Answers as the desk shows and exports them. Whose they are is told to those alone who see names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.messages.data import message_data
+from chat.models import AnswerReview, DeskEvent, Message
+from chat.ratings import Rating, get_ratings
+from chat.review.marks import events_of
+from chat.review.queue import collections_offered
+from chat.review.records import REASONS
+from chat.review.roles import DeskAccess
+from ragsite.core.text import shortened
+from retrieval.models import Chunk
+from retrieval.prompting import PromptError, PromptLibrary
+from retrieval.selectors import as_uuid, visible_documents
+
+EXCERPT_CHARS = 280
+EVENTS_SHOWN, READINGS_SHOWN = 100, 50
+PASSAGES_NAMED = 300
+TURNS_SHOWN = 20  # messages of the conversation before an answer
+PRIVATE_DETAILS = {"consolidate": ("fact",)}  # what is remembered is for the user alone
+PROMPT_LANGUAGES = ("en", "zh")
+
+
+def review_data(row: AnswerReview, *, access: DeskAccess, offered: set[UUID] | None = None) -> dict[str, Any]:
+    """A row of the queue, of `queue.with_details`. offered: ids of the collections that may be named, if known."""
+    offered = offered_collections(access) if offered is None else offered
+    question = row.message.reply_to
+    return {
+        "message_id": str(row.message_id),
+        "session_id": str(row.session_id),
+        "created_at": row.created_at.isoformat(),
+        "question": shortened(question.text, EXCERPT_CHARS) if question else "",
+        "answer": shortened(row.message.text, EXCERPT_CHARS) if row.message.text else "",
+        "decision": row.decision or None,
+        "status": row.status,
+        "workflow": row.workflow,
+        "model": row.model,
+        "language": row.language,
+        "rating": row.worst_score,
+        "reasons": reasons_of(row),
+        "severity": row.severity,
+        "total_ms": row.total_ms,
+        "superseded": row.message.superseded,
+        "collections": [str(link.collection_id) for link in row.collections.all() if link.collection_id in offered],
+        "user": row.user.get_username() if access.sees_names else None,
+        "state": row.state,
+        "state_by": row.state_by.get_username() if row.state_by else None,
+        "state_at": row.state_at.isoformat() if row.state_at else None,
+        "assignee": row.assignee.get_username() if row.assignee else None,
+        "note": row.note,
+        "labels": [label.name for label in row.labels.all()],
+    }
+
+
+def offered_collections(access: DeskAccess) -> set[UUID]:
+    return set(collections_offered(access).values_list("pk", flat=True))
+
+
+def reasons_of(row: AnswerReview) -> list[str]:
+    """Why it is in a queue, the worst reason first."""
+    return [reason for reason in REASONS if getattr(row, reason)]
+
+
+def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
+    """The row with the whole answer, its conversation so far, ratings, prompts, and what was done at the desk."""
+    answer = _message(row.message_id)
+    question = answer.reply_to
+    data = message_for_desk(answer)
+    return {
+        **review_data(row, access=access),
+        "question": question.text if question else "",
+        "message": data,
+        "earlier": earlier_messages(answer),
+        "ratings": [
+            _rating_data(rating, answer, access)
+            for rating in answer.shown_ratings  # type: ignore[attr-defined]
+        ],
+        "passages": passages_named(data["decision_path"], access=access),
+        "prompts": prompts_of(data["decision_path"]),
+        "history": [event_data(event) for event in events_of(row).exclude(kind=DeskEvent.Kind.READ)[:EVENTS_SHOWN]],
+        "read_by": [event_data(event) for event in events_of(row).filter(kind=DeskEvent.Kind.READ)[:READINGS_SHOWN]],
+    }
+
+
+def _message(message_id: UUID) -> Message:
+    messages = Message.objects.filter(pk=message_id).select_related("reply_to", "session")
+    return get_ratings().with_ratings(messages.prefetch_related("sources", "decision_steps")).get()
+
+
+def message_for_desk(message: Message) -> dict[str, Any]:
+    """As its user sees it, without their own rating and without what is remembered for them."""
+    given, message.shown_ratings = getattr(message, "shown_ratings", []), []  # type: ignore[attr-defined]
+    try:
+        data = message_data(message)
+    finally:
+        message.shown_ratings = given  # type: ignore[attr-defined]
+    for step in data.get("decision_path", ()):
+        hidden = PRIVATE_DETAILS.get(step["name"], ())
+        step["detail"] = {name: value for name, value in step["detail"].items() if name not in hidden}
+    return data
+
+
+def earlier_messages(answer: Message) -> list[dict[str, Any]]:
+    """The conversation up to the answer's question, oldest first, TURNS_SHOWN messages at most."""
+    asked = answer.reply_to or answer
+    before = Message.objects.filter(session=answer.session_id, superseded=False, created_at__lt=asked.created_at)
+    newest = before.exclude(status=Message.Status.STREAMING).prefetch_related("sources", "decision_steps")
+    return [message_for_desk(message) for message in reversed(newest.order_by("-created_at", "-pk")[:TURNS_SHOWN])]
+
+
+def event_data(event: DeskEvent) -> dict[str, Any]:
+    return {"kind": event.kind, "by": event.by_name, "at": event.at.isoformat(), "detail": event.detail}
+
+
+def prompts_of(path: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The prompts that the path's model calls name, each once. text: null where the file has changed since.
+
+    A prompt as it was filled is not stored: its parts are the steps' inputs.
+    """
+    calls = [call for step in path for call in step["detail"].get("model_calls", ()) if isinstance(call, dict)]
+    named = dict.fromkeys((call.get("prompt", ""), call.get("prompt_hash", "")) for call in calls)
+    library = PromptLibrary(settings.RAG.prompts_dir)
+    return [{"name": name, "hash": hash_, "text": _prompt_text(library, name, hash_)} for name, hash_ in named if name]
+
+
+def passages_named(path: Iterable[dict[str, Any]], *, access: DeskAccess) -> dict[str, str]:
+    """Chunk id → title and page, of the candidates that the path names and its reader may read."""
+    ids: dict[UUID, None] = {}
+    for step in path:
+        detail = step["detail"]
+        named = [candidate.get("chunk_id") for candidate in detail.get("candidates", ()) if isinstance(candidate, dict)]
+        for mapping in ("scores", "boosts"):
+            if isinstance(detail.get(mapping), dict):
+                named += detail[mapping]
+        ids |= dict.fromkeys(filter(None, (as_uuid(str(name)) for name in named)))
+    chunks = Chunk.objects.filter(pk__in=list(ids)[:PASSAGES_NAMED], document__in=visible_documents(access.user))
+    rows = chunks.values_list("pk", "document__title", "page", "seq")
+    return {str(pk): f"{title}, {f'p. {page}' if page else f'#{seq + 1}'}" for pk, title, page, seq in rows}
+
+
+def _prompt_text(library: PromptLibrary, name: str, hash_: str) -> str | None:
+    for language in PROMPT_LANGUAGES:
+        try:
+            template = library.template(name, language=language)
+        except PromptError:
+            continue
+        if template.hash == hash_:
+            return f"{template.system.template}\n\n---\n\n{template.user.template}"
+    return None
+
+
+def _rating_data(rating: Rating, answer: Message, access: DeskAccess) -> dict[str, Any]:
+    """source: the marker of the source that was rated, null for the answer."""
+    markers = {source.pk: source.marker for source in answer.sources.all()}
+    return {
+        "source": markers.get(rating.source_id) if rating.source_id else None,
+        "score": rating.score,
+        "thumb": rating.thumb,
+        "tags": rating.tags,
+        "comment": rating.comment,
+        "user": rating.user.get_username() if access.sees_names else None,
+    }

@@ -1,0 +1,181 @@
+"""How two answers to one question differ. Both are `message_data`; plain data in, plain data out.
+
+The answers' texts are compared word by word (Chinese by character); a long pair line by line, so that the work stays
+bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+MAX_WORDS = 1_500  # of either text, compared one by one; beyond it lines are
+MAX_LINES = 2_000
+PLAIN = ("status", "decision", "workflow", "model")
+FIGURES = ("llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
+_WORD = re.compile(r"[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|\s+|.", re.DOTALL)
+Data = Mapping[str, Any]
+
+
+def answer_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
+    """Each entry has a `kind`; the rest depends on it.
+
+    decision, status, workflow, model: `original`, `replay`. answer: `parts` of {"op": same, removed or added, "text"}.
+    source: see `source_differences`. step: see `step_differences`. usage: `figure`, `original`, `replay`.
+    degraded: `original`, `replay`, names of steps.
+    """
+    found: list[dict[str, Any]] = [
+        {"kind": name, "original": original.get(name) or "", "replay": replay.get(name) or ""}
+        for name in PLAIN
+        if (original.get(name) or "") != (replay.get(name) or "")
+    ]
+    if (before := original.get("answer") or "") != (after := replay.get("answer") or ""):
+        found.append({"kind": "answer", "parts": text_differences(before, after)})
+    found += [row for row in source_differences(original, replay) if row["changed"]]
+    found += [row for row in step_differences(original, replay) if row["changed"]]
+    old, new = (data.get("usage") or {} for data in (original, replay))
+    found += [
+        {"kind": "usage", "figure": name, "original": old.get(name), "replay": new.get(name)}
+        for name in FIGURES
+        if old.get(name) != new.get(name)
+    ]
+    fell = [sorted({entry["step"] for entry in data.get("degraded") or ()}) for data in (original, replay)]
+    if fell[0] != fell[1]:
+        found.append({"kind": "degraded", "original": fell[0], "replay": fell[1]})
+    return found
+
+
+def text_differences(before: str, after: str) -> list[dict[str, str]]:
+    """The parts of both texts in reading order: put together, same and removed are `before`, same and added `after`."""
+    old, new = _WORD.findall(before), _WORD.findall(after)
+    if max(len(old), len(new)) > MAX_WORDS:
+        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    if max(len(old), len(new)) > MAX_LINES:
+        old, new = [before], [after]
+    runs: list[tuple[bool, str, str]] = []  # whether it is the same in both, and the texts
+    for op, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        same, removed, added = op == "equal", "".join(old[a:b]), "".join(new[c:d])
+        # Words that were replaced one after the other are read as one change, the spaces between them included.
+        if runs and not runs[-1][0] and (not same or (not removed.strip() and b < len(old) and d < len(new))):
+            runs[-1] = (False, runs[-1][1] + removed, runs[-1][2] + added)
+        else:
+            runs.append((same, removed, added))
+    parts: list[dict[str, str]] = []
+    for same, removed, added in runs:
+        pieces = [("same", removed)] if same else [("removed", removed), ("added", added)]
+        parts += [{"op": op, "text": text} for op, text in pieces if text]
+    return parts
+
+
+def source_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
+    """One row for each passage of either answer, in the replay's order, then those that it lost.
+
+    in: both, original or replay. `ranks`: its place in each, from 1, or None. moved: places up (positive) or down.
+    same_document: it is in one answer only, but another passage of its document is in the other. changed: its place,
+    whether it is cited, or that it is there at all.
+    """
+    sides = [list(data.get("sources") or ()) for data in (original, replay)]
+    places = [{source["chunk_id"]: place for place, source in enumerate(side, 1)} for side in sides]
+    documents = [{source["document_id"] for source in side if source["document_id"]} for side in sides]
+    by_chunk = [{source["chunk_id"]: source for source in side} for side in sides]
+    rows = []
+    for chunk_id in dict.fromkeys([*places[1], *places[0]]):
+        here = [side.get(chunk_id) for side in by_chunk]
+        source = here[1] or here[0]
+        assert source is not None
+        before, after = (side.get(chunk_id) for side in places)
+        where = "both" if before and after else "replay" if after else "original"
+        cited = [bool(side and side["cited"]) for side in here]
+        other = documents[1] if where == "original" else documents[0]
+        rows.append(
+            {
+                "kind": "source",
+                "chunk_id": chunk_id,
+                "document_id": source["document_id"],
+                "title": source["title"],
+                "heading": source.get("heading") or "",
+                "page": source.get("page"),
+                "in": where,
+                "ranks": {"original": before, "replay": after},
+                "moved": before - after if before and after else 0,
+                "cited": {"original": cited[0], "replay": cited[1]},
+                "scores": {
+                    "original": here[0]["scores"] if here[0] else None,
+                    "replay": here[1]["scores"] if here[1] else None,
+                },
+                "same_document": where != "both" and source["document_id"] in other,
+                "changed": where != "both" or before != after or cited[0] != cited[1],
+            }
+        )
+    return rows
+
+
+def step_differences(original: Data, replay: Data) -> list[dict[str, Any]]:
+    """Both paths side by side, a row for each step of either: `original` and `replay` are {"seq", "status",
+    "duration_ms", "summary"} or None. changed: it is in one path only, or ended otherwise."""
+    sides = [list(data.get("decision_path") or ()) for data in (original, replay)]
+    names = [[step["name"] for step in side] for side in sides]
+    rows = []
+    for op, a, b, c, d in SequenceMatcher(None, *names, autojunk=False).get_opcodes():
+        if op == "equal":
+            rows += [_step(old, new) for old, new in zip(sides[0][a:b], sides[1][c:d], strict=True)]
+        else:
+            rows += [_step(old, None) for old in sides[0][a:b]]
+            rows += [_step(None, new) for new in sides[1][c:d]]
+    return rows
+
+
+def _step(old: Data | None, new: Data | None) -> dict[str, Any]:
+    step = new or old
+    assert step is not None
+    return {
+        "kind": "step",
+        "name": step["name"],
+        "original": _shown(old),
+        "replay": _shown(new),
+        "changed": old is None or new is None or old["status"] != new["status"],
+    }
+
+
+def _shown(step: Data | None) -> dict[str, Any] | None:
+    return {name: step[name] for name in ("seq", "status", "duration_ms", "summary")} if step else None
+
+
+def summary_of(original: Data, replay: Data, *, documents: Sequence[str] = ()) -> dict[str, Any]:
+    """A pair in one row of a table.
+
+    decision, total_ms, cited (how many): [of the original, of the replay]. same_sources: share of all their passages
+    that both have, 0..1; same_words: likeness of the texts, 0..1. found: for a golden question, whether one of its
+    `documents` is cited by each.
+    """
+    chunks = [{source["chunk_id"] for source in data.get("sources") or ()} for data in (original, replay)]
+    union = chunks[0] | chunks[1]
+    words = [_WORD.findall(data.get("answer") or "")[:MAX_WORDS] for data in (original, replay)]
+    summary: dict[str, Any] = {
+        "decision": [data.get("decision") or "" for data in (original, replay)],
+        "total_ms": [(data.get("usage") or {}).get("total_ms") for data in (original, replay)],
+        "cited": [sum(bool(source["cited"]) for source in data.get("sources") or ()) for data in (original, replay)],
+        "same_sources": round(len(chunks[0] & chunks[1]) / len(union), 3) if union else 1.0,
+        "same_words": round(_likeness(*words), 3),
+    }
+    if documents:
+        summary["found"] = [
+            any(source["cited"] and source["document_id"] in documents for source in data.get("sources") or ())
+            for data in (original, replay)
+        ]
+    return summary
+
+
+def _likeness(old: Sequence[str], new: Sequence[str]) -> float:
+    """Of two bags of words, by Dice."""
+    counts: dict[str, int] = {}
+    for word in old:
+        counts[word] = counts.get(word, 0) + 1
+    common = 0
+    for word in new:
+        if counts.get(word, 0) > 0:
+            counts[word] -= 1
+            common += 1
+    return 2 * common / (len(old) + len(new)) if old or new else 1.0

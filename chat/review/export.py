@@ -1,0 +1,128 @@
+"""Answers as a file of any length: read and sent in batches, so that memory stays the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Prefetch
+
+from chat.models import AnswerReview, Source
+from chat.review.data import reasons_of
+from chat.review.queue import SORTS, AnswerFilters, answers_after, answers_queue
+from chat.review.roles import DeskAccess, desk_access
+from ragsite.core.database import database_call, own_database_thread
+
+BATCH = 500
+COLUMNS = (
+    "message_id", "session_id", "created_at", "user", "question", "answer", "decision", "status", "workflow", "model",
+    "language", "rating", "reasons", "state", "assignee", "labels", "note", "sources", "llm_calls", "prompt_tokens",
+    "completion_tokens", "first_token_ms", "total_ms",
+)  # fmt: skip
+OWN = [field.attname for field in AnswerReview._meta.fields]
+USER = ("user__username", "user__first_name", "user__last_name")
+USAGE = ("llm_calls", "prompt_tokens", "completion_tokens", "first_token_ms", "total_ms")
+BYTE_ORDER_MARK = "\ufeff"  # spreadsheets read a file without it in the computer's own encoding
+_FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+_E_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+MASK = "…"
+LEAST_NAME = 4  # characters of a name that is masked: shorter ones stand in other words
+
+
+async def export_lines(
+    *, access: DeskAccess, filters: AnswerFilters, as_csv: bool, with_names: bool
+) -> AsyncIterator[str]:
+    """The file's pieces, each of BATCH answers. It ends where the role is taken away meanwhile."""
+    if as_csv:
+        yield BYTE_ORDER_MARK + _csv([COLUMNS])
+    cursor = ""
+    async with own_database_thread():
+        while True:
+            rows, cursor = await database_call(_batch, access=access, filters=filters, cursor=cursor, names=with_names)
+            if rows:
+                yield _csv(map(_cells, rows)) if as_csv else "".join(map(_json_line, rows))
+            if not cursor:
+                return
+
+
+def _batch(*, access: DeskAccess, filters: AnswerFilters, cursor: str, names: bool) -> tuple[list[dict[str, Any]], str]:
+    access = desk_access(User.objects.get(pk=access.user.pk), "export", *(("names",) if names else ()))
+    found = answers_queue(access=access, filters=filters)
+    rows, after = answers_after(found, sort=filters.sort, size=BATCH, after=cursor)
+    sources = Prefetch("message__sources", queryset=Source.objects.filter(cited=True).only("message_id", "title"))
+    rows = rows.select_related("message__reply_to", "user", "assignee").prefetch_related(sources, "labels")
+    rows = rows.only(*OWN, "message__text", "message__usage", "message__reply_to__text", *USER, "assignee__username")
+    return [_data(row, names=names) for row in rows.order_by(*SORTS[filters.sort])], after
+
+
+def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:
+    message, question = row.message, row.message.reply_to
+    usage = message.usage if isinstance(message.usage, dict) else {}
+    texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
+    if not names:
+        masked = _names(row.user)
+        texts = {name: anonymised(text, masked) for name, text in texts.items()}
+    data = {
+        "message_id": str(row.message_id),
+        "session_id": str(row.session_id),
+        "created_at": row.created_at.isoformat(),
+        "user": row.user.get_username() if names else None,
+        "decision": row.decision or None,
+        "status": row.status,
+        "workflow": row.workflow,
+        "model": row.model,
+        "language": row.language,
+        "rating": row.worst_score,
+        "reasons": reasons_of(row),
+        "state": row.state,
+        "assignee": row.assignee.get_username() if row.assignee else None,
+        "labels": [label.name for label in row.labels.all()],
+        "sources": list(dict.fromkeys(source.title for source in message.sources.all())),
+        **{name: usage.get(name) for name in USAGE},
+        **texts,
+    }
+    return {name: data[name] for name in COLUMNS}
+
+
+# ------------------------------------------------------------------------------------------------ names
+def anonymised(text: str, names: Iterable[str] = ()) -> str:
+    """Without e-mail addresses and these names. What else people wrote of themselves stays in it."""
+    text = _E_MAIL.sub(MASK, text)
+    for name in names:
+        text = re.sub(re.escape(name), MASK, text, flags=re.IGNORECASE)
+    return text
+
+
+def _names(user: User) -> list[str]:
+    """The longest first."""
+    names = {user.get_username(), user.get_full_name(), user.first_name, user.last_name}
+    return sorted((name for name in names if len(name) >= LEAST_NAME), key=len, reverse=True)
+
+
+# ------------------------------------------------------------------------------------------------ forms
+def _json_line(data: dict[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False) + "\n"
+
+
+def _cells(data: dict[str, Any]) -> list[Any]:
+    return [_cell(value) for value in data.values()]
+
+
+def _cell(value: Any) -> Any:
+    """A spreadsheet takes a text that begins with certain signs for a formula: an apostrophe before it stops that."""
+    if isinstance(value, list):
+        value = "; ".join(value)
+    if isinstance(value, str) and _FORMULA.match(value):
+        return f"'{value}"
+    return value
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
+    file = io.StringIO()
+    csv.writer(file).writerows(rows)
+    return file.getvalue()

@@ -1,0 +1,90 @@
+"""What the desk needs to know of revisions, golden questions and gaps. `feedback` provides it at start; nothing here
+may import it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from ragsite.core.rag_settings import RagSettings
+from retrieval.ports import BoostSource, Models
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionChoice:
+    """A revision of boosts that searches can be tried with. number: 1, 2, 3 … in the order of making."""
+
+    id: UUID
+    number: int
+    status: str
+    made_at: datetime
+    live_at: datetime | None
+    summary: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenAsked:
+    """A golden question, with the ids of the documents that answer it."""
+
+    id: UUID
+    text: str
+    collection: str
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapShown:
+    """A subject that questions were not answered on."""
+
+    question: str
+    collection: str
+    count: int
+    people: int
+    no_answer: int
+    badly_rated: int
+    last_seen: datetime
+
+
+class Feedback(Protocol):
+    """What staff and ratings have made better, and what is missing."""
+
+    def revisions(self, *, limit: int) -> Sequence[RevisionChoice]:
+        """Newest first."""
+        ...
+
+    def boosts_of(self, revision: UUID | None, *, models: Models, settings: RagSettings) -> BoostSource:
+        """Those of a stored revision, with the boosts by hand that are in force; None: none at all.
+
+        Reads the database. Raises NotFoundError.
+        """
+        ...
+
+    def golden_questions(self, *, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
+        """Those that are in use, of one set or of all."""
+        ...
+
+    def golden_sets(self) -> Sequence[tuple[str, int]]:
+        """Names, "" for questions in none, with the number of questions in use."""
+        ...
+
+    def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:
+        """The largest first."""
+        ...
+
+
+_feedback: list[Feedback] = []  # one at most; filled in at start-up
+
+
+def use_feedback(feedback: Feedback) -> None:
+    """Say where they come from."""
+    _feedback[:] = [feedback]
+
+
+def get_feedback() -> Feedback:
+    """Raises LookupError before `use_feedback` was called, which the app `feedback` does when it is ready."""
+    if not _feedback:
+        raise LookupError("Nothing provides revisions and golden questions: the app 'feedback' is not installed.")
+    return _feedback[0]

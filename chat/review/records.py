@@ -1,0 +1,159 @@
+"""The desk's row of each answer, made from the answer, its ratings and its sources; and made again at will.
+
+A row is made when an answer ends, and again when it is rated (`chat.review.start`). Answers that were ended by an
+UPDATE, and those from before the desk, are taken in by a task (`answers_catch_up`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection
+from chat.ratings import Rating, get_ratings
+from chat.review.rollups import days_touch
+from chat.review.terms import terms_of
+from retrieval.models import Collection, Document
+from retrieval.selectors import as_uuid
+from retrieval.text.language import detect_language
+
+BATCH = 200
+SLOW_MS = 30_000
+BAD_SCORE = 2  # and below
+FAULTS = {"wrong_source", "outdated", "incomplete", "wrong_reasoning", "not_helpful"}  # tags that say what is wrong
+BROKEN_OFF = {"cut", Message.Status.INTERRUPTED, Message.Status.FAILED}
+# What makes an answer worse, the most first: a person's word weighs more than what the site noticed itself.
+SEVERITY = {
+    "badly_rated": 40, "flagged": 20, "cut": 20, "no_answer": 15, "weak": 10, "degraded": 5, "slow": 5,
+}  # fmt: skip
+WORST_RATED = 10  # more for a rating of 1
+REASONS = tuple(SEVERITY)
+MADE = ["session", "user", "created_at", "workflow", "model", "decision", "status", "language", "worst_score",
+        "total_ms", *REASONS, "severity"]  # fmt: skip
+
+
+def ended_answers() -> QuerySet[Message]:
+    return Message.objects.filter(role=Message.Role.ASSISTANT).exclude(status=Message.Status.STREAMING)
+
+
+@transaction.atomic
+def answers_record(message_ids: Sequence[UUID]) -> int:
+    """Make the rows of these answers, or make them again; ids of anything else count for nothing. Returns how many.
+
+    What people added to a row stays.
+    """
+    messages = ended_answers().filter(pk__in=message_ids).select_related("reply_to", "session")
+    answers = list(get_ratings().with_ratings(messages.prefetch_related("sources")).order_by("created_at", "pk"))
+    if not answers:
+        return 0
+    rows = AnswerReview.objects.bulk_create(
+        map(_row, answers), update_conflicts=True, unique_fields=["message"], update_fields=MADE
+    )
+    numbers = dict(AnswerReview.objects.filter(message__in=answers).values_list("message_id", "pk"))
+    AnswerTerms.objects.bulk_create(
+        [
+            AnswerTerms(answer_id=numbers[answer.pk], terms=terms_of(_question(answer), answer.text))
+            for answer in answers
+        ],
+        update_conflicts=True,
+        unique_fields=["answer"],
+        update_fields=["terms"],
+    )
+    ReviewedCollection.objects.filter(answer__in=numbers.values()).delete()
+    ReviewedCollection.objects.bulk_create(_collections(answers, numbers), ignore_conflicts=True)
+    days_touch(answer.created_at for answer in answers)
+    return len(rows)
+
+
+def answers_catch_up(*, most: int, within_s: float) -> int:
+    """Make the rows that are missing, oldest answers first. Returns how many."""
+    began, done = monotonic(), 0
+    while done < most and monotonic() - began < within_s:
+        missing = ended_answers().filter(review=None)
+        batch = list(missing.order_by("created_at", "pk").values_list("pk", flat=True)[: min(BATCH, most - done)])
+        if not batch:
+            break
+        done += answers_record(batch)
+    return done
+
+
+def answers_record_all() -> Iterator[int]:
+    """Make all rows again, oldest answers first; gives how many are done after each batch."""
+    done, last = 0, None
+    while True:
+        answers = ended_answers().order_by("created_at", "pk")
+        if last is not None:
+            created_at, pk = last
+            answers = answers.filter(created_at__gte=created_at).exclude(created_at=created_at, pk__lte=pk)
+        batch = list(answers.values_list("created_at", "pk")[:BATCH])
+        if not batch:
+            return
+        last = batch[-1]
+        done += answers_record([pk for _, pk in batch])
+        yield done
+
+
+# ------------------------------------------------------------------------------------------------ one row
+def _row(answer: Message) -> AnswerReview:
+    ratings: list[Rating] = answer.shown_ratings  # type: ignore[attr-defined]
+    worst = min((rating.score for rating in ratings), default=None)
+    usage = answer.usage if isinstance(answer.usage, dict) else {}
+    total_ms = usage.get("total_ms")
+    total_ms = total_ms if isinstance(total_ms, int) and 0 <= total_ms < 2**31 else None
+    reasons = {
+        "badly_rated": worst is not None and worst <= BAD_SCORE,
+        "no_answer": answer.decision == Message.Decision.NO_ANSWER,
+        "weak": any(checked.get("supported") is False for checked in answer.grounding or []),
+        "degraded": bool(answer.degraded),
+        "slow": total_ms is not None and total_ms >= SLOW_MS,
+        "cut": answer.status in BROKEN_OFF,
+        "flagged": any(
+            FAULTS.intersection(rating.tags) or (rating.comment and rating.thumb != "up") for rating in ratings
+        ),
+    }
+    severity = sum(SEVERITY[reason] for reason, holds in reasons.items() if holds)
+    return AnswerReview(
+        message=answer,
+        session_id=answer.session_id,
+        user_id=answer.session.user_id,
+        created_at=answer.created_at,
+        workflow=answer.workflow,
+        model=answer.model,
+        decision=answer.decision,
+        status=answer.status,
+        language=detect_language(_question(answer) or answer.text)[:10],
+        worst_score=worst,
+        total_ms=total_ms,
+        severity=severity + (WORST_RATED if worst == 1 else 0),
+        **reasons,
+    )
+
+
+def _question(answer: Message) -> str:
+    return answer.reply_to.text if answer.reply_to else ""
+
+
+def _collections(answers: Sequence[Message], numbers: dict[UUID, int]) -> list[ReviewedCollection]:
+    """Of all answers at once: those asked in, and those of the documents that were found; as far as they exist."""
+    documents = {source.document_id for answer in answers for source in answer.sources.all() if source.document_id}
+    collection_of = dict(Document.objects.filter(pk__in=documents).values_list("pk", "collection_id"))
+    wanted: dict[UUID, set[UUID]] = {}
+    for answer in answers:
+        asked = answer.request.get("collection_ids", ()) if isinstance(answer.request, dict) else ()
+        found = {collection_of.get(source.document_id) for source in answer.sources.all() if source.document_id}
+        wanted[answer.pk] = {pk for pk in (*map(_uuid, asked), *found) if pk is not None}
+    there = set(Collection.objects.filter(pk__in=set().union(*wanted.values())).values_list("pk", flat=True))
+    return [
+        ReviewedCollection(answer_id=numbers[pk], collection_id=collection)
+        for pk, collections in wanted.items()
+        for collection in sorted(collections & there)
+    ]
+
+
+def _uuid(value: Any) -> UUID | None:
+    return as_uuid(str(value))

@@ -1,0 +1,238 @@
+"""Pages of replays: order one or many, both answers side by side, a job with its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from chat.models import Message, Replay
+from chat.review import labels
+from chat.review.differences import source_differences, step_differences, text_differences
+from chat.review.feedback_port import get_feedback
+from chat.review.fields import FiltersSerializer
+from chat.review.pages import desk_page
+from chat.review.replay_api import answers_chosen, replay_reading_log
+from chat.review.replay_data import batch_data, replay_data, replay_row
+from chat.review.replay_run import NO_REVISION, OPEN
+from chat.review.replays import (
+    MAX_QUESTIONS,
+    batch_get,
+    batch_list,
+    batch_summary,
+    replay_get,
+    replay_list,
+    replays_of,
+    revisions_offered,
+)
+from chat.review.roles import DeskAccess
+from ragsite.core.errors import NotFoundError
+from ragsite.core.localized import localized
+from retrieval.engine import close_engine, get_engine, has_engine
+from retrieval.selectors import as_uuid
+from retrieval.workflows import available_workflows
+
+LISTED = 50
+FIGURES = (
+    ("first_token_ms", "ms"), ("total_ms", "ms"), ("llm_calls", ""), ("llm_rounds", ""), ("prompt_tokens", ""),
+    ("completion_tokens", ""),
+)  # fmt: skip
+OPTIONS = ("rewrite", "hyde", "rerank", "web_search")
+SHOWN_SCORES = ("dense", "bm25", "rerank", "boost", "final")
+
+
+@desk_page()
+def replays_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """The jobs and the single replays, the latest first."""
+    context = {
+        "section": "review",
+        "desk_part": "replays",
+        "access": access,
+        "batches": [_batch(row) for row in batch_list()[:LISTED]],
+        "replays": [_row(row) for row in replay_list()[:LISTED]],
+        "golden_sets": _golden_sets(),
+    }
+    return render(request, "review/replays.html", context)
+
+
+@desk_page()
+def replay_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """The form. `answer`: of this one; `golden`: of a set, or * for all; else of the queue's answers."""
+    target: dict[str, Any]
+    if answer := request.GET.get("answer"):
+        message = Message.objects.select_related("reply_to").filter(pk=as_uuid(answer), reply_to__isnull=False).first()
+        if message is None or message.reply_to is None:
+            raise NotFoundError
+        target = {"message_id": str(message.pk)}
+        asked: dict[str, Any] = {
+            "question": message.reply_to.text, "workflow": message.workflow, "model": message.model,
+            "filters": message.request.get("filters", {}), "options": message.request.get("options", {}), "count": 1,
+        }  # fmt: skip
+    elif (golden := request.GET.get("golden")) is not None:
+        target = {"golden": golden}
+        set_name = None if golden == "*" else golden
+        count = len(get_feedback().golden_questions(set_name=set_name, limit=MAX_QUESTIONS))
+        asked = {"golden": golden, "count": count}
+    else:
+        given = {name: request.GET[name] for name in FiltersSerializer().fields if request.GET.get(name)}
+        chosen = answers_chosen(access=access, given=given, most=MAX_QUESTIONS + 1)
+        target = {"answers": given}
+        asked = {"answers": given, "count": min(len(chosen), MAX_QUESTIONS), "more": len(chosen) > MAX_QUESTIONS}
+    context = {
+        "section": "review",
+        "desk_part": "replays",
+        "access": access,
+        "asked": asked,
+        "workflows": available_workflows(),
+        "models": async_to_sync(_models)(),
+        "revisions": revisions_offered(),
+        "options": [(name, labels.step_label(name)) for name in OPTIONS],
+        "no_revision": NO_REVISION,
+        "most": MAX_QUESTIONS,
+        "boot": {"target": target},
+    }
+    return render(request, "review/replay_new.html", context)
+
+
+async def _models() -> list[str]:
+    """What the model server lists; none where it is away."""
+    own = not has_engine()
+    try:
+        return list((await get_engine().models.status()).models)
+    finally:
+        if own:
+            await close_engine()
+
+
+@desk_page()
+def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) -> HttpResponse:
+    """Both answers side by side."""
+    replay = replay_get(replay_id)
+    replay_reading_log(access=access, replay=replay)
+    data = replay_data(replay)
+    context = {
+        "section": "review",
+        "desk_part": "replays",
+        "access": access,
+        "replay": replay,
+        "row": _row(replay),
+        "data": data,
+        "open": replay.status in OPEN,
+        "comparison": comparison(data["original"], data["replay"]) if data["original"] and data["replay"] else None,
+        "boot": {"replay": str(replay.pk), "open": replay.status in OPEN},
+    }
+    return render(request, "review/replay.html", context)
+
+
+@desk_page()
+def batch_page(request: HttpRequest, *, access: DeskAccess, batch_id: UUID) -> HttpResponse:
+    """A job: progress, summary, a row of each question."""
+    batch = batch_get(batch_id)
+    data = batch_data(batch)
+    context = {
+        "section": "review",
+        "desk_part": "replays",
+        "access": access,
+        "batch": batch,
+        "data": data,
+        "change": change_words(batch.change),
+        "percent": round(100 * data["progress"]),
+        "open": data["ended"] < data["total"],
+        "summary": batch_summary(batch),
+        "replays": [_row(row) for row in replays_of(batch)[:MAX_QUESTIONS]],
+        "boot": {"batch": str(batch.pk), "open": data["ended"] < data["total"]},
+    }
+    return render(request, "review/replay_batch.html", context)
+
+
+# ------------------------------------------------------------------------------------------------ what is shown
+def comparison(original: Mapping[str, Any], replay: Mapping[str, Any]) -> dict[str, Any]:
+    """Both as `message_data`: rows for the page's tables."""
+    sources = source_differences(original, replay)
+    old, new = (data.get("usage") or {} for data in (original, replay))
+    return {
+        "decisions": [labels.decision_label(data["decision"] or "") for data in (original, replay)],
+        "statuses": [labels.answer_status(data["status"]) for data in (original, replay)],
+        "words": text_differences(original["answer"], replay["answer"]),
+        "same_text": original["answer"] == replay["answer"],
+        "sources": [row | {"scores": _scores(row["scores"]), "moved_down": -row["moved"]} for row in sources],
+        "both": sum(row["in"] == "both" for row in sources),
+        "steps": [row | {"label": labels.step_label(row["name"])} for row in step_differences(original, replay)],
+        "figures": [
+            {"name": name, "unit": unit, "original": old.get(name), "replay": new.get(name),
+             "change": _change(old.get(name), new.get(name))}
+            for name, unit in FIGURES
+        ],
+        "fallbacks": [
+            [{"step": labels.step_label(entry["step"]), "reason": entry["reason"]} for entry in data["degraded"]]
+            for data in (original, replay)
+        ],
+    }  # fmt: skip
+
+
+def _scores(scores: Mapping[str, Mapping[str, float] | None]) -> list[dict[str, Any]]:
+    sides = [scores["original"] or {}, scores["replay"] or {}]
+    return [
+        {"name": name, "original": sides[0].get(name), "replay": sides[1].get(name)}
+        for name in SHOWN_SCORES
+        if any(name in side for side in sides)
+    ]
+
+
+def _change(old: int | None, new: int | None) -> int | None:
+    return None if old is None or new is None else new - old
+
+
+def _row(replay: Replay) -> dict[str, Any]:
+    summary = replay.summary
+    return replay_row(replay) | {
+        "status_text": replay.get_status_display(),
+        "change_words": change_words(replay.change),
+        "decisions": [labels.decision_label(value) if value else "–" for value in summary.get("decision", ())],
+        "error_text": str(localized(replay.error["content"], replay.wordings)) if replay.error else "",
+        "same_sources": _percent(summary.get("same_sources")),
+        "same_words": _percent(summary.get("same_words")),
+        "made_at": replay.created_at,
+    }
+
+
+def _percent(share: float | None) -> int | None:
+    return None if share is None else round(100 * share)
+
+
+def _batch(batch: Any) -> dict[str, Any]:
+    data = batch_data(batch)
+    return data | {
+        "percent": round(100 * data["progress"]),
+        "change_words": change_words(batch.change),
+        "made_at": batch.created_at,
+    }
+
+
+def _golden_sets() -> list[dict[str, Any]]:
+    return [{"name": name, "count": count} for name, count in get_feedback().golden_sets()]
+
+
+def change_words(change: Mapping[str, Any]) -> list[str]:
+    """What is done otherwise, for people."""
+    said: list[str] = []
+    if workflow := change.get("workflow"):
+        said.append(_("workflow {name}").format(name=workflow.replace("_", " ")))
+    if model := change.get("model"):
+        said.append(_("model {name}").format(name=model))
+    if revision := change.get("revision"):
+        said.append(
+            _("without boosts") if revision == NO_REVISION else _("boost revision {name}").format(name=revision[:8])
+        )
+    for name, value in change.get("options", {}).items():
+        shown = value if not isinstance(value, bool) else _("on") if value else _("off")
+        said.append(f"{name.replace('_', ' ')}: {shown}")
+    if "filters" in change:
+        given = ", ".join(f"{name}: {value}" for name, value in change["filters"].items())
+        said.append(_("filters {names}").format(names=given) if given else _("without filters"))
+    return said or [_("nothing changed")]

@@ -1,0 +1,277 @@
+"""Answer one stored question again, otherwise, and keep both answers beside each other.
+
+The question is asked in the name of its asker, who decides what may be seen, with the history as it was then. The
+engine has no memory for it: today's would hold what the original answer left there. Nothing of the conversation, the
+quotas, the ratings or their evidence is touched; what the models are known for is not learned from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.utils import timezone
+
+from chat import selectors
+from chat.messages.data import answer_as_stored, answer_data_in_english
+from chat.models import Message, Replay
+from chat.review.differences import answer_differences, summary_of
+from chat.review.feedback_port import get_feedback
+from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
+from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
+from ragsite.core.errors import AppError, ConflictError, NotFoundError
+from ragsite.core.leases import Lease, LeaseLostError, hold
+from ragsite.core.text import clean_json
+from ragsite.core.wording import Wordings, worded, wordings_of
+from retrieval.engine import get_engine
+from retrieval.errors import ModelError
+from retrieval.ports import BoostSource, ChatModel, Models
+from retrieval.selectors import scope_as_asked, scope_for
+from retrieval.steps.judge.tally import JudgeTally
+from retrieval.steps.toolbox import Toolbox
+from retrieval.text import quoting
+from retrieval.trace import Trace
+from retrieval.values import (
+    AnswerOptions,
+    Clarification,
+    HistoryMessage,
+    OpenClarification,
+    Question,
+    SearchFilters,
+)
+from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
+
+LEASE_S = 6.0  # renewed three times as often, so that a cancelled replay ends within 2 s
+MAX_ATTEMPTS = 2  # a replay whose process was killed is begun once more
+NO_REVISION = "none"  # as a change's revision: without what ratings make of a search
+LOOKED_BACK = 4 * quoting.HISTORY_MESSAGES  # rows, with answers that were written anew
+OPEN = (Replay.Status.QUEUED, Replay.Status.RUNNING)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How a question is answered. `model`: "" the site's. `revision`: "" the live one."""
+
+    question: Question
+    workflow: str
+    model: str = ""
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """`original`: the stored answer, or how a golden question's is to be made."""
+
+    changed: Setup
+    original: dict[str, Any] | Setup
+    documents: tuple[str, ...] = ()
+
+
+class OriginalGoneError(ConflictError):
+    message = worded("The answer's question is gone, so it can't be replayed.")
+
+
+def replay_lease(replay_id: UUID) -> Lease:
+    """The right to answer it. A row that was cancelled can't be held: its holder ends at the next renewal."""
+    return Lease(Replay.objects.filter(status__in=OPEN), replay_id, seconds=LEASE_S)
+
+
+async def replay_run(lease: Lease) -> None:
+    """Answer a replay whose lease was taken, and store both answers with their differences.
+
+    Ends its row whatever happens, unless it is cancelled, or somebody else has taken it.
+    """
+    try:
+        async with hold(lease):
+            ended = await _answered(lease.pk)
+            await database_call(_store, lease, ended)
+    except LeaseLostError:
+        logger.info("replay %s ended: it was cancelled, or another process has taken it over", lease.pk)
+    except asyncio.CancelledError:
+        await asyncio.shield(sync_to_async(lease.release)(status=Replay.Status.QUEUED))
+        raise
+
+
+async def _answered(replay_id: UUID) -> dict[str, Any]:
+    """The columns that it ends with."""
+    try:
+        prepared = await database_call(_prepare, replay_id)
+        wordings: Wordings = {}
+        if isinstance(prepared.original, Setup):
+            original, told = await _answer(prepared.original)
+            wordings |= told
+        else:
+            original = prepared.original
+        replayed, told = await _answer(prepared.changed)
+        wordings |= told
+    except TimeoutError:
+        return _failed(TIMED_OUT.code, TIMED_OUT.message)
+    except AppError as error:
+        return _failed(error.code, error.message)
+    except ModelError as error:
+        logger.warning("replay %s failed: %s", replay_id, error.reason)
+        return _failed(MODEL_AWAY.code, MODEL_AWAY.message)
+    except Exception as error:
+        if is_database_away(error):
+            return _failed(DatabaseAwayError.code, DatabaseAwayError.message)
+        logger.exception("replay %s failed", replay_id)
+        return _failed(INTERNAL.code, INTERNAL.message)
+
+    def compare() -> dict[str, Any]:
+        return {
+            "differences": answer_differences(original, replayed),
+            "summary": summary_of(original, replayed, documents=prepared.documents),
+        }
+
+    return {
+        "status": Replay.Status.COMPLETE,
+        "original": original if isinstance(prepared.original, Setup) else None,
+        "result": replayed,
+        "wordings": wordings,
+        **await asyncio.to_thread(compare),
+    }
+
+
+def _failed(code: str, message: str) -> dict[str, Any]:
+    return {
+        "status": Replay.Status.FAILED,
+        "error": {"code": code, "content": message},
+        "wordings": wordings_of(message),
+    }
+
+
+def _store(lease: Lease, ended: Mapping[str, Any]) -> None:
+    lease.release(finished_at=timezone.now(), **ended)
+
+
+async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
+    """Raises AppError, ModelError, TimeoutError."""
+    engine, trace = get_engine(), Trace()
+    models: Models = FixedModels(engine.models, setup.model) if setup.model else engine.models
+    boosts = engine.boosts
+    if setup.revision:
+        boosts = await database_call(_boosts, setup.revision, engine.models)
+    tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, judge_tally=JudgeTally())
+    began = timezone.now()
+    async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
+        answer = await get_workflow(setup.workflow, engine=tools).answer(setup.question, trace=trace)
+    data, wordings = answer_as_stored(answer, trace, workflow=setup.workflow, created_at=began)
+    return clean_json(data), wordings
+
+
+def _boosts(revision: str, models: Models) -> BoostSource:
+    wanted = None if revision == NO_REVISION else UUID(revision)
+    return get_feedback().boosts_of(wanted, models=models, settings=settings.RAG)
+
+
+class FixedModels:
+    """The models of the site, but answers are written by the one of this name."""
+
+    def __init__(self, models: Models, name: str) -> None:
+        self._models = models
+        self._name = name
+
+    async def chat(self, role: Literal["answer", "fast"], *, name: str = "") -> ChatModel:
+        return await self._models.chat(role, name=name or (self._name if role == "answer" else ""))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._models, name)
+
+
+# ------------------------------------------------------------------------------------------------ what was asked
+def _prepare(replay_id: UUID) -> Prepared:
+    """Raises OriginalGoneError, NotFoundError, CollectionNotFoundError."""
+    replay = Replay.objects.select_related("made_by", "batch").filter(pk=replay_id).first()
+    if replay is None:
+        raise NotFoundError
+    change: dict[str, Any] = replay.change
+    if replay.golden:
+        if replay.made_by is None:
+            raise OriginalGoneError
+        scope = scope_for(user=replay.made_by, names=[replay.golden["collection"]])
+        asked = Setup(question=Question(text=replay.question, scope=scope), workflow=DEFAULT_WORKFLOW)
+        documents = tuple(replay.golden["documents"])
+        return Prepared(changed=_changed(asked, change), original=asked, documents=documents)
+    message = selectors.message_find(replay.message_id) if replay.message_id else None
+    if message is None or message.role != Message.Role.ASSISTANT or message.reply_to is None:
+        raise OriginalGoneError
+    return Prepared(changed=_changed(as_asked(message), change), original=answer_data_in_english(message))
+
+
+def as_asked(message: Message) -> Setup:
+    """An answer's question as it was put: the asker's scope, decided anew; history and open clarification as then."""
+    asked, request, user = message.reply_to, message.request, message.session.user
+    assert asked is not None
+    scope = scope_as_asked(
+        user=user,
+        names=request.get("collections", []),
+        ids=request.get("collection_ids", []),
+        asked_at=message.created_at,
+    )
+    return Setup(
+        question=Question(
+            text=asked.text,
+            scope=scope,
+            history=_history_then(asked),
+            filters=search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict")),
+            options=AnswerOptions(**request.get("options", {})),
+            open_clarification=_open_clarification_then(asked),
+        ),
+        workflow=message.workflow or DEFAULT_WORKFLOW,
+    )
+
+
+def _earlier_then(asked: Message) -> list[Message]:
+    """The last messages before the question, oldest first, as they stood when it was put: of an earlier question that
+    has been answered again, the answer of that time."""
+    rows = Message.objects.filter(session=asked.session_id, created_at__lt=asked.created_at)
+    rows = rows.select_related("reply_to").order_by("-created_at", "-pk")[:LOOKED_BACK]
+    kept: dict[Any, Message] = {}
+    for message in rows:
+        kept.setdefault((message.role, message.reply_to_id or message.pk), message)
+    return sorted(kept.values(), key=lambda one: ((one.reply_to or one).created_at, one.created_at))
+
+
+def _history_then(asked: Message) -> tuple[HistoryMessage, ...]:
+    said = [one for one in _earlier_then(asked) if one.text and one.status in selectors.REMEMBERED]
+    return tuple(
+        HistoryMessage(role="user" if one.role == Message.Role.USER else "assistant", text=one.text)
+        for one in said[-quoting.HISTORY_MESSAGES :]
+    )
+
+
+def _open_clarification_then(asked: Message) -> OpenClarification | None:
+    answers = [one for one in _earlier_then(asked) if one.role == Message.Role.ASSISTANT]
+    last = answers[-1] if answers else None
+    if last is None or last.decision != Message.Decision.CLARIFY or last.reply_to is None or not last.clarification:
+        return None
+    question, options = last.clarification.get("question", last.text), last.clarification.get("options", ())
+    return OpenClarification(
+        question=last.reply_to.text, clarification=Clarification(question=question, options=tuple(options))
+    )
+
+
+def _changed(setup: Setup, change: Mapping[str, Any]) -> Setup:
+    question = setup.question
+    if "filters" in change:
+        question = replace(question, filters=search_filters(change["filters"]).in_mode("strict"))
+    if "options" in change:
+        question = replace(question, options=replace(question.options, **change["options"]))
+    return Setup(
+        question=question,
+        workflow=change.get("workflow") or setup.workflow,
+        model=change.get("model") or setup.model,
+        revision=change.get("revision") or "",
+    )
+
+
+def search_filters(stored: Mapping[str, Any]) -> SearchFilters:
+    return SearchFilters(**{**stored, "tags": tuple(stored.get("tags", ()))})

@@ -1,0 +1,105 @@
+"""Who may do what at the review desk. Pages, API, exports and filters ask here and nowhere else.
+
+Roles are groups with permissions on `AnswerReview`; three ship (migration 0010), and a site may make others of the
+same permissions. They work for staff alone. A superuser may do all. Staff without a role is told what to ask for;
+for everybody else the desk is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
+
+from ragsite.core.errors import NotFoundError, PermissionDeniedError
+from ragsite.core.wording import worded
+
+Right = Literal["read", "names", "export", "curate", "administer"]
+PERMISSIONS: dict[Right, str] = {
+    "read": "chat.read_answers",
+    "names": "chat.see_names",
+    "export": "chat.export_answers",
+    "curate": "chat.curate_answers",
+    "administer": "chat.administer_desk",
+}
+BACKEND = "django.contrib.auth.backends.ModelBackend"  # which knows who has a permission
+
+
+class RoleMissingError(PermissionDeniedError):
+    """403 for staff: the sentence says what to ask for."""
+
+    code = "role_missing"
+    message = worded(
+        "The review desk needs a role: ask an administrator to put your account into the group Reviewers, Curators or "
+        "Administrators."
+    )
+
+
+class RightMissingError(PermissionDeniedError):
+    """403 for somebody at the desk whose role does not go so far."""
+
+    code = "role_missing"
+
+    def __init__(self, right: Right) -> None:
+        super().__init__(NEEDED[right])
+
+
+NEEDED: dict[Right, str] = {
+    "read": RoleMissingError.message,
+    "names": worded("Your role does not show who asked; an administrator may give you that permission."),
+    "export": worded("Your role may not export answers; an administrator may give you that permission."),
+    "curate": worded("This needs the role of a curator; ask an administrator to put you into the group Curators."),
+    "administer": worded(
+        "This needs the role of an administrator of the desk; ask to be put into the group Administrators."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskAccess:
+    """What a person at the desk may do. Only `desk_access` makes one."""
+
+    user: User
+    rights: frozenset[Right]
+
+    def may(self, right: Right) -> bool:
+        return right in self.rights
+
+    @property
+    def sees_names(self) -> bool:
+        """Who asked, whose ratings these are, and filters by both."""
+        return self.may("names")
+
+    def require(self, right: Right) -> None:
+        """Raises RightMissingError."""
+        if not self.may(right):
+            raise RightMissingError(right)
+
+
+def desk_access(user: User | AnonymousUser, *rights: Right) -> DeskAccess:
+    """`rights`: what is needed beside reading.
+
+    Raises NotFoundError for who is no staff, RoleMissingError for staff without a role, RightMissingError.
+    """
+    if not isinstance(user, User) or not (user.is_active and user.is_staff):
+        raise NotFoundError
+    has = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
+    if "read" not in has:
+        raise RoleMissingError
+    access = DeskAccess(user=user, rights=has)
+    for right in rights:
+        access.require(right)
+    return access
+
+
+def has_desk(user: User | AnonymousUser) -> bool:
+    """Whether to show the way to the desk: to who may read there."""
+    return isinstance(user, User) and user.is_active and user.is_staff and user.has_perm(PERMISSIONS["read"])
+
+
+def people_at_the_desk() -> QuerySet[User]:
+    """Staff who may read there, superusers included: whom answers can be assigned to."""
+    people: QuerySet[User] = User.objects.with_perm(PERMISSIONS["read"], backend=BACKEND)
+    return people.filter(is_staff=True).order_by("username")

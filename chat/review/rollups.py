@@ -1,0 +1,169 @@
+"""The dashboard's counts: made anew for each day that has changed, from the desk's rows and their answers.
+
+A day is marked when one of its answers ends or is rated (`days_touch`); a periodic task makes it anew. What is deleted
+meanwhile counts until its day is made anew: `manage.py rollups_rebuild` makes all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, timedelta
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from chat.models import AnswerReview, AnswerRollup, AskerDay, DocumentRollup, ReviewedCollection, RollupDay, Source
+from chat.review.sketches import bucket
+
+BATCH = 2_000
+GOOD_SCORE, BAD_SCORE = 4, 2  # and above, and below
+COUNTED = ("llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens")
+MOST_OF_A_FIGURE = 10**9
+Key = tuple[str, str, str, UUID | None]
+
+
+def day_of(moment: datetime) -> date:
+    """The site's day."""
+    return timezone.localtime(moment).date()
+
+
+def days_touch(moments: Iterable[datetime]) -> None:
+    """Answers of these moments have changed."""
+    days = {day_of(moment) for moment in moments}
+    days -= set(RollupDay.objects.filter(day__in=days, stale=True).values_list("day", flat=True))
+    if days:
+        RollupDay.objects.bulk_create(
+            [RollupDay(day=day, stale=True) for day in sorted(days)],
+            update_conflicts=True,
+            unique_fields=["day"],
+            update_fields=["stale"],
+        )
+
+
+def rollups_refresh(*, within_s: float) -> int:
+    """Make stale days anew, the newest first. Returns how many."""
+    began, done = monotonic(), 0
+    while monotonic() - began < within_s:
+        day = RollupDay.objects.filter(stale=True).order_by("-day").values_list("day", flat=True).first()
+        if day is None:
+            break
+        day_make(day)
+        done += 1
+    return done
+
+
+def rollups_rebuild() -> Iterator[date]:
+    """Make every day that has answers anew, and remove the others; gives each day when it is done."""
+    kept: set[date] = set()
+    first = AnswerReview.objects.order_by("created_at").values_list("created_at", flat=True).first()
+    last = AnswerReview.objects.order_by("-created_at").values_list("created_at", flat=True).first()
+    if first is not None and last is not None:
+        day = day_of(first)
+        while day <= day_of(last):
+            if AnswerReview.objects.filter(_within(day)).exists():
+                day_make(day)
+                kept.add(day)
+                yield day
+            day += timedelta(days=1)
+    for gone in RollupDay.objects.exclude(day__in=kept).values_list("day", flat=True):
+        _day_clear(gone)
+    RollupDay.objects.exclude(day__in=kept).delete()
+
+
+def day_make(day: date) -> None:
+    """Its rows, in one transaction; an answer that changes meanwhile makes the day stale again.
+
+    Of two processes that make the same day, the one that began later has read more, and its rows stand.
+    """
+    began = timezone.now()
+    RollupDay.objects.update_or_create(day=day, defaults={"stale": False, "made_at": began})
+    cells: dict[Key, dict[str, Any]] = {}
+    askers: set[int] = set()
+    after = 0
+    documents: dict[UUID, list[int]] = {}
+    while True:
+        rows = AnswerReview.objects.filter(_within(day), pk__gt=after).order_by("pk")
+        batch = list(rows.select_related("message").only(*_READ)[:BATCH])
+        if not batch:
+            break
+        after = batch[-1].pk
+        asked: dict[int, list[UUID]] = {}
+        links = ReviewedCollection.objects.filter(answer__in=[row.pk for row in batch])
+        for answer_id, collection_id in links.values_list("answer_id", "collection_id"):
+            asked.setdefault(answer_id, []).append(collection_id)
+        for row in batch:
+            askers.add(row.user_id)
+            for collection in (None, *asked.get(row.pk, ())):
+                key = (row.workflow, row.model, row.language, collection)
+                _count(cells.setdefault(key, _empty()), row)
+        shown = Source.objects.filter(message__in=[row.message_id for row in batch], document_id__isnull=False)
+        for document_id, cited in shown.values_list("document_id", "cited"):
+            counts = documents.setdefault(document_id, [0, 0])
+            counts[0] += 1
+            counts[1] += bool(cited)
+    with transaction.atomic():
+        if not RollupDay.objects.select_for_update().filter(day=day, made_at=began).first():
+            return
+        _day_clear(day)
+        AnswerRollup.objects.bulk_create(
+            AnswerRollup(day=day, workflow=workflow, model=model, language=language, collection_id=collection, **cell)
+            for (workflow, model, language, collection), cell in cells.items()
+        )
+        DocumentRollup.objects.bulk_create(
+            DocumentRollup(day=day, document_id=document, shown=shown_times, cited=cited_times)
+            for document, (shown_times, cited_times) in documents.items()
+        )
+        AskerDay.objects.bulk_create(AskerDay(day=day, user_id=user) for user in askers)
+
+
+_READ = (
+    "created_at", "workflow", "model", "language", "user_id", "decision", "total_ms", "worst_score", "no_answer",
+    "weak", "degraded", "slow", "cut", "flagged", "message__usage",
+)  # fmt: skip
+
+
+def _day_clear(day: date) -> None:
+    for model in (AnswerRollup, DocumentRollup, AskerDay):
+        model._default_manager.filter(day=day).delete()
+
+
+def _within(day: date) -> Q:
+    start = timezone.make_aware(datetime(day.year, day.month, day.day))
+    end = timezone.make_aware(datetime.combine(day + timedelta(days=1), datetime.min.time()))
+    return Q(created_at__gte=start, created_at__lt=end)
+
+
+def _empty() -> dict[str, Any]:
+    names = (
+        "answers", "answered", "clarified", "no_answer", "cut", "weak", "degraded", "slow", "flagged", "rated",
+        "rated_good", "rated_bad", *COUNTED,
+    )  # fmt: skip
+    return dict.fromkeys(names, 0) | {"first_token_ms": {}, "total_ms": {}}
+
+
+def _count(cell: dict[str, Any], row: AnswerReview) -> None:
+    usage = row.message.usage if isinstance(row.message.usage, dict) else {}
+    score = row.worst_score
+    for name, holds in (
+        ("answers", True), ("answered", row.decision == "ANSWER"), ("clarified", row.decision == "CLARIFY"),
+        ("no_answer", row.no_answer), ("cut", row.cut), ("weak", row.weak), ("degraded", row.degraded),
+        ("slow", row.slow), ("flagged", row.flagged), ("rated", score is not None),
+        ("rated_good", score is not None and score >= GOOD_SCORE),
+        ("rated_bad", score is not None and score <= BAD_SCORE),
+    ):  # fmt: skip
+        cell[name] += bool(holds)
+    for name in COUNTED:
+        cell[name] += _whole(usage.get(name)) or 0
+    for name, ms in (("first_token_ms", _whole(usage.get("first_token_ms"))), ("total_ms", row.total_ms)):
+        if ms is not None:
+            key = bucket(ms)
+            cell[name][key] = cell[name].get(key, 0) + 1
+
+
+def _whole(value: Any) -> int | None:
+    """A figure of `usage`; None for what is none."""
+    return value if isinstance(value, int) and 0 <= value <= MOST_OF_A_FIGURE else None

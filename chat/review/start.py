@@ -1,0 +1,38 @@
+"""What makes the desk's rows: an answer that ends. `feedback` says when one is rated. And what it holds of a person."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Model
+from django.db.models.signals import post_save
+
+from chat.models import Message
+from chat.review.personal_data import DeskHolder
+from ragsite.accounts.personal_data import use_holder
+
+
+def connect() -> None:
+    """Once, when the site starts."""
+    post_save.connect(_message_saved, sender=Message, dispatch_uid="chat.review.message_saved")
+    use_holder("review", DeskHolder())
+
+
+def answer_changed(message_id: UUID) -> None:
+    """Make its row again once what changed is committed. A failure is logged: the answer itself is stored."""
+    transaction.on_commit(partial(_record, message_id), robust=True)
+
+
+def _message_saved(sender: type[Model], instance: Message, raw: bool = False, **_: Any) -> None:
+    if not raw and instance.role == Message.Role.ASSISTANT and instance.status != Message.Status.STREAMING:
+        answer_changed(instance.pk)
+
+
+def _record(message_id: UUID) -> None:
+    # The search's dictionaries, which this needs, take a second to load: every command loads the apps.
+    from chat.review.records import answers_record
+
+    answers_record([message_id])

@@ -1,0 +1,125 @@
+"""Share a conversation read-only, with the people of the site or by a secret link, and take that back.
+
+What is shared is a snapshot: the questions and answers that the conversation shows at that moment. What is asked later,
+and other versions, are not in it. Sharing it again makes a new snapshot, and a new link in place of the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from chat import selectors
+from chat.errors import NothingToShareError, ShareLinksOffError
+from chat.models import Message, Session, Share, Source
+from ragsite.core.errors import InvalidInputError, NotFoundError
+from ragsite.core.wording import worded
+from retrieval.selectors import visible_documents
+
+MESSAGES_SHARED = 1000  # of one conversation, the newest
+SALT = "chat.share"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedMessage:
+    """A question, or an answer with those of its sources that may be shown. hidden: markers of the others."""
+
+    message: Message
+    sources: tuple[Source, ...] = ()
+    hidden: tuple[int, ...] = ()
+
+
+def session_share(*, user: User, session_id: UUID, scope: str, expires_at: datetime | None = None) -> Share:
+    """Raises SessionNotFoundError, ShareLinksOffError, NothingToShareError, InvalidInputError."""
+    session = selectors.session_get(user=user, session_id=session_id)
+    if scope == Share.Scope.LINK and not settings.SHARE_LINKS:
+        raise ShareLinksOffError
+    if expires_at is not None and expires_at <= timezone.now():
+        raise InvalidInputError(fields={"expires_at": [worded("Give a time in the future.")]})
+    shown = selectors.message_list(user=user, session=session).exclude(status=Message.Status.STREAMING)
+    ids = [str(pk) for pk in shown.values_list("pk", flat=True)]
+    if not ids:
+        raise NothingToShareError
+    with transaction.atomic():
+        Session.objects.select_for_update().get(pk=session.pk)
+        Share.objects.filter(session=session, scope=scope).delete()
+        return Share.objects.create(
+            session=session, scope=scope, expires_at=expires_at, message_ids=ids[-MESSAGES_SHARED:]
+        )
+
+
+def session_unshare(*, user: User, session_id: UUID, scope: str | None = None) -> None:
+    """Raises SessionNotFoundError. What is not shared stays so."""
+    session = selectors.session_get(user=user, session_id=session_id)
+    Share.objects.filter(session=session, **({"scope": scope} if scope else {})).delete()
+
+
+def share_list(*, user: User, session_id: UUID) -> list[Share]:
+    """Those that can be read now. Raises SessionNotFoundError."""
+    session = selectors.session_get(user=user, session_id=session_id)
+    shares = Share.objects.filter(_open(), session=session).order_by("-scope")
+    return [share for share in shares if share.scope == Share.Scope.SITE or settings.SHARE_LINKS]
+
+
+def share_path(share: Share) -> str:
+    """Where it is read, without the site's name."""
+    if share.scope == Share.Scope.LINK:
+        return reverse("shared_link", args=[share.pk, share_signature(share.pk)])
+    return reverse("shared", args=[share.pk])
+
+
+def share_signature(share_id: UUID) -> str:
+    """The secret part of a link: whoever reads the database alone can't make it."""
+    return salted_hmac(SALT, share_id.hex, algorithm="sha256").hexdigest()
+
+
+def share_open(*, share_id: UUID, reader: User | AnonymousUser, signature: str | None = None) -> Share:
+    """The share that an address means. Raises NotFoundError, whatever is the matter with it."""
+    scope = Share.Scope.SITE if signature is None else Share.Scope.LINK
+    share = Share.objects.filter(_open(), pk=share_id, scope=scope).select_related("session__user").first()
+    if share is None:
+        raise NotFoundError
+    if signature is None:
+        allowed = reader.is_authenticated
+    else:
+        allowed = settings.SHARE_LINKS and constant_time_compare(signature, share_signature(share.pk))
+    if not allowed:
+        raise NotFoundError
+    return share
+
+
+def shared_messages(*, share: Share, reader: User | AnonymousUser) -> list[SharedMessage]:
+    """In order. Of documents that the reader may not read neither title nor text is given; who has no account reads
+    those of public collections that the site has approved. Results of web searches are shown."""
+    messages = list(selectors.messages_shared(session_id=share.session_id, ids=share.message_ids))
+    readable = _readable([source for message in messages for source in message.sources.all()], reader)
+    return [_for_reader(message, readable) for message in messages]
+
+
+def _for_reader(message: Message, readable: set[UUID]) -> SharedMessage:
+    cited = [source for source in message.sources.all() if source.cited]
+    shown = tuple(source for source in cited if source.kind == Source.Kind.WEB or source.document_id in readable)
+    hidden = tuple(source.marker for source in cited if source not in shown)
+    return SharedMessage(message=message, sources=shown, hidden=hidden)
+
+
+def _readable(sources: Iterable[Source], reader: User | AnonymousUser) -> set[UUID]:
+    wanted = {source.document_id for source in sources if source.document_id}
+    documents = visible_documents(reader).filter(pk__in=wanted)
+    if not reader.is_authenticated:
+        documents = documents.filter(Q(collection__owner=None) | Q(collection__approved=True))
+    return set(documents.values_list("pk", flat=True))
+
+
+def _open() -> Q:
+    return Q(expires_at=None) | Q(expires_at__gt=timezone.now())

@@ -1,0 +1,50 @@
+"""Celery's side of conversations."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from asgiref.sync import sync_to_async
+from celery import shared_task
+from django.db import close_old_connections
+
+from chat.review.records import answers_catch_up
+from chat.review.replays import replays_queue, replays_work
+from chat.review.rollups import rollups_refresh
+from retrieval.engine import close_engine
+
+MOST, WITHIN_S = 20_000, 90.0  # a round; the next one goes on two minutes after it began
+ROLLUPS_S = 120.0
+REPLAYS_S = 60.0  # then documents that wait to be read get their turn
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task
+def answer_reviews_catch_up() -> int:
+    """The rows of the review desk that are missing. Returns how many were made; a second message makes none."""
+    return answers_catch_up(most=MOST, within_s=WITHIN_S)
+
+
+@shared_task
+def replays_work_task() -> bool:
+    """Replays that are open, as long as nobody else works on them. Whether some are left, for the next message."""
+    left = asyncio.run(_replays())
+    if left:
+        replays_queue()
+    return left
+
+
+@shared_task
+def rollups_refresh_task() -> int:
+    """The dashboard's counts of days that have changed. Returns how many days were made."""
+    return rollups_refresh(within_s=ROLLUPS_S)
+
+
+async def _replays() -> bool:
+    try:
+        return await replays_work(within_s=REPLAYS_S)
+    finally:
+        await close_engine()
+        await sync_to_async(close_old_connections)()

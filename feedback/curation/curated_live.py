@@ -1,0 +1,110 @@
+"""`retrieval.ports.CuratedAnswers`: the wordings of those in force, kept in memory, and their passages as they are now.
+
+When a question comes and REFRESH_S have passed, the table's stamp is compared. What fits by words is read anew with its
+passages inside the asker's scope: if one of them is missing there, or says something else by now, it is not given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import DatabaseError
+from django.db.models import Count, Max
+from django.utils import timezone
+
+from feedback.curation.curated import curated_in_force
+from feedback.models import CuratedAnswer
+from feedback.ranking.near_identical import NearIdentical
+from ragsite.core.database import database_call
+from ragsite.core.errors import UnavailableError
+from ragsite.core.wording import worded
+from retrieval.models import Chunk
+from retrieval.selectors import stored_chunk
+from retrieval.values import CuratedAnswer as Given
+from retrieval.values import CuratedBy, SearchScope
+
+REFRESH_S = 2.0  # how often a process looks whether there are others
+MOST = 5_000  # answers that are kept in memory, the newest
+Stamp = tuple[int, datetime | None, datetime | None]
+logger = logging.getLogger(__name__)
+
+
+class _Known(NamedTuple):
+    stamp: Stamp
+    index: NearIdentical
+    answers: list[tuple[str, str]]  # of each wording the answer's id and the wording itself
+
+
+class LiveCuratedAnswers:
+    """Belongs to one event loop, as the engine does."""
+
+    def __init__(self) -> None:
+        self._known: _Known | None = None
+        self._checked = 0.0
+        self._order = asyncio.Lock()
+
+    async def find(self, question: str, scope: SearchScope) -> Given | None:
+        known = await self._current()
+        if not known.answers or not scope.collections:
+            return None
+        place = await asyncio.to_thread(known.index.find, question)
+        if place is None:
+            return None
+        key, wording = known.answers[place]
+        try:
+            return await database_call(_answer, key, wording, scope.ids)
+        except DatabaseError as error:
+            raise UnavailableError(worded("the database could not be read")) from error
+
+    async def _current(self) -> _Known:
+        async with self._order:
+            if self._known is None or time.monotonic() - self._checked >= REFRESH_S:
+                try:
+                    self._known = await database_call(_load, self._known)
+                except DatabaseError as error:
+                    if self._known is None:
+                        raise UnavailableError(worded("the database could not be read")) from error
+                    logger.warning("The curated answers could not be read, going on with the last ones: %s", error)
+                self._checked = time.monotonic()
+            return self._known
+
+
+def _load(known: _Known | None) -> _Known:
+    """As in the database; the same object where nothing has changed."""
+    counted = CuratedAnswer.objects.aggregate(count=Count("pk"), made=Max("created_at"), ended=Max("ended_at"))
+    stamp = (counted["count"], counted["made"], counted["ended"])
+    if known is not None and known.stamp == stamp:
+        return known
+    rows = curated_in_force().values_list("pk", "question", "wordings")[:MOST]
+    answers = [(str(key), line) for key, question, wordings in rows for line in (question, *wordings)]
+    return _Known(stamp, NearIdentical([line for _, line in answers]), answers)
+
+
+def _answer(key: str, wording: str, collection_ids: tuple[str, ...]) -> Given | None:
+    answer = curated_in_force().filter(pk=key).select_related("created_by").first()
+    if answer is None:
+        return None
+    sources = list(answer.sources.all())
+    chunks = Chunk.objects.filter(
+        pk__in=[source.chunk_id for source in sources],
+        document__collection__in=collection_ids,
+        document__superseded_at=None,
+    ).select_related("document")
+    by_id = {chunk.pk: chunk for chunk in chunks}
+    if any(source.chunk_id not in by_id or by_id[source.chunk_id].text != source.text for source in sources):
+        return None
+    by = answer.created_by
+    return Given(
+        checked=CuratedBy(
+            id=str(answer.pk),
+            by=(by.get_full_name() or by.get_username()) if by else worded("a curator"),
+            on=timezone.localdate(answer.created_at).isoformat(),
+        ),
+        question=wording,
+        text=answer.text,
+        passages=tuple(stored_chunk(by_id[source.chunk_id]) for source in sources),
+    )

@@ -1,0 +1,69 @@
+"""Revisions, golden questions and gaps as `chat.review.feedback_port` needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db.models import Prefetch
+
+from chat.review.feedback_port import GapShown, GoldenAsked, RevisionChoice
+from feedback.curation.gap_selectors import knowledge_gaps
+from feedback.curation.golden import golden_sets
+from feedback.models import GoldenQuestion, GoldenRelevance, Revision
+from feedback.rounds.boost_source import FixedBoosts
+from feedback.rounds.live import content_of, manual_rules, snapshot_make
+from ragsite.core.errors import NotFoundError
+from ragsite.core.rag_settings import RagSettings
+from ragsite.core.wording import worded
+from retrieval.ports import BoostSource, Models
+
+
+class DeskFeedback:
+    """`chat.review.feedback_port.Feedback` over the tables of feedback."""
+
+    def revisions(self, *, limit: int) -> Sequence[RevisionChoice]:
+        rows = Revision.objects.defer("content", "guard").order_by("-number")[:limit]
+        return [
+            RevisionChoice(
+                id=row.pk, number=row.number, status=row.status, made_at=row.created_at, live_at=row.live_at,
+                summary=row.summary,
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def boosts_of(self, revision: UUID | None, *, models: Models, settings: RagSettings) -> BoostSource:
+        if revision is None:
+            return FixedBoosts(snapshot_make(content_of(None)), models, settings.feedback)
+        row = Revision.objects.filter(pk=revision).first()
+        if row is None:
+            raise NotFoundError(worded("There is no such revision; choose another one."))
+        snapshot = snapshot_make(content_of(row), revision=str(row.pk), manual=manual_rules())
+        return FixedBoosts(snapshot, models, settings.feedback)
+
+    def golden_questions(self, *, set_name: str | None, limit: int) -> Sequence[GoldenAsked]:
+        rows = GoldenQuestion.objects.filter(enabled=True).order_by("created_at", "pk")
+        if set_name is not None:
+            rows = rows.filter(set_name=set_name)
+        relevant = Prefetch("relevant", queryset=GoldenRelevance.objects.order_by("-grade", "pk"))
+        return [
+            GoldenAsked(
+                id=row.pk,
+                text=row.text,
+                collection=str(row.collection_id),
+                documents=tuple(dict.fromkeys(str(one.document_id) for one in row.relevant.all())),
+            )
+            for row in rows.prefetch_related(relevant)[:limit]
+        ]
+
+    def golden_sets(self) -> Sequence[tuple[str, int]]:
+        return [(row["set_name"], row["measured"]) for row in golden_sets() if row["measured"]]
+
+    def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:
+        return [
+            GapShown(
+                question=gap.question, collection=gap.collection, count=gap.count, people=gap.people,
+                no_answer=gap.no_answer, badly_rated=gap.badly_rated, last_seen=gap.last_seen,
+            )
+            for gap in knowledge_gaps(days=days)[:limit]
+        ]  # fmt: skip

@@ -1,0 +1,61 @@
+// A search by itself: what is found for a question, with the score and the rank that every leg gave.
+import { api, fetchAll } from "../api.js";
+import { bootData, byId, h, replace, seconds } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
+import { errorToast } from "../ui.js";
+import { collectionLabel } from "../collection_names.js";
+import { placeIn, scoreShare } from "../chat/source_panel.js";
+
+/** @type {Record<string, string>} */
+const SCORES = {
+  dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), standing: gettext("Place, 0 to 1"), rerank: gettext("Relevance"),
+  boost: gettext("Feedback"), final: gettext("Final score"),
+};
+const EXCERPT = 500; // characters
+
+/** @type {Boot.Search} */
+const boot = bootData();
+const form = byId("search-form", HTMLFormElement);
+const hits = byId("hits");
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const { query, collection, stage, top_k: topK } = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form)));
+  hits.setAttribute("aria-busy", "true");
+  try {
+    /** @type {Api.SearchResult} */
+    const result = await api.post("/api/search", {
+      query, ...(collection ? { collections: [collection] } : {}), ...(stage ? { stages: [stage] } : {}), ...(topK ? { top_k: Number(topK) } : {}),
+    });
+    replace(hits, result.candidates.map(hitRow));
+    const found = ngettext("{count} passage", "{count} passages", result.candidates.length);
+    const took = Object.entries(result.timings_ms).map(([name, ms]) => `${name} ${seconds(ms)}`);
+    byId("timings").textContent = [found, ...took, ...result.degraded].join(" · ");
+  } catch (error) {
+    errorToast(error);
+  }
+  hits.removeAttribute("aria-busy");
+});
+
+/** @param {Api.Candidate} hit @param {number} index */
+function hitRow(hit, index) {
+  const place = [hit.page ? gettext("Page {page}", { page: hit.page }) : "", placeIn(hit)].filter(Boolean).join(" · ");
+  const scores = Object.entries(SCORES).flatMap(([name, label]) => {
+    const value = hit.scores[name];
+    if (value === undefined || value === null) return [];
+    const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
+    return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
+  });
+  const ranks = Object.entries(hit.ranks).map(([leg, rank]) => `${leg} ${gettext("no. {rank}", { rank })}`).join(" · ");
+  return h("li", { class: "hit" },
+    h("div", { class: "hit-head" }, h("span", { class: "hit-number" }, index + 1),
+      h("a", { class: "doc-title", href: `/documents/${hit.document_id}/#chunk-${hit.chunk_id}` }, h("bdi", {}, hit.title)), h("span", { class: "doc-meta" }, place)),
+    h("p", { class: "hit-text", dir: "auto" }, hit.text.length > EXCERPT ? `${hit.text.slice(0, EXCERPT)}…` : hit.text),
+    h("dl", { class: "hit-scores" }, scores),
+    ranks ? h("p", { class: "doc-meta" }, gettext("Ranks: {ranks}", { ranks })) : null);
+}
+
+fetchAll("/api/collections").then((/** @type {Api.Collection[]} */ rows) => {
+  byId("s-collection").append(...rows.map((row) => h("option", { value: row.id }, collectionLabel(row, rows, boot.username))));
+}).catch(errorToast);

@@ -1,0 +1,188 @@
+// One answer at the desk: what its user saw, beside how it came about.
+import { Answer } from "../chat/answer.js";
+import { markTexts } from "../chat/evidence.js";
+import { TAGS } from "../chat/rating.js";
+import { isWeb, placeIn, scoreShare, webPlace } from "../chat/source_panel.js";
+import { drawPassage } from "../chat/stream_text.js";
+import { bootData, byId, dateOf, h, icon, query, replace } from "../dom.js";
+import { LOCALE, gettext, ngettext } from "../i18n.js";
+import { errorToast } from "../ui.js";
+import { listenForKeys } from "./keys.js";
+import { STATES, assignDialog, labelDialog, mark, noteDialog, setState } from "./marking.js";
+import { timeline } from "./timeline.js";
+
+/** @type {Boot.ReviewedAnswer} */
+const boot = bootData();
+const { answer: reviewed } = boot;
+/** @type {Api.Review} */
+let review = reviewed;
+const SCORES = /** @type {const} */ ([
+  ["dense", gettext("Meaning")], ["bm25", gettext("Words")], ["fused", gettext("Merged")], ["rerank", gettext("Relevance")],
+  ["boost", gettext("Feedback")], ["final", gettext("Final score")],
+]);
+
+/** As in the chat, but for what only its user may do: rate it, have it written anew. */
+class SeenAnswer extends Answer {
+  showActions() {}
+
+  /** @param {string} [text] */
+  problem(text = gettext("The answer could not be written.")) {
+    return h("div", { class: "notice is-error" }, icon("warn"), h("p", {}, text));
+  }
+
+  showSources() {}
+}
+
+// ------------------------------------------------------------------------------------------- what the user saw
+const thread = byId("seen");
+for (const message of reviewed.earlier) draw(message, byId("earlier"));
+byId("earlier-part").hidden = !reviewed.earlier.length;
+replace(byId("earlier-title"), ngettext("{count} message before", "{count} messages before", reviewed.earlier.length));
+if (reviewed.question) thread.append(questionBubble(reviewed.question));
+draw(reviewed.message, thread);
+
+/** @param {string} text */
+function questionBubble(text) {
+  return h("article", { class: "question", "aria-label": gettext("Question") }, h("p", { dir: "auto" }, text));
+}
+
+/** @param {Api.Message} message @param {HTMLElement} list */
+function draw(message, list) {
+  if (message.role === "user") {
+    list.append(questionBubble(message.text));
+    return;
+  }
+  const shown = new SeenAnswer({ source: (_, evidence, index) => showSource(evidence[index]), option: () => {}, regenerate: () => {}, retry: () => {} }, message.reply_to);
+  shown.finish(message);
+  for (const button of shown.element.querySelectorAll(/** @type {"button"} */ (".notice .button, .option"))) button.disabled = true;
+  list.append(shown.element);
+}
+
+// ------------------------------------------------------------------------------------------- how it came about
+replace(byId("path"), reviewed.message.decision_path.length
+  ? timeline(reviewed.message.decision_path, reviewed.message.usage, reviewed.passages)
+  : h("p", { class: "muted" }, gettext("No step is stored.")));
+replace(byId("usage"), usage(reviewed.message.usage));
+replace(byId("sources"), reviewed.message.sources.length
+  ? reviewed.message.sources.map(sourceRow)
+  : h("p", { class: "muted" }, gettext("No passage was given to the model.")));
+
+/** @param {Api.Usage} usage */
+function usage({ llm_calls: calls, llm_rounds: rounds, prompt_tokens: read, completion_tokens: written, first_token_ms: first, total_ms: total }) {
+  const time = (/** @type {number | null | undefined} */ ms) => (ms === null || ms === undefined ? "–" : gettext("{time} s", { time: (ms / 1000).toFixed(1) }));
+  return [
+    [gettext("First word"), time(first)], [gettext("In all"), time(total)],
+    [gettext("Model calls"), gettext("{calls} in {rounds} rounds", { calls: calls ?? 0, rounds: rounds ?? 0 })],
+    [gettext("Tokens"), `${(read ?? 0).toLocaleString(LOCALE)} → ${(written ?? 0).toLocaleString(LOCALE)}`],
+  ].map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+}
+
+/** @param {Api.Source} source */
+function sourceRow(source) {
+  const boost = reviewed.message.decision_path.filter(({ name }) => name === "boost").map(({ detail }) => detail?.boosts?.[source.chunk_id]).findLast(Boolean);
+  const given = reviewed.ratings.filter((rating) => rating.source === source.marker);
+  const where = isWeb(source) ? webPlace(source) : [source.page ? gettext("p. {page}", { page: source.page }) : "", placeIn(source)].filter(Boolean).join(" · ");
+  const scores = SCORES.flatMap(([name, label]) => {
+    const value = source.scores[name];
+    if (value === undefined || value === null) return [];
+    const bar = h("span", { class: "score-bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
+    return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
+  });
+  return h("details", { class: "review-source", id: `source-${source.marker}` },
+    h("summary", {}, h("span", { class: "source-number" }, source.marker),
+      h("span", { class: "review-source-title" }, source.title, where ? h("span", { class: "muted" }, ` ${where}`) : null),
+      source.cited ? h("span", { class: "chip" }, gettext("cited")) : null,
+      given.map((rating) => h("span", { class: "chip is-reason" }, `${rating.score}/5`)), icon("chevron")),
+    h("blockquote", { class: "passage prose", dir: "auto" }, drawPassage(source.text)),
+    scores.length ? h("dl", { class: "review-scores" }, scores) : null,
+    boost ? h("p", { class: "muted" }, gettext("Feedback: {origin}.", { origin: boost.origin || boost.factor || "" })) : null,
+    source.document_id && !isWeb(source) ? h("a", { href: `/documents/${source.document_id}/#chunk-${source.chunk_id}` }, gettext("Open in document")) : null);
+}
+
+/** @param {import("../chat/evidence.js").Evidence | undefined} evidence */
+function showSource(evidence) {
+  const element = evidence?.source && document.getElementById(`source-${evidence.source.marker}`);
+  if (!(element instanceof HTMLDetailsElement)) return;
+  element.open = true;
+  const passage = query(element, ".passage");
+  replace(passage, drawPassage(evidence.source.text));
+  const found = markTexts(passage, evidence.quotes);
+  (found ?? element).scrollIntoView({ block: "center" });
+  query(element, "summary").focus({ preventScroll: true });
+}
+
+// ------------------------------------------------------------------------------------------- ratings, prompts, history
+replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating) => h("li", {},
+  h("strong", {}, `${rating.score}/5`), rating.source === null ? "" : ` ${gettext("for source {number}", { number: rating.source })}`,
+  rating.tags.length ? ` · ${rating.tags.map((tag) => TAGS[tag] ?? tag.replaceAll("_", " ")).join(", ")}` : "",
+  rating.user ? h("span", { class: "muted" }, ` · ${rating.user}`) : null,
+  rating.comment ? h("p", { dir: "auto" }, rating.comment) : null)) : h("li", { class: "muted" }, gettext("Nobody has rated it.")));
+replace(byId("prompts"), reviewed.prompts.length ? reviewed.prompts.map(({ name, hash, text }) => h("details", { class: "review-prompt" },
+  h("summary", {}, name, h("code", {}, ` ${hash}`), icon("chevron")),
+  text === null ? h("p", { class: "muted" }, gettext("The file of this prompt has changed since; its text from then is not kept.")) : h("pre", {}, text)))
+  : h("p", { class: "muted" }, gettext("No model was asked.")));
+
+/** @param {Api.Time} at */
+const moment = (at) => `${dateOf(at)} ${new Date(at).toLocaleTimeString(LOCALE, { hour: "2-digit", minute: "2-digit" })}`;
+/** @type {Record<string, string>} */
+const KINDS = { state: gettext("State"), assignee: gettext("Assigned"), note: gettext("Note"), labels: gettext("Labels") };
+
+/** @param {unknown} value */
+function told(value) {
+  if (Array.isArray(value)) return value.join(", ") || "–";
+  return Object.hasOwn(STATES, String(value)) ? STATES[/** @type {import("./marking.js").State} */ (value)] : String(value || "–");
+}
+
+function drawHistory() {
+  replace(byId("history"), reviewed.history.length ? reviewed.history.map(({ kind, by, at, detail }) => h("li", {},
+    h("span", { class: "muted" }, `${moment(at)} · ${by}`), h("p", {}, kind === "note" ? told(detail.to) : `${KINDS[kind]}: ${told(detail.from)} → ${told(detail.to)}`)))
+    : h("li", { class: "muted" }, gettext("Nothing has been changed.")));
+  replace(byId("readers"), reviewed.read_by.map(({ by, at }) => h("li", {}, by, h("span", { class: "muted" }, ` · ${moment(at)}`))));
+}
+
+// ------------------------------------------------------------------------------------------- marks
+function drawMarks() {
+  for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-mark]"))) button.setAttribute("aria-pressed", String(button.dataset.mark === review.state));
+  replace(byId("assign"), icon("people"), review.assignee ?? gettext("Assign"));
+  replace(byId("labels"), review.labels.map((label) => h("span", { class: "chip is-label" }, label)));
+  replace(byId("note"), review.note);
+  byId("note").hidden = !review.note;
+}
+
+/** @param {Api.Review} changed */
+async function show(changed) {
+  review = changed;
+  drawMarks();
+  const { history, read_by: readers } = await (await fetch(`/api/review/answers/${review.message_id}`)).json().catch(() => reviewed);
+  Object.assign(reviewed, { history, read_by: readers });
+  drawHistory();
+}
+
+/** @param {import("./marking.js").Changes} changes */
+async function change(changes) {
+  show(await mark(review.message_id, changes));
+}
+
+/** @param {import("./marking.js").State} state */
+const markState = (state) => setState(review.message_id, state, review.state, show);
+const assign = () => assignDialog(boot.people, review.assignee, (assignee) => change({ assignee }));
+const label = () => labelDialog(boot.labels, review.labels, (labels) => change({ labels }));
+const note = () => noteDialog(review.note, (text) => change({ note: text }));
+/** @param {string} id of a link */
+const follow = (id) => () => /** @type {HTMLElement | null} */ (document.getElementById(id))?.click();
+
+for (const button of document.querySelectorAll(/** @type {"button"} */ ("[data-mark]"))) {
+  button.addEventListener("click", () => markState(/** @type {import("./marking.js").State} */ (button.dataset.mark)));
+}
+byId("assign").addEventListener("click", assign);
+byId("label").addEventListener("click", label);
+byId("write-note").addEventListener("click", note);
+drawMarks();
+drawHistory();
+listenForKeys({
+  j: follow("after"), k: follow("before"), u: follow("back"),
+  r: () => markState("reviewed"), e: () => markState("resolved"), t: () => markState("todo"),
+  a: () => change({ assignee: boot.username }).catch(errorToast), l: label, n: note,
+  "/": () => location.assign("/review/"),
+});

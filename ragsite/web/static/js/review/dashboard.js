@@ -1,0 +1,129 @@
+// The dashboard's charts, drawn by Chart.js from the same figures as the tables below them; and the knowledge gaps.
+import { api } from "../api.js";
+import { bootData, byId, h, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
+
+/**
+ * @typedef {{p50: number | null, p95: number | null}} Percentiles
+ * @typedef {{key: string, label: string, answers: number, users: number | null, answered: number, clarified: number,
+ *   no_answer: number, cut: number, weak: number, degraded: number, rated_good: number, rated_bad: number,
+ *   llm_calls: number, llm_rounds: number, prompt_tokens: number, completion_tokens: number,
+ *   first_token_ms: Percentiles, total_ms: Percentiles}} Row
+ */
+/** @type {{days: Row[], workflows: Row[], span: number, gaps: string}} */
+const boot = bootData();
+const Chart = /** @type {any} */ (window).Chart;
+/** @type {any[]} */
+let charts = [];
+
+/** A colour of the theme as it is now. @param {string} name */
+function colour(name) {
+  const probe = h("span", { hidden: true });
+  document.body.append(probe);
+  probe.style.color = `var(--${name})`;
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+const days = boot.days.map((row) => row.key.slice(5));
+/** @param {(row: Row) => number | null | undefined} value */
+const ofDays = (value) => boot.days.map(value);
+/** @param {number | null} ms */
+const seconds = (ms) => (ms === null ? null : Math.round(ms / 10) / 100);
+/** @param {number} part @param {number} whole */
+const percent = (part, whole) => (whole ? Math.round((1000 * part) / whole) / 10 : null);
+
+/** @param {string} label @param {any[]} data @param {string} name of a colour @param {object} more */
+const bar = (label, data, name, more = {}) => ({ type: "bar", label, data, backgroundColor: colour(name), borderRadius: 2, maxBarThickness: 28, ...more });
+/** @param {string} label @param {any[]} data @param {string} name of a colour @param {object} more */
+const line = (label, data, name, more = {}) => ({ type: "line", label, data, borderColor: colour(name), backgroundColor: colour(name), borderWidth: 2, pointRadius: days.length > 40 ? 0 : 2, tension: 0.25, spanGaps: true, ...more });
+
+/** Lines as lines, with their dashes, and bars as boxes. @param {any} drawn */
+function legend(drawn) {
+  return Chart.defaults.plugins.legend.labels.generateLabels(drawn).map((/** @type {any} */ item) => ({
+    ...item, pointStyle: drawn.data.datasets[item.datasetIndex].type === "line" ? "line" : "rect", fontColor: colour("ink-3"),
+  }));
+}
+
+/** @param {string} id @param {any[]} datasets @param {{labels?: string[], stacked?: boolean, second?: boolean, across?: boolean}} how */
+function chart(id, datasets, { labels = days, stacked = false, second = false, across = false } = {}) {
+  const [grid, text] = [colour("line"), colour("ink-3")];
+  const ticks = { color: text, maxRotation: 0, autoSkipPadding: 14, precision: 0 };
+  const values = { beginAtZero: true, stacked, grid: { color: grid }, border: { display: false }, ticks };
+  const names = { stacked, grid: { display: false }, border: { color: grid }, ticks: { ...ticks, precision: undefined } };
+  charts.push(new Chart(byId(id), {
+    data: { labels, datasets },
+    options: {
+      animation: false, responsive: true, maintainAspectRatio: false, indexAxis: across ? "y" : "x",
+      interaction: { mode: "index", intersect: false, axis: across ? "y" : "x" },
+      scales: {
+        x: across ? values : names,
+        y: across ? names : values,
+        ...(second ? { y2: { ...values, stacked: false, position: "right", grid: { display: false } } } : {}),
+      },
+      plugins: { legend: { position: "bottom", labels: { color: text, usePointStyle: true, pointStyleWidth: 20, boxHeight: 8, generateLabels: legend } }, tooltip: { backgroundColor: colour("ink"), titleColor: colour("page"), bodyColor: colour("page") } },
+    },
+  }));
+}
+
+function draw() {
+  for (const drawn of charts) drawn.destroy();
+  charts = [];
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  const users = boot.days.some((row) => row.users !== null);
+  chart("chart-questions", [
+    bar(gettext("Answered"), ofDays((row) => row.answered), "accent"),
+    bar(gettext("Asked back"), ofDays((row) => row.clarified), "amber"),
+    bar(gettext("No answer"), ofDays((row) => row.no_answer), "red"),
+    bar(gettext("Broken off"), ofDays((row) => row.answers - row.answered - row.clarified - row.no_answer), "line-2"),
+    ...(users ? [line(gettext("Users"), ofDays((row) => row.users), "ink-2", { yAxisID: "y2" })] : []),
+  ], { stacked: true, second: users });
+  chart("chart-ratings", [
+    bar(gettext("Well rated"), ofDays((row) => row.rated_good), "accent"),
+    bar(gettext("Badly rated"), ofDays((row) => row.rated_bad), "red"),
+  ], { stacked: true });
+  chart("chart-times", [
+    line(gettext("First words, median"), ofDays((row) => seconds(row.first_token_ms.p50)), "accent"),
+    line(gettext("First words, p95"), ofDays((row) => seconds(row.first_token_ms.p95)), "accent", { borderDash: [4, 4] }),
+    line(gettext("Whole time, median"), ofDays((row) => seconds(row.total_ms.p50)), "amber"),
+    line(gettext("Whole time, p95"), ofDays((row) => seconds(row.total_ms.p95)), "amber", { borderDash: [4, 4] }),
+  ]);
+  chart("chart-trouble", [
+    line(gettext("Degraded"), ofDays((row) => percent(row.degraded, row.answers)), "amber"),
+    line(gettext("Weakly grounded"), ofDays((row) => percent(row.weak, row.answers)), "red"),
+  ]);
+  chart("chart-calls", [
+    bar(gettext("Model calls"), ofDays((row) => row.llm_calls), "accent"),
+    line(gettext("Tokens, in thousands"), ofDays((row) => Math.round((row.prompt_tokens + row.completion_tokens) / 100) / 10), "ink-2", { yAxisID: "y2" }),
+  ], { second: true });
+  const each = (/** @type {(row: Row) => number} */ value) => boot.workflows.map((row) => Math.round((100 * value(row)) / row.answers) / 100);
+  chart("chart-rounds", [
+    bar(gettext("Rounds"), each((row) => row.llm_rounds), "accent"),
+    bar(gettext("Model calls"), each((row) => row.llm_calls), "amber"),
+  ], { labels: boot.workflows.map((row) => row.label.replaceAll("_", " ")), across: true });
+}
+
+async function loadGaps() {
+  const list = byId("gap-list");
+  const note = byId("gap-note");
+  try {
+    const gaps = await api.get(`${boot.gaps}?${new URLSearchParams({ days: String(Math.min(boot.span, 365)) })}`);
+    replace(list, gaps.map((/** @type {any} */ gap) => h("li", {},
+      h("span", { dir: "auto" }, gap.question), " ",
+      h("span", { class: "muted" }, [ngettext("{count} question", "{count} questions", gap.count), ngettext("{count} person", "{count} people", gap.people), gap.collection].filter(Boolean).join(" · ")))));
+    note.textContent = gettext("None in this time.");
+    note.hidden = gaps.length > 0;
+  } catch {
+    note.textContent = gettext("The gaps can't be read at the moment.");
+  }
+  list.removeAttribute("aria-busy");
+}
+
+if (boot.days.some((row) => row.answers)) {
+  draw();
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", draw);
+  new MutationObserver(draw).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+}
+loadGaps();

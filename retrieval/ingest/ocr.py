@@ -1,0 +1,174 @@
+"""Pages that are pictures, read by Tesseract where it is installed, with the place of each word.
+
+It runs as a child of the process that reads the file, so it ends with that one, and within its limits of memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pypdfium2
+
+from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
+from retrieval.errors import DocumentUnreadableError
+from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, PageLines
+from retrieval.ingest.headings import heading_level
+
+LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
+MAX_PAGES = 200
+DOTS_PER_INCH = 200
+MAX_PIXELS = 12_000_000  # of a page: pages may be metres long
+TIMEOUT_S = 270.0  # of a document: less than the process that reads it has
+PAGE_TIMEOUT_S = 60.0
+LEAST_CONFIDENCE = 5.0  # of a word, 0–100: below it is dirt and drawings
+_WIDE_END = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]$")
+_WIDE_START = re.compile("^[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
+TOO_MANY = worded(
+    "The PDF has no text, only images (a scan), and more than {most} of them; split it, or run it through OCR first.",
+    most=MAX_PAGES,
+)
+TOO_SLOW = worded(
+    "The PDF has no text, only images (a scan), and reading them takes too long; split it, or run it through OCR first."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """paragraph, line: which of the page. box: left, top, right, bottom in steps of the page."""
+
+    text: str
+    paragraph: tuple[int, int]
+    line: int
+    box: tuple[int, int, int, int]
+
+
+def ocr_languages() -> tuple[str, ...]:
+    """Those that can be read; none where Tesseract is not installed."""
+    command = shutil.which("tesseract")
+    if command is None:
+        return ()
+    try:
+        listed = subprocess.run(  # noqa: S603 - a fixed command, no shell
+            [command, "--list-langs"], capture_output=True, timeout=PAGE_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    installed = listed.stdout.decode("utf-8", "replace").split()
+    return tuple(language for language in LANGUAGES if language in installed)
+
+
+def read_pictures(
+    document: pypdfium2.PdfDocument, languages: Sequence[str]
+) -> tuple[tuple[Block, ...], tuple[PageLines, ...]]:
+    """The text of a document whose pages are pictures, and where it stands.
+
+    Raises DocumentUnreadableError where there is too much of it.
+    """
+    if len(document) > MAX_PAGES:
+        raise DocumentUnreadableError(TOO_MANY)
+    deadline = time.monotonic() + TIMEOUT_S
+    blocks: list[Block] = []
+    pages: list[PageLines] = []
+    start = 0
+    for number in range(1, len(document) + 1):
+        try:
+            page = document[number - 1]
+            width, height = page.get_size()
+            words = _words(page, languages, deadline)
+        except pypdfium2.PdfiumError:  # a broken page is empty
+            width, height, words = 0.0, 0.0, []
+        lines: list[Line] = []
+        for level, paragraph in _paragraphs(words):
+            text, own = _text(paragraph, start)
+            kind = "heading" if level else "paragraph"
+            blocks.append(Block(text=text, kind=kind, level=level, label=text if level else "", page=number))
+            lines += own
+            start += len(text) + len(BLOCK_SEPARATOR)
+        pages.append(PageLines(width=width, height=height, lines=tuple(lines)))
+    return tuple(blocks), tuple(pages)
+
+
+def _words(page: pypdfium2.PdfPage, languages: Sequence[str], deadline: float) -> list[_Word]:
+    width, height = page.get_size()
+    if min(width, height) <= 0:
+        return []
+    scale = min(DOTS_PER_INCH / 72, (MAX_PIXELS / (width * height)) ** 0.5)
+    picture = page.render(scale=scale, grayscale=True).to_pil()
+    png = io.BytesIO()
+    picture.save(png, "PNG", compress_level=1)
+    left_s = deadline - time.monotonic()
+    if left_s <= 0:
+        raise DocumentUnreadableError(TOO_SLOW)
+    command = ["tesseract", "stdin", "stdout", "-l", "+".join(languages), "--dpi", str(round(72 * scale)), "tsv"]
+    try:
+        result = subprocess.run(  # noqa: S603 - a fixed command, no shell
+            command,
+            input=png.getvalue(),
+            capture_output=True,
+            timeout=min(PAGE_TIMEOUT_S, left_s),
+            check=True,
+            env={**os.environ, "OMP_THREAD_LIMIT": "1"},
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DocumentUnreadableError(TOO_SLOW) from error
+    except (OSError, subprocess.SubprocessError):  # a page that it can't cope with is empty
+        return []
+    return list(_read(result.stdout.decode("utf-8", "replace"), picture.width, picture.height))
+
+
+def _read(table: str, width: int, height: int) -> Iterator[_Word]:
+    """Tesseract's table: level 5 is a word."""
+    for row in csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE):
+        text = clean_text(row["text"] or "").strip()
+        if row["level"] != "5" or not text or float(row["conf"]) < LEAST_CONFIDENCE:
+            continue
+        left, top, across, down = (int(row[name]) for name in ("left", "top", "width", "height"))
+        box = (
+            _step(left, width), _step(top, height), _step(left + across, width), _step(top + down, height),
+        )  # fmt: skip
+        yield _Word(text, (int(row["block_num"]), int(row["par_num"])), int(row["line_num"]), box)
+
+
+def _step(pixels: int, of: int) -> int:
+    return min(GRID, max(0, round(pixels * GRID / of)))
+
+
+def _paragraphs(words: Sequence[_Word]) -> Iterator[tuple[int, list[_Word]]]:
+    """Each with its level as a heading, 0: none. A line that reads like a heading is one by itself."""
+    for _, group in itertools.groupby(words, key=lambda word: word.paragraph):
+        lines = [list(line) for _, line in itertools.groupby(group, key=lambda word: word.line)]
+        for level, several in itertools.groupby(lines, key=lambda line: heading_level(_text(line, 0)[0])):
+            if level:
+                yield from ((level, line) for line in several)
+            else:
+                yield 0, [word for line in several for word in line]
+
+
+def _text(words: Sequence[_Word], start: int) -> tuple[str, list[Line]]:
+    """A paragraph's text on one line, and its lines on the page. start: its place in the document's text."""
+    text = ""
+    lines: list[Line] = []
+    for _, group in itertools.groupby(words, key=lambda word: word.line):
+        line = list(group)
+        places: list[int] = []
+        begin = -1
+        for word in line:
+            if text and not (_WIDE_END.search(text) and _WIDE_START.search(word.text)):
+                text += " "
+            begin = len(text) if begin < 0 else begin
+            places += [start + len(text), word.box[0]]
+            text += word.text
+        lefts, tops, rights, bottoms = zip(*(word.box for word in line), strict=True)
+        box = (min(lefts), min(tops), max(rights), max(bottoms))
+        lines.append([start + begin, start + len(text), *box, places])
+    return text, lines

@@ -1,0 +1,106 @@
+"""The review desk as a reviewer uses it: by keyboard, in bulk, and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+
+OpenPage = Callable[..., Page]
+QUESTIONS = ("How many bicycles fit the shed?", "When does the shed close?", "單車棚何時關門？")
+SIDEWAYS = """() => {
+  const page = document.querySelector(".page-scroll");
+  return document.documentElement.scrollWidth > innerWidth + 1 || page.scrollWidth > page.clientWidth + 1;
+}"""
+
+
+@pytest.fixture(scope="module")
+def api(site: Site) -> httpx.Client:
+    """The administrator's, who has asked three questions and found the second answer bad."""
+    site.ollama.reset()
+    site.ollama.reply(structured=False, text="I cannot say.")
+    client = httpx.Client(base_url=site.url, timeout=120)
+    token = client.post("/api/auth/token", json={"username": "admin", "password": PASSWORD}).json()["token"]
+    client.headers["Authorization"] = f"Token {token}"
+    answers = [client.post("/api/chat", json={"message": question}).json() for question in QUESTIONS]
+    rated = client.put(f"/api/messages/{answers[1]['message_id']}/rating", json={"score": 1, "comment": "Wrong."})
+    assert rated.status_code in (200, 201), rated.text
+    return client
+
+
+def sign_in(page: Page, address: str) -> None:
+    page.goto(f"/accounts/login/?next={address}")
+    page.locator("[name=username]").fill("admin")
+    page.locator("[name=password]").fill(PASSWORD)
+    page.locator(".account-card [type=submit], main form [type=submit]").first.click()
+
+
+def found(api: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = api.get("/api/review/answers", params=query).json()["results"]
+    return results
+
+
+def test_the_worst_answer_is_found_read_and_marked_by_keyboard(api: httpx.Client, open_page: OpenPage) -> None:
+    page = open_page(DESKTOP)
+    sign_in(page, "/review/?sort=worst")
+    rows = page.locator(".review-row")
+    expect(rows.first).to_contain_text(QUESTIONS[1])
+    expect(rows.first).to_contain_text("Badly rated")
+    page.keyboard.press("j")
+    page.keyboard.press("r")
+    expect(rows.first.locator("[data-state-text]")).to_have_text("Reviewed")
+    page.keyboard.press("Enter")
+    expect(page.locator("#seen .question")).to_have_text(QUESTIONS[1])
+    expect(page.locator("#ratings")).to_contain_text("Wrong.")
+    expect(page.locator(".timeline-step").first).to_be_visible()
+    expect(page.locator("#readers")).to_contain_text("admin")
+    page.keyboard.press("n")
+    page.get_by_role("dialog").locator("textarea").fill("The shed's page is out of date.")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.locator("#note")).to_have_text("The shed's page is out of date.")
+    expect(page.locator("#history")).to_contain_text("The shed's page is out of date.")
+    page.keyboard.press("j")
+    expect(page.locator("#seen .question")).not_to_have_text(QUESTIONS[1])
+    page.keyboard.press("u")
+    expect(rows.first).to_contain_text(QUESTIONS[1])
+    assert found(api, state="reviewed", search="shed close")[0]["note"] == "The shed's page is out of date."
+
+
+def test_several_answers_are_labelled_at_once_and_kept_as_a_view(api: httpx.Client, open_page: OpenPage) -> None:
+    page = open_page(DESKTOP)
+    sign_in(page, "/review/?search=shed")
+    expect(page.locator(".review-row")).to_have_count(2)
+    page.locator("#select-all").check()
+    page.locator("#bulk-label").click()
+    page.get_by_role("dialog").get_by_label("Labels").fill("shed, yard")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.locator(".review-row .chip.is-label")).to_have_count(4)
+    page.get_by_text("Filters", exact=True).click()
+    page.locator("#save-view").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("The shed")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    expect(page.locator(".side-link[aria-current=page]")).to_have_text("The shed")
+    assert {row["question"] for row in found(api, label="yard")} == set(QUESTIONS[:2])
+    assert found(api, search="单车棚")[0]["question"] == QUESTIONS[2]
+
+
+def test_on_a_phone_nothing_runs_out_of_the_page(api: httpx.Client, open_page: OpenPage) -> None:
+    page = open_page(PHONE)
+    sign_in(page, "/review/")
+    expect(page.locator(".review-row").first).to_be_visible()
+    assert not page.evaluate(SIDEWAYS)
+    page.locator(".review-row [data-pick]").first.check()
+    expect(page.locator("#bulk")).to_be_visible()
+    page.locator(".review-row .review-question").first.click()
+    steps = page.locator(".timeline-step details > summary")
+    expect(steps.first).to_be_visible()
+    for number in range(min(4, steps.count())):
+        steps.nth(number).click()
+    assert not page.evaluate(SIDEWAYS)

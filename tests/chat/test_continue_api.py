@@ -1,0 +1,193 @@
+"""Going on with an answer that is not complete: what it is given, what it sends, and who may."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from chat.models import Message, Source
+from chat.runs.answers import answers_mark_interrupted
+from retrieval.engine import close_engine
+from tests.chat.conftest import Api, ScriptedWorkflow, events_of, eventually
+from tests.factories import MessageFactory, RatingFactory, SourceFactory
+
+BEGINNING = "Undergraduates may borrow ten books [1]. They may keep them"
+PASSAGE = "Undergraduates may borrow ten books. They may keep them for four weeks."
+
+
+@pytest.fixture(autouse=True)
+async def _engine_of_this_test() -> Any:
+    yield
+    await close_engine()
+
+
+async def unfinished(api: Api, status: str = "cut", **fields: Any) -> Message:
+    def make() -> Any:
+        question: Any = MessageFactory(question=True, session__user=api.user)
+        message = MessageFactory(session=question.session, reply_to=question, text=BEGINNING, status=status, **fields)
+        SourceFactory(message=message, marker=1, text=PASSAGE, cited=True)
+        return message
+
+    message: Message = await sync_to_async(make)()
+    return message
+
+
+def path(message: Any) -> str:
+    return f"/api/messages/{message.pk}/continue"
+
+
+@pytest.mark.parametrize("status", ["cut", "stopped", "interrupted"])
+async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(api: Api, online: Any, status: str) -> None:
+    message = await unfinished(api, status)
+    source = await Source.objects.aget(message=message)
+    await sync_to_async(RatingFactory)(message=message, source=source, score=5)
+    online.reply(text="for four weeks.")
+    done = (await api.call("post", path(message))).json()
+    assert done["message_id"] == str(message.pk)
+    assert done["answer"] == f"{BEGINNING} for four weeks [1]."
+    assert (done["status"], done["status_reason"]) == ("complete", "")
+    assert [sentence["supported"] for sentence in done["grounding"]] == [True, True]
+    assert done["sources"][0]["rating"]["score"] == 5
+    assert [step["name"] for step in done["decision_path"]][-3:] == ["generate", "verify", "assess"]
+    assert len({step["seq"] for step in done["decision_path"]}) == len(done["decision_path"])
+
+
+async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, online: Any) -> None:
+    message = await unfinished(api)
+    online.reply(text="for four weeks.")
+    events = [event async for event in events_of(await api.call("post", path(message), {"stream": True}))]
+    again = [event async for event in events_of(await api.call("get", f"/api/messages/{message.pk}/events"))]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert (events[0]["type"], events[-1]["type"]) == ("started", "done")
+    chunks = [event["content"] for event in events if event["type"] == "chunk"]
+    assert chunks[0] == BEGINNING
+    assert "".join(chunks) == events[-1]["answer"]
+    assert again == events
+
+
+async def test_an_answer_that_reaches_its_limit_says_so_and_can_be_cut_again(
+    api: Api, online: Any, rag_settings: Any
+) -> None:
+    message = await unfinished(api)
+    rag_settings(ollama={"max_answer_tokens": 3})
+    online.reply(text="for four weeks, and longer where nobody else asks for them in the meantime.")
+    done = (await api.call("post", path(message))).json()
+    assert done["status"] == "cut"
+    assert done["status_reason"] == "This answer reached its length limit; it can be continued."
+
+
+async def test_without_a_model_it_stays_as_it_was(api: Api, offline: Any) -> None:
+    message = await unfinished(api)
+    response = await api.call("post", path(message))
+    assert response.status_code == 503
+    assert "continued by a model" in response.json()["error"]["message"]
+    await message.arefresh_from_db()
+    assert (message.status, message.text) == ("cut", BEGINNING)
+
+
+async def test_a_model_that_breaks_leaves_the_beginning_and_says_why(api: Api, online: Any) -> None:
+    message = await unfinished(api)
+    online.reply(status=500, error="no")
+    done = (await api.call("post", path(message))).json()
+    assert (done["status"], done["answer"], done["decision"]) == ("interrupted", BEGINNING, "ANSWER")
+    assert done["status_reason"].startswith("The connection to the model was lost (")
+
+
+async def test_what_is_complete_or_failed_is_not_continued(api: Api, online: Any) -> None:
+    for status in ("complete", "failed"):
+        response = await api.call("post", path(await unfinished(api, status)))
+        assert (response.status_code, response.json()["error"]["code"]) == (409, "answer_complete")
+
+
+async def test_an_answer_being_written_and_a_question_are_not_continued(api: Api, workflow: ScriptedWorkflow) -> None:
+    workflow.hold()
+    started = await api.begin()
+    assert (await api.call("post", f"/api/messages/{started['message_id']}/continue")).status_code == 409
+    assert (await api.call("post", f"/api/messages/{started['user_message_id']}/continue")).status_code == 400
+
+
+async def test_it_waits_for_another_answer_of_the_conversation(
+    api: Api, online: Any, workflow: ScriptedWorkflow
+) -> None:
+    message = await unfinished(api)
+    workflow.hold()
+    await api.begin(session_id=str(message.session_id))
+    response = await api.call("post", path(message))
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "answer_in_progress")
+
+
+async def test_strangers_get_404_and_unknown_fields_400(api: Api, other_api: Api, online: Any) -> None:
+    message = await unfinished(api)
+    assert (await other_api.call("post", path(message))).status_code == 404
+    assert (await api.call("post", f"/api/messages/{uuid.uuid4()}/continue")).status_code == 404
+    assert (await api.call("post", path(message), {"text": "x"})).status_code == 400
+
+
+async def test_a_continued_answer_can_be_stopped_and_keeps_its_beginning(api: Api, online: Any) -> None:
+    message = await unfinished(api)
+    online.reply(text="for four weeks and then again for four weeks.", stall_after=6)
+    response = await api.call("post", path(message), {"stream": True})
+    seen = 0
+    async for event in events_of(response):
+        seen += event["type"] == "chunk"
+        if seen == 2:
+            break
+    stopped = (await api.call("post", f"/api/messages/{message.pk}/stop")).json()
+    assert (stopped["status"], stopped["decision"]) == ("stopped", "ANSWER")
+    assert stopped["answer"].startswith(BEGINNING + " for")
+    assert stopped["status_reason"] == "You stopped this answer; it can be continued."
+
+
+async def test_an_answer_of_which_nothing_was_written_is_written_from_its_beginning(
+    api: Api, online: Any, workflow: ScriptedWorkflow
+) -> None:
+    message = await unfinished(api, "interrupted")
+    await Message.objects.filter(pk=message.pk).aupdate(text="")
+    done = (await api.call("post", path(message))).json()
+    assert (done["message_id"], done["answer"], done["status"]) == (
+        str(message.pk), "Undergraduates may borrow ten books [1].", "complete"
+    )  # fmt: skip
+    assert len(workflow.questions) == 1
+
+
+async def test_the_sources_of_an_answer_are_kept_while_it_is_written(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that it can go on after the site was killed."""
+    monkeypatch.setattr("chat.runs.run.SAVE_EVERY_S", 0.02)
+    workflow.hold(1)
+    started = await api.begin()
+    rows = Source.objects.filter(message=started["message_id"])
+    await eventually(rows.aexists)
+    workflow.go_on()
+    await eventually(lambda: Message.objects.filter(pk=started["message_id"], status="complete").aexists())
+    assert await rows.acount() == 1
+
+
+async def test_an_answer_whose_site_ended_says_so(api: Api, workflow: ScriptedWorkflow) -> None:
+    message = await unfinished(api, "streaming")
+    await sync_to_async(answers_mark_interrupted)(at_start=True)
+    data = (await api.call("get", f"/api/messages/{message.pk}")).json()
+    assert (data["status"], data["status_reason"]) == (
+        "interrupted", "The site was restarted while it wrote this answer; it can be continued."
+    )  # fmt: skip
+
+
+async def test_it_is_continued_over_the_socket_in_every_open_tab(api: Api, online: Any, socket: Any) -> None:
+    message = await unfinished(api)
+    first = await socket(f"/ws/chat/{message.session_id}/")
+    second = await socket(f"/ws/chat/{message.session_id}/")
+    online.reply(text="for four weeks.")
+    await first.send("continue", message_id=str(message.pk))
+    for tab in (first, second):
+        events = await tab.until("done", "error")
+        assert events[-1]["answer"] == f"{BEGINNING} for four weeks [1]."
+    await first.send("continue", message_id=str(message.pk))
+    assert (await first.until("error"))[-1]["code"] == "answer_complete"
+    online.reply(text="again.")
+    await Message.objects.filter(pk=message.pk).aupdate(status="stopped")
+    await first.send("continue", message_id=str(message.pk))
+    assert (await second.until("done"))[0]["type"] == "started"

@@ -1,0 +1,43 @@
+"""An answer that a curator has checked, as the one who asks gets it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from feedback.curation.curated_live import LiveCuratedAnswers
+from ragsite.core.errors import UnavailableError
+from tests.chat.conftest import Api
+from tests.factories import UserFactory
+from tests.feedback.rated import passage
+from tests.feedback.test_curated import QUESTION, TEXT, saved
+
+
+async def test_it_is_the_answer_with_its_curator_and_no_model_is_asked(
+    api: Api, online: Any, transactional_db: None
+) -> None:
+    chunk = await sync_to_async(passage)("Students may borrow ten books.")
+    curator = await sync_to_async(UserFactory)(username="mei", is_staff=True, first_name="Mei", last_name="Lam")
+    answer = await sync_to_async(saved)(curator, chunk)
+    message = (await api.ask("How many books may I borrow")).json()
+    assert (message["decision"], message["answer"], message["status"]) == ("ANSWER", TEXT, "complete")
+    assert (message["curated"]["id"], message["curated"]["by"]) == (str(answer.pk), "Mei Lam")
+    assert [(source["marker"], source["cited"]) for source in message["sources"]] == [(1, True)]
+    assert message["usage"]["llm_calls"] == 0 and not online.chats
+    assert [step["name"] for step in message["decision_path"]] == ["route", "generate", "assess"]
+    assert message["grounding"][0]["supported"] is not False
+
+
+async def test_where_they_cannot_be_looked_at_the_workflow_answers_and_says_so(
+    api: Api, online: Any, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any) -> None:
+        raise UnavailableError("the database could not be read")
+
+    monkeypatch.setattr(LiveCuratedAnswers, "find", away)
+    message = (await api.ask(QUESTION)).json()
+    assert message["status"] == "complete"
+    reason = "answers checked beforehand could not be looked at: the database could not be read"
+    assert {"step": "route", "reason": reason} in message["degraded"]

@@ -1,0 +1,88 @@
+"""Where cited sentences stand: in the source's text, and of a PDF on its page."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat.messages.data import message_data
+from chat.messages.spans import cited_places, source_spans
+from chat.runs.answers import Outcome, answer_finish
+from retrieval.models import Document
+from retrieval.selectors import stored_chunk
+from retrieval.values import GroundedSentence, Scores, SentenceEvidence, Source
+from tests.factories import MessageFactory, SourceFactory
+from tests.retrieval.ingest.files import pdf_bytes
+from tests.retrieval.read_documents import read_document_row
+
+pytestmark = pytest.mark.django_db
+PAGES = ["Loans\nStudents may borrow ten books.\nBooks are kept for four\nweeks, and can be", "renewed twice.\nFines."]
+TEN = "Students may borrow ten books."
+
+
+@pytest.fixture
+def document(settings: Any, tmp_path: Path) -> Document:
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+    return read_document_row(pdf_bytes(PAGES), "loans.pdf")
+
+
+def cited(document: Document) -> Source:
+    return Source(marker=1, chunk=stored_chunk(document.chunks.first()), scores=Scores(), cited=True)
+
+
+def test_a_quoted_line_is_found_in_its_source_whatever_its_case_and_space() -> None:
+    text = "Loans. Students may  borrow ten books. Fines."
+    [(start, end)] = cited_places("students may borrow TEN books [1].", [], marker=1, text=text)
+    assert text[start:end] == "Students may  borrow ten books."
+
+
+def test_a_row_quoted_with_its_columns_is_found_in_the_table() -> None:
+    text = "| Code | Meaning |\n|---|---|\n| E104 | too many devices |\n"
+    [(start, end)] = cited_places("Code: E104; Meaning: too many devices [1].", [], marker=1, text=text)
+    assert text[start:end] == "E104 | too many devices"
+
+
+def test_what_was_checked_goes_before_what_is_quoted() -> None:
+    grounding = [{"evidence": [{"marker": 1, "start": 3, "end": 9}, {"marker": 2, "start": 0, "end": 1}]}, {}]
+    assert cited_places("Ten books are lent [1].", grounding, marker=1, text="x" * 20) == [(3, 9)]
+
+
+def test_a_sentence_over_two_pages_has_a_span_on_each(document: Document) -> None:
+    source = cited(document)
+    spans = source_spans(source, answer="Books are kept for four weeks, and can be renewed twice [1].", grounding=[])
+    assert [(span["page"], len(span["boxes"])) for span in spans] == [(1, 2), (2, 1)]
+    for span in spans:
+        for left, top, right, bottom in span["boxes"]:
+            assert 0 <= left < right <= 1 and 0 <= top < bottom <= 1
+
+
+def test_a_finished_answer_keeps_them_and_its_message_tells_them(document: Document) -> None:
+    run = uuid.uuid4()
+    message = MessageFactory(lease_token=run, status="streaming")
+    source = cited(document)
+    at = source.chunk.text.index(TEN)
+    evidence = (SentenceEvidence(1, at, at + len(TEN)),)
+    sentence = GroundedSentence(sentence="Ten are lent [1].", start=0, end=17, markers=(1,), evidence=evidence)
+    outcome = Outcome(
+        status="complete", text="Ten are lent [1].", decision="ANSWER", sources=[source], grounding=[sentence]
+    )
+    assert answer_finish(message_id=message.pk, run_id=run, outcome=outcome)
+    document.delete()
+    message.refresh_from_db()
+    [told] = message_data(message)["sources"]
+    [span] = told["spans"]
+    assert told["text"][span["start"] : span["end"]] == TEN and span["page"] == 1
+    [[left, top, right, bottom]] = span["boxes"]
+    assert left == pytest.approx(60 / 612, abs=0.01) and 0.2 < right - left < 0.4 and 0.005 < bottom - top < 0.04
+
+
+def test_answers_from_before_have_spans_without_boxes() -> None:
+    message = MessageFactory(text="Undergraduates may borrow ten books [1].")
+    SourceFactory(message=message, marker=1)
+    SourceFactory(message=message, marker=2, cited=False)
+    first, second = message_data(message)["sources"]
+    assert first["spans"] == [{"page": 2, "boxes": [], "start": 0, "end": 35}]
+    assert second["spans"] == []

@@ -1,0 +1,218 @@
+"""A question in other words is a branch; answers and questions have versions, one of which is shown."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from chat import selectors
+from chat.messages.data import message_data
+from chat.models import Message
+from tests.chat.conftest import Api, ScriptedWorkflow, events_of
+from tests.factories import MessageFactory, RatingFactory, SessionFactory
+
+
+async def shown(api: Api, session_id: Any, query: str = "") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (await api.call("get", f"/api/sessions/{session_id}/messages{query}")).json()[
+        "results"
+    ]
+    return rows
+
+
+def texts(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["text"] if message["role"] == "user" else message["answer"] for message in messages]
+
+
+async def edit(api: Api, message_id: Any, message: str, **fields: Any) -> Any:
+    return await api.call("post", f"/api/messages/{message_id}/edit", {"message": message, **fields})
+
+
+async def dialogue(api: Api, workflow: ScriptedWorkflow, *questions: str) -> list[dict[str, Any]]:
+    """Each question answered with "re: " and its words."""
+    answers: list[dict[str, Any]] = []
+    for question in questions:
+        workflow.chunks = (f"re: {question}",)
+        session = {"session_id": answers[0]["session_id"]} if answers else {}
+        answers.append((await api.ask(question, **session)).json())
+    return answers
+
+
+async def test_an_edited_question_is_a_branch_and_both_stay(api: Api, workflow: ScriptedWorkflow) -> None:
+    first, second, _ = await dialogue(api, workflow, "A", "B", "C")
+    workflow.chunks = ("re: B2",)
+    new = (await edit(api, second["reply_to"], "B2")).json()
+    assert texts(await shown(api, first["session_id"])) == ["A", "re: A", "B2", "re: B2"]
+    assert [entry.text for entry in workflow.questions[-1].history] == ["A", "re: A"]
+    assert texts(await shown(api, first["session_id"], "?superseded=true")) == [
+        "A", "re: A", "B", "re: B", "C", "re: C", "B2", "re: B2",
+    ]  # fmt: skip
+    question = (await shown(api, first["session_id"]))[2]
+    assert question["versions"] == [second["reply_to"], new["reply_to"]]
+    assert question["superseded"] is False
+
+
+async def test_showing_a_version_brings_back_what_followed_it(api: Api, workflow: ScriptedWorkflow) -> None:
+    first, second, _ = await dialogue(api, workflow, "A", "B", "C")
+    workflow.chunks = ("re: B2",)
+    new = (await edit(api, second["reply_to"], "B2")).json()
+    old = await api.call("post", f"/api/messages/{second['reply_to']}/show")
+    assert (old.status_code, old.json()["superseded"]) == (200, False)
+    assert texts(await shown(api, first["session_id"])) == ["A", "re: A", "B", "re: B", "C", "re: C"]
+    workflow.chunks = ("re: D",)
+    await api.ask("D", session_id=first["session_id"])
+    assert [entry.text for entry in workflow.questions[-1].history][-2:] == ["C", "re: C"]
+    await api.call("post", f"/api/messages/{new['reply_to']}/show")
+    workflow.chunks = ("re: E",)
+    await api.ask("E", session_id=first["session_id"])
+    assert [entry.text for entry in workflow.questions[-1].history] == ["A", "re: A", "B2", "re: B2"]
+    assert texts(await shown(api, first["session_id"]))[-4:] == ["B2", "re: B2", "E", "re: E"]
+
+
+async def test_a_branch_within_a_branch_is_remembered(api: Api, workflow: ScriptedWorkflow) -> None:
+    first, second = await dialogue(api, workflow, "A", "B")
+    await edit(api, second["reply_to"], "B2")
+    await edit(api, first["reply_to"], "A2")
+    assert texts(await shown(api, first["session_id"]))[0::2] == ["A2"]
+    await api.call("post", f"/api/messages/{first['reply_to']}/show")
+    assert texts(await shown(api, first["session_id"]))[0::2] == ["A", "B2"]
+    # Something deep in a branch that is not shown: what leads there is shown along.
+    await edit(api, first["reply_to"], "A3")
+    await api.call("post", f"/api/messages/{second['reply_to']}/show")
+    assert texts(await shown(api, first["session_id"]))[0::2] == ["A", "B"]
+
+
+async def test_answers_of_a_question_are_versions_each_with_its_rating(api: Api, workflow: ScriptedWorkflow) -> None:
+    old, later = await dialogue(api, workflow, "A", "B")
+    await api.call("put", f"/api/messages/{old['message_id']}/rating", {"thumb": "down"})
+    workflow.chunks = ("better",)
+    new = (await api.call("post", f"/api/messages/{old['message_id']}/regenerate")).json()
+    await api.call("put", f"/api/messages/{new['message_id']}/rating", {"thumb": "up"})
+    for message_id in (old["message_id"], new["message_id"]):
+        versions = (await api.call("get", f"/api/messages/{message_id}/versions")).json()
+        assert [version["message_id"] for version in versions["results"]] == [old["message_id"], new["message_id"]]
+        assert [version["rating"]["thumb"] for version in versions["results"]] == ["down", "up"]
+        assert [version["superseded"] for version in versions["results"]] == [True, False]
+        assert all(len(version["sources"]) == 1 for version in versions["results"])
+    assert new["versions"] == [old["message_id"], new["message_id"]]
+    assert texts(await shown(api, old["session_id"])) == ["A", "better", "B", "re: B"]
+    await api.call("post", f"/api/messages/{old['message_id']}/show")
+    assert texts(await shown(api, old["session_id"])) == ["A", "re: A", "B", "re: B"]
+    assert later["versions"] == [later["message_id"]]
+
+
+async def test_versions_of_a_question_are_its_wordings(api: Api, workflow: ScriptedWorkflow) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    new = (await edit(api, first["reply_to"], "A2")).json()
+    versions = (await api.call("get", f"/api/messages/{new['reply_to']}/versions")).json()["results"]
+    assert [version["text"] for version in versions] == ["A", "A2"]
+
+
+async def test_an_edited_question_keeps_how_it_was_asked_and_takes_changes(
+    api: Api, workflow: ScriptedWorkflow
+) -> None:
+    asked = (await api.ask("A", workflow="react", filters={"policy_year": 2025}, options={"top_k": 3})).json()
+    edited = (await edit(api, asked["reply_to"], "A2", options={"top_k": 7})).json()
+    assert (edited["workflow"], edited["session_id"]) == ("react", asked["session_id"])
+    assert workflow.questions[1].filters == workflow.questions[0].filters
+    assert workflow.questions[1].options.top_k == 7
+
+
+async def test_an_edit_streams(api: Api, workflow: ScriptedWorkflow) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    events = [event async for event in events_of(await edit(api, first["reply_to"], "A2", stream=True))]
+    assert events[-1]["message"]["versions"] == [events[-1]["message_id"]]
+    assert events[0]["user_message_id"] != first["reply_to"]
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"message": ""}, {"message": "  "}, {"message": "x", "text": "y"}, {"message": 5}]
+)
+async def test_bad_edits_are_refused(api: Api, workflow: ScriptedWorkflow, body: dict[str, Any]) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    assert (await api.call("post", f"/api/messages/{first['reply_to']}/edit", body)).status_code == 400
+    assert texts(await shown(api, first["session_id"])) == ["A", "re: A"]
+
+
+async def test_an_answer_is_not_edited_and_nothing_while_one_is_written(api: Api, workflow: ScriptedWorkflow) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    assert (await edit(api, first["message_id"], "A2")).status_code == 400
+    workflow.hold()
+    await api.begin(session_id=first["session_id"])
+    assert (await edit(api, first["reply_to"], "A2")).status_code == 409
+    assert (await api.call("post", f"/api/messages/{first['reply_to']}/show")).status_code == 409
+    assert (await shown(api, first["session_id"]))[0]["superseded"] is False
+
+
+async def test_an_edit_that_is_too_long_changes_nothing(api: Api, workflow: ScriptedWorkflow, limits: Any) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    limits(message_chars=10)
+    assert (await edit(api, first["reply_to"], "A" * 11)).status_code in (400, 413)
+    limits(message_chars=8000, questions_per_minute=1)
+    assert (await edit(api, first["reply_to"], "A2")).status_code == 429
+    assert texts(await shown(api, first["session_id"])) == ["A", "re: A"]
+
+
+async def test_strangers_see_no_version(api: Api, other_api: Api, workflow: ScriptedWorkflow) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    for known in (first["reply_to"], first["message_id"], uuid.uuid4(), "nonsense"):
+        for method, call, body in (
+            ("get", "versions", None),
+            ("post", "show", None),
+            ("post", "edit", {"message": "x"}),
+        ):
+            response = await other_api.call(method, f"/api/messages/{known}/{call}", body)
+            assert response.status_code == 404, (known, call)
+
+
+async def test_the_socket_edits_too(api: Api, workflow: ScriptedWorkflow, socket: Any) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    tab = await socket(f"/ws/chat/{first['session_id']}/")
+    await tab.send("edit", message_id=first["reply_to"], message="A2")
+    assert (await tab.until("done", "error"))[-1]["type"] == "done"
+    assert texts(await shown(api, first["session_id"]))[0] == "A2"
+    await tab.send("edit", message_id=first["reply_to"], text="A2")
+    assert (await tab.until("error"))[-1]["code"] == "invalid"
+
+
+async def test_only_the_branch_that_is_shown_is_exported(api: Api, workflow: ScriptedWorkflow) -> None:
+    first, second = await dialogue(api, workflow, "A", "B")
+    await edit(api, first["reply_to"], "A2")
+    exported = (await api.call("get", f"/api/sessions/{first['session_id']}/export?format=json")).json()
+    assert [message.get("text") for message in exported["messages"] if message["role"] == "user"] == ["A2"]
+    assert second["message_id"] not in str(exported["messages"])
+
+
+async def test_regenerating_in_a_hidden_branch_shows_it(api: Api, workflow: ScriptedWorkflow) -> None:
+    [first] = await dialogue(api, workflow, "A")
+    await edit(api, first["reply_to"], "A2")
+    workflow.chunks = ("again",)
+    await api.call("post", f"/api/messages/{first['message_id']}/regenerate")
+    assert texts(await shown(api, first["session_id"])) == ["A", "again"]
+
+
+async def test_a_long_conversation_is_read_in_a_fixed_number_of_queries(
+    api: Api, django_assert_max_num_queries: Any
+) -> None:
+    def make() -> Any:
+        session: Any = SessionFactory(user=api.user)
+        follows: Any = None
+        for number in range(60):
+            follows = MessageFactory(question=True, session=session, text=f"Q{number}", follows=follows)
+            answer = MessageFactory(session=session, reply_to=follows)
+            RatingFactory(message=answer, score=4)
+        Message.objects.filter(pk=follows.pk).update(superseded=True)
+        return session
+
+    session = await sync_to_async(make)()
+
+    def read() -> list[dict[str, Any]]:
+        with django_assert_max_num_queries(7):
+            return [
+                message_data(message)
+                for message in selectors.with_versions(selectors.message_list(user=api.user, session=session))
+            ]
+
+    assert len(await sync_to_async(read)()) == 118

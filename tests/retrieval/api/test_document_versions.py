@@ -1,0 +1,101 @@
+"""A new version takes the place of the old one as soon as it is ready."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from ragsite.core.rag_settings import MilvusSettings
+from retrieval.engine import close_engine, get_engine
+from retrieval.models import Chunk, Document
+from retrieval.providers.lexical import SPACE
+from retrieval.selectors import DatabaseChunkStore, scope_for
+from retrieval.services.document_versions import document_supersede
+from retrieval.services.index_sync import index_repair
+from retrieval.services.ingest import document_ingest
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
+from tests.retrieval.api.conftest import text_file, upload
+
+
+@pytest_asyncio.fixture
+async def site(rag_settings: Callable[..., None], milvus_settings: MilvusSettings) -> AsyncIterator[None]:
+    rag_settings(milvus=milvus_settings, ollama={"offline": "1", "embed_model": ""})
+    yield
+    await close_engine()
+
+
+@pytest.fixture
+def old(user: User) -> Document:
+    collection = CollectionFactory(owner=user, visibility="private")
+    return DocumentFactory(collection=collection, doc_type="rule", policy_year=2020)
+
+
+def replace(client: APIClient, document: Document, data: bytes = b"Twelve books.", **fields: Any) -> Any:
+    return upload(client, text_file("new.txt", data), replaces=str(document.pk), **fields)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_old_version_is_found_until_the_new_one_is_ready(site: None, client: APIClient, user: User) -> None:
+    post = sync_to_async(upload)
+    first = (await post(client, text_file("old.txt", b"Ten books."), doc_type="rule")).json()["documents"][0]
+    assert await document_ingest(first["id"]) == "ready"
+    old = await Document.objects.aget(pk=first["id"])
+    second = (await sync_to_async(replace)(client, old)).json()["documents"][0]
+    store, scope = DatabaseChunkStore(), await sync_to_async(scope_for)(user=user)
+    ids = [str(pk) async for pk in Chunk.objects.filter(document=old).values_list("pk", flat=True)]
+    assert set(await store.fetch(ids, scope=scope)) == set(ids)
+
+    assert await document_ingest(second["id"]) == "ready"
+    assert await store.fetch(ids, scope=scope) == {}
+    new = await Document.objects.aget(pk=second["id"])
+    assert new.doc_type == "rule"
+    await index_repair()
+    assert await get_engine().index.chunk_ids(SPACE, document_id=str(old.pk)) == set()
+    assert await get_engine().index.chunk_ids(SPACE, document_id=str(new.pk)) != set()
+
+    shown = (await sync_to_async(client.get)(f"/api/documents/{old.pk}/content")).json()
+    assert "Ten books." in shown["html"] and shown["newer_version"]["id"] == str(new.pk)
+
+
+def test_it_can_be_searched_again(client: APIClient, old: Document) -> None:
+    ChunkFactory(document=old)
+    document_supersede(document_id=old.pk)
+    listed = client.get("/api/documents", {"versions": "earlier"}).json()["results"]
+    assert [row["id"] for row in listed] == [str(old.pk)] and listed[0]["superseded"]
+    assert client.get("/api/documents", {"versions": "current"}).json()["count"] == 0
+    again = client.patch(f"/api/documents/{old.pk}", {"superseded": False}, format="json")
+    assert (again.json()["superseded"], again.json()["status"]) == (False, "embedding")
+
+
+def test_what_is_superseded_is_neither_read_again_nor_replaced_twice(client: APIClient, old: Document) -> None:
+    document_supersede(document_id=old.pk)
+    assert replace(client, old).status_code == 409
+    body = {"action": "read_again", "ids": [str(old.pk)]}
+    assert client.post("/api/documents/bulk", body, format="json").json()["results"][0]["outcome"] == "refused"
+    changed = client.patch(f"/api/documents/{old.pk}", {"title": "Old"}, format="json").json()
+    assert (changed["title"], changed["status"]) == ("Old", "ready")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"replaces": "no"}, {"collection": "another"}, {"file": [text_file("a.txt", b"a"), text_file("b.txt")]}]
+)
+def test_a_version_that_does_not_fit_is_bad_input(client: APIClient, old: Document, fields: dict[str, Any]) -> None:
+    form = {"file": [text_file()], "replaces": str(old.pk), **fields}
+    assert client.post("/api/documents", form, format="multipart").status_code == 400
+
+
+def test_a_stranger_replaces_nothing(stranger: APIClient, old: Document) -> None:
+    assert replace(stranger, old).status_code == 404
+
+
+def test_the_same_file_is_no_new_version(client: APIClient) -> None:
+    entry = upload(client).json()["documents"][0]
+    refused = upload(client, replaces=entry["id"])
+    assert refused.status_code == 409
+    assert Document.objects.count() == 1

@@ -1,0 +1,130 @@
+"""Collections shared with people and with groups that users keep: who may read, who may change, who may neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from rest_framework.test import APIClient
+
+from retrieval.models import Collection
+from retrieval.selectors import scope_for
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory
+from tests.retrieval.api.conftest import upload
+
+
+@pytest.fixture
+def anna() -> User:
+    return UserFactory(username="anna")
+
+
+@pytest.fixture
+def mine(user: User) -> Collection:
+    return CollectionFactory(owner=user, name="plans", visibility="private")
+
+
+def share(client: APIClient, collection: Collection, **fields: Any) -> Any:
+    body = {"visibility": "shared", **fields}
+    return client.patch(f"/api/collections/{collection.pk}", body, format="json")
+
+
+def person(username: str, role: str = "reader") -> dict[str, str]:
+    return {"username": username, "role": role}
+
+
+def test_a_reader_reads_and_changes_nothing(client: APIClient, client_of: Any, mine: Collection, anna: User) -> None:
+    document = DocumentFactory(collection=mine)
+    assert share(client, mine, people=[person("anna")]).json()["people"] == [person("anna")]
+    reader = client_of(anna)
+    shown = reader.get(f"/api/collections/{mine.pk}").json()
+    assert (shown["editable"], shown["owned"], shown["people"]) == (False, False, [])
+    assert reader.get(f"/api/documents/{document.pk}").status_code == 200
+    assert reader.patch(f"/api/documents/{document.pk}", {"title": "x"}, format="json").status_code == 403
+    assert upload(reader, collection=str(mine.pk)).status_code == 403
+
+
+def test_an_editor_changes_the_documents_and_not_the_collection(
+    client: APIClient, client_of: Any, mine: Collection, anna: User
+) -> None:
+    share(client, mine, people=[person("anna", "editor")])
+    editor = client_of(anna)
+    assert editor.get(f"/api/collections/{mine.pk}").json()["editable"]
+    entry = upload(editor, collection=str(mine.pk)).json()["documents"][0]
+    assert editor.delete(f"/api/documents/{entry['id']}").status_code == 204
+    assert editor.patch(f"/api/collections/{mine.pk}", {"name": "hers"}, format="json").status_code == 403
+    assert editor.delete(f"/api/collections/{mine.pk}").status_code == 403
+
+
+def test_members_of_a_group_that_its_owner_keeps(
+    client: APIClient, client_of: Any, user: User, mine: Collection, anna: User
+) -> None:
+    created = client.post("/api/groups", {"name": "Readers", "members": ["anna"]}, format="json")
+    name = created.json()["name"]
+    assert (created.status_code, name) == (201, f"{user.username}/Readers")
+    assert share(client, mine, groups=[name]).status_code == 200
+    member, path = client_of(anna), f"/api/collections/{mine.pk}"
+    assert not member.get(path).json()["editable"]
+    assert share(client, mine, editor_groups=[name]).json()["editor_groups"] == [name]
+    assert member.get(path).json()["editable"]
+    client.patch(f"/api/groups/{created.json()['id']}", {"members": []}, format="json")
+    assert member.get(path).status_code == 404
+
+
+def test_what_somebody_shares_by_name_is_searched_by_those_who_choose_it(
+    client: APIClient, mine: Collection, anna: User
+) -> None:
+    share(client, mine, people=[person("anna")])
+    assert not scope_for(user=anna).collections
+    assert [ref.id for ref in scope_for(user=anna, names=[str(mine.pk)]).collections] == [str(mine.pk)]
+
+
+def test_a_name_that_is_shared_takes_nobodys_upload_and_no_approved_collections_place(
+    client: APIClient, client_of: Any, mine: Collection, anna: User
+) -> None:
+    share(client, mine, people=[person("anna", "editor")])
+    assert upload(client_of(anna), collection="plans").json()["documents"][0]["collection_id"] != str(mine.pk)
+    Collection.objects.filter(owner=anna).delete()
+    approved = CollectionFactory(owner=UserFactory(), name="plans", approved=True)
+    assert [ref.id for ref in scope_for(user=anna, names=["plans"]).collections] == [str(approved.pk)]
+
+
+def test_what_stays_shared_survives_other_changes(client: APIClient, mine: Collection, anna: User) -> None:
+    share(client, mine, people=[person("anna", "editor")])
+    User.objects.filter(pk=anna.pk).update(is_active=False)
+    changed = client.patch(f"/api/collections/{mine.pk}", {"description": "x"}, format="json")
+    assert (changed.status_code, changed.json()["people"]) == (200, [person("anna", "editor")])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"people": [person("ann")]}, {"people": [person("ANNA")]}, {"people": [person("anna", "owner")]},
+        {"people": ["anna"]}, {"people": []}, {"groups": ["Reviewers"]}, {"editor_groups": ["x"]},
+        {"people": [{"username": "anna"}]},
+    ],
+)  # fmt: skip
+def test_names_are_whole_and_roles_known(
+    client: APIClient, mine: Collection, anna: User, fields: dict[str, Any]
+) -> None:
+    Group.objects.get_or_create(name="Reviewers")
+    assert share(client, mine, **fields).status_code == 400
+    mine.refresh_from_db()
+    assert mine.visibility == "private"
+
+
+def test_a_group_belongs_to_who_keeps_it(client: APIClient, stranger: APIClient) -> None:
+    group = client.post("/api/groups", {"name": "Mine"}, format="json").json()
+    path = f"/api/groups/{group['id']}"
+    assert stranger.get(path).status_code == stranger.delete(path).status_code == 404
+    site = Group.objects.create(name="Administrators of something")
+    assert client.patch(f"/api/groups/{site.pk}", {"members": []}, format="json").status_code == 404
+    assert client.post("/api/groups", {"name": "Mine"}, format="json").status_code == 409
+    assert client.post("/api/groups", {"name": "a/b"}, format="json").status_code == 400
+    assert [row["name"] for row in client.get("/api/groups").json()["results"]] == [group["name"]]
+
+
+def test_with_its_owner_the_group_goes_too(client: APIClient, user: User) -> None:
+    client.post("/api/groups", {"name": "Mine"}, format="json")
+    user.delete()
+    assert not Group.objects.filter(name__endswith="/Mine").exists()

@@ -1,0 +1,41 @@
+"""Documents as the ingest leaves them, without an index: file, chunks and parts."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.core.files.base import ContentFile
+
+from retrieval.ingest.chunking import ChunkSize
+from retrieval.ingest.reader import parse_limits
+from retrieval.ingest.reading import ReadDocument, read_document
+from retrieval.ingest.sniff import MEDIA_TYPES, kind_by_name
+from retrieval.models import Chunk, Document, DocumentPart
+from retrieval.services.ingest import rows_of_read
+from tests.factories import DocumentFactory
+
+
+def read(data: bytes, name: str, *, tokens: int = 120) -> ReadDocument:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(data)
+        return read_document(
+            path, kind=kind_by_name(name), limits=parse_limits(), size=ChunkSize(tokens, 20), max_chunks=5000,
+            summary_tokens=40,
+        )  # fmt: skip
+
+
+def read_document_row(data: bytes, name: str, *, with_parts: bool = True, **fields: Any) -> Document:
+    """`with_parts=False`: as earlier versions read it."""
+    found = read(data, name)
+    document = DocumentFactory(file_name=name, media_type=MEDIA_TYPES[kind_by_name(name)], **fields)
+    document.file.save(name, ContentFile(data))
+    chunks, parts = rows_of_read(document, found)
+    Chunk.objects.bulk_create(chunks)
+    if with_parts:
+        DocumentPart.objects.bulk_create(parts)
+    document.page_count, document.chunk_count = found.page_count, len(chunks)
+    document.save()
+    return document

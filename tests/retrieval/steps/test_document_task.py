@@ -1,0 +1,98 @@
+"""Which questions want a whole document, and which one: by words and titles alone, in three scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrieval.steps.document.naming import Meant, Missing, Unclear, hints_of, resolve
+from retrieval.steps.document.task import read_task
+from retrieval.values import DocumentRef
+
+PROJECT = Path(__file__).resolve().parents[3]
+QUESTIONS = [
+    json.loads(line)
+    for line in (PROJECT / "benchmarks/data/whole_documents/questions.jsonl").read_text(encoding="utf-8").splitlines()
+]
+SAMPLES = json.loads((PROJECT / "retrieval/samples/manifest.json").read_text(encoding="utf-8"))["documents"]
+DOCUMENTS = [
+    DocumentRef(
+        id=one["file"], title=one["title"], file_name=one["file"].rpartition("/")[2], policy_year=one["policy_year"]
+    )
+    for one in SAMPLES
+]
+OUTCOMES = {Meant: "read", Unclear: "ask", Missing: "missing", type(None): "ordinary"}
+
+
+def looked_up(hints: tuple[str, ...]) -> list[DocumentRef]:
+    """As the database does it."""
+    return [
+        one
+        for one in DOCUMENTS
+        if not hints or any(hint.lower() in f"{one.title} {one.file_name}".lower() for hint in hints)
+    ]
+
+
+@pytest.mark.parametrize("labelled", QUESTIONS, ids=lambda one: one["question"])
+def test_labelled_questions(labelled: dict[str, Any]) -> None:
+    wanted = read_task(labelled["question"])
+    alone = labelled["outcome"] == "this"
+    resolved = resolve(wanted, DOCUMENTS[:1] if alone else looked_up(hints_of(wanted))) if wanted else None
+    assert OUTCOMES[type(resolved)] == ("read" if alone else labelled["outcome"])
+    if labelled["outcome"] in ("read", "ask") and wanted is not None:
+        assert wanted.task == labelled["task"]
+    if labelled["outcome"] == "read":
+        assert isinstance(resolved, Meant)
+        assert sorted(one.title for one in resolved.documents) == sorted(labelled["documents"])
+
+
+@pytest.mark.parametrize("one", DOCUMENTS, ids=lambda one: one.title)
+def test_every_title_is_understood_as_it_stands(one: DocumentRef) -> None:
+    for question in (f"Summarise {one.title}", f"Summarise “{one.title}”", f"总结《{one.title}》"):
+        wanted = read_task(question)
+        assert wanted is not None
+        assert resolve(wanted, looked_up(hints_of(wanted))) == Meant((one,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "?", "Summarise", "Summarise ", "总结", "List all", "what changed", "《》", "Summarise 2025", "compare and"],
+)
+def test_half_a_question_names_nothing(text: str) -> None:
+    wanted = read_task(text)
+    assert wanted is None or not isinstance(resolve(wanted, DOCUMENTS), Meant)
+
+
+def test_a_pasted_text_is_no_name() -> None:
+    assert read_task("Summarise this document:\n" + "The hall is open. " * 40) is None
+
+
+@pytest.mark.parametrize("text", ["请" * 240, "写出" * 120 + "甲", "《" * 240, "summarise " + "the " * 55, "“" * 239])
+def test_hostile_questions_are_read_at_once(text: str) -> None:
+    wanted = read_task(text)
+    assert wanted is None or not isinstance(resolve(wanted, DOCUMENTS), Meant)
+
+
+def test_versions_of_one_name_are_told_apart_by_year_or_file() -> None:
+    twins = [
+        DocumentRef(id="a", title="House Rules", file_name="a.pdf", policy_year=2024),
+        DocumentRef(id="b", title="House Rules", file_name="b.pdf", policy_year=2025),
+        DocumentRef(id="c", title="House Rules", file_name="c.pdf", policy_year=2025),
+    ]
+    wanted = read_task("Summarise the House Rules")
+    assert wanted is not None
+    assert resolve(wanted, twins[:2]) == Unclear(("House Rules (2024)", "House Rules (2025)"))
+    resolved = resolve(wanted, twins)
+    assert isinstance(resolved, Unclear) and "House Rules (2025) – c.pdf" in resolved.options
+
+
+def test_what_was_replaced_is_read_only_to_compare() -> None:
+    former = DocumentRef(id="a", title="House Rules", file_name="a.pdf", superseded=True)
+    current = DocumentRef(id="b", title="House Rules", file_name="b.pdf")
+    summary, changes = read_task("Summarise the House Rules"), read_task("What has changed in the House Rules?")
+    assert summary is not None and changes is not None
+    assert resolve(summary, [current, former]) == Meant((current,))
+    assert resolve(changes, [current, former]) == Meant((former, current))

@@ -1,0 +1,118 @@
+"""A passage that is cut off is given to the model with its neighbour, at the price of one read of the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from retrieval.steps.answer.generate import write_answer
+from retrieval.steps.retrieve.neighbours import belong_together, may_begin_before, may_go_on
+from retrieval.steps.step import Asked
+from retrieval.values import ScoredChunk, Scores, StoredChunk
+from tests.retrieval.steps.document_reader import MemoryReader
+from tests.retrieval.steps.fakes import EMPTY_SCOPE, ask, context, make_tools, start_run
+
+HEAD = "Charges for late items, in force from 2025.\n\n| Item | Charge |\n|---|---|\n| Book | EUR 0.30 |"
+ROWS = "| Laptop | EUR 5 |\n| Camera | EUR 7 |"
+
+
+def parts(*texts: str, gap: int = 1) -> list[StoredChunk]:
+    """The chunks of one document, `gap` characters apart."""
+    chunks, start = [], 0
+    for seq, text in enumerate(texts):
+        chunks.append(
+            StoredChunk(
+                chunk_id=f"c-{seq}", document_id="d", collection_id="c1", seq=seq, title="Charges", text=text,
+                char_start=start, char_end=start + len(text),
+            )
+        )  # fmt: skip
+        start += len(text) + gap
+    return chunks
+
+
+def found(chunk: StoredChunk) -> ScoredChunk:
+    return ScoredChunk(chunk=chunk, scores=Scores(rerank=0.9, final=0.9))
+
+
+async def written(chunks: list[StoredChunk], at: int = 0, *, question: str = "What does a late camera cost?", **q: Any):
+    reader, run = MemoryReader(chunks), start_run(settings.RAG)
+    tools = make_tools(settings.RAG, documents=reader)
+    asked = ask(question, **q)
+    answer = await write_answer(context(tools, run), Asked(asked, question), [found(chunks[at])])
+    return answer, reader, run.trace
+
+
+@pytest.mark.parametrize(
+    ("text", "begins_before", "goes_on"),
+    [
+        ("A whole sentence. And another one.", False, False),
+        ("一句完整的话。", False, False),
+        (ROWS, True, True),
+        (HEAD, False, True),
+        ("which applies to all students and to everybody who has left the University in the last year", True, True),
+        ("The following are needed:", False, True),
+        ("需要提交以下材料：", False, True),
+        ("2. a copy of the card\n3. a photograph", True, True),
+        ("Signed, the Registrar", False, False),
+        ("## Fees", False, True),
+    ],
+)
+def test_a_cut_shows_at_the_ends_of_a_text(text: str, begins_before: bool, goes_on: bool) -> None:
+    assert (may_begin_before(text), may_go_on(text)) == (begins_before, goes_on)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "together"),
+    [
+        (HEAD, "\n" + ROWS, True),
+        (HEAD, "\n\n## Appeals\n\nWrite to us.", False),
+        (HEAD, "\n\nAppeals are sent to the head.", False),
+        ("The following are needed:", "\n\n- a copy of the card", True),
+        ("1. a card", "\n2. a photograph", True),
+        ("Whole.", "\n\nAnother.", False),
+    ],
+)
+def test_two_ends_belong_together_or_not(left: str, right: str, together: bool) -> None:
+    assert belong_together(left, right) is together
+
+
+async def test_the_model_reads_the_rest_of_a_table(online) -> None:
+    answer, reader, trace = await written(parts(HEAD, ROWS))
+    assert "Camera | EUR 7" in online.chats[0].prompt
+    assert reader.reads == ["at"]
+    assert "Camera" in answer.sources[0].chunk.text and answer.sources[0].chunk.chunk_id == "c-0"
+    assert trace.steps[0].detail["joined"] == {"c-0": ["c-1"]}
+
+
+async def test_rows_are_read_with_their_head(online) -> None:
+    await written(parts(HEAD, ROWS), at=1)
+    assert "| Item | Charge |" in online.chats[0].prompt
+
+
+async def test_what_begins_something_else_is_not_joined(online) -> None:
+    await written(parts(HEAD, "## Appeals\n\nWrite to the head of circulation.", gap=2))
+    assert "circulation" not in online.chats[0].prompt
+
+
+async def test_a_whole_passage_costs_no_read(online) -> None:
+    _, reader, trace = await written(parts("A late camera costs EUR 7.", "Appeals go to the head."))
+    assert reader.reads == []
+    assert [step.name for step in trace.steps] == ["compress", "order", "generate", "verify"]
+
+
+async def test_without_a_model_nothing_is_read(offline) -> None:
+    _, reader, _ = await written(parts(HEAD, ROWS))
+    assert reader.reads == []
+
+
+async def test_a_neighbour_has_to_fit(online, rag_settings) -> None:
+    rag_settings(ollama={"num_ctx": 1024, "max_answer_tokens": 300})
+    await written(parts(HEAD, "\n".join(f"| Thing {number} of many | EUR {number} |" for number in range(80))))
+    assert "Thing 70" not in online.chats[0].prompt
+
+
+async def test_a_neighbour_outside_the_scope_is_never_read(online) -> None:
+    await written(parts(HEAD, ROWS), scope=EMPTY_SCOPE)
+    assert "Camera" not in online.chats[0].prompt

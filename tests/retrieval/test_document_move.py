@@ -1,0 +1,92 @@
+"""A document goes into another collection, and is found there and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.core.files.base import ContentFile
+
+from ragsite.core.errors import ConflictError
+from ragsite.core.rag_settings import MilvusSettings
+from retrieval.engine import close_engine, get_engine
+from retrieval.models import Chunk, Collection, Document
+from retrieval.providers.lexical import SPACE
+from retrieval.services import queueing
+from retrieval.services.documents import document_create, document_move
+from retrieval.services.ingest import document_ingest
+from tests.factories import CollectionFactory, DocumentFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def queued(
+    rag_settings: Callable[..., None],
+    milvus_settings: MilvusSettings,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[list[Any]]:
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+    rag_settings(milvus=milvus_settings, ollama={"offline": "1", "embed_model": ""})
+    messages: list[Any] = []
+    monkeypatch.setattr(queueing, "_send", lambda *message: messages.append(message))
+    yield messages
+    await close_engine()
+
+
+async def added(collection: Collection) -> Document:
+    created = await sync_to_async(document_create)(
+        collection=collection, upload=ContentFile(b"Ten books.", name="a.txt"), file_name="a.txt", queue=False
+    )
+    assert await document_ingest(created.document.pk) == "ready"
+    return created.document
+
+
+async def move(document: Document, collection: Collection) -> Document:
+    return await sync_to_async(document_move)(document=document, collection=collection)
+
+
+async def rows_in(collection: Collection) -> int:
+    await collection.arefresh_from_db()
+    chunks = Chunk.objects.filter(document__collection=collection)
+    keys = [str(pk) async for pk in chunks.values_list("pk", flat=True)]
+    return len(await get_engine().index.vectors(SPACE, keys))
+
+
+async def test_its_rows_follow_and_the_empty_collection_forgets_its_model() -> None:
+    old, new = await sync_to_async(CollectionFactory)(), await sync_to_async(CollectionFactory)()
+    document = await added(old)
+    moved = await move(document, new)
+    assert (moved.status, moved.collection_id) == ("embedding", new.pk)
+    assert await document_ingest(document.pk) == "ready"
+    assert (await rows_in(old), await rows_in(new)) == (0, 1)
+    assert (old.embedding_model, new.embedding_model) == ("", SPACE.model)
+
+
+async def test_into_another_embedding_space_it_is_read_again(queued: list[Any]) -> None:
+    old = await sync_to_async(CollectionFactory)()
+    new = await sync_to_async(CollectionFactory)(embedding_model="other", embedding_dim=3)
+    document = await added(old)
+    moved = await move(document, new)
+    assert (moved.status, moved.chunk_count) == ("queued", 0)
+    assert ("retrieval.tasks.document_unindex", str(document.pk), SPACE.model, SPACE.dim) in queued
+
+
+async def test_the_same_content_is_not_held_twice() -> None:
+    old, new = await sync_to_async(CollectionFactory)(), await sync_to_async(CollectionFactory)()
+    document = await added(old)
+    await sync_to_async(DocumentFactory)(collection=new, content_hash=document.content_hash)
+    with pytest.raises(ConflictError, match="holds this very file"):
+        await move(document, new)
+
+
+async def test_one_that_is_being_read_stays() -> None:
+    document = await sync_to_async(DocumentFactory)(status="parsing")
+    with pytest.raises(ConflictError, match="being read"):
+        await move(document, await sync_to_async(CollectionFactory)())

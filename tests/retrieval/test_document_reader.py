@@ -1,0 +1,76 @@
+"""Whole documents as the engine reads them: in order, in pages, and never outside what the asking user may read."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from retrieval.models import Collection, Document
+from retrieval.selectors import DatabaseDocumentReader, scope_for
+from retrieval.values import SearchFilters, SearchScope
+from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NONE = SearchFilters()
+
+
+def made(title: str, collection: Collection, *, chunks: int = 3, **fields: object) -> Document:
+    document = DocumentFactory(title=title, collection=collection, chunk_count=chunks, **fields)
+    for seq in reversed(range(chunks)):
+        ChunkFactory(document=document, seq=seq, text=f"{title} {seq}")
+    return document
+
+
+async def test_chunks_come_in_order_page_by_page() -> None:
+    document = await sync_to_async(made)("Rules", await sync_to_async(CollectionFactory)(), chunks=5)
+    scope, reader = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader()
+    first = await reader.chunks(str(document.pk), scope=scope, limit=3)
+    rest = await reader.chunks(str(document.pk), scope=scope, after=first[-1].seq, limit=3)
+    assert [chunk.text for chunk in (*first, *rest)] == [f"Rules {seq}" for seq in range(5)]
+
+
+async def test_what_somebody_may_not_read_is_not_there() -> None:
+    owner, stranger = await sync_to_async(UserFactory)(), await sync_to_async(UserFactory)()
+    private = await sync_to_async(CollectionFactory)(owner=owner, visibility="private")
+    document = await sync_to_async(made)("Secret Rules", private)
+    reader, key = DatabaseDocumentReader(), str(document.pk)
+    for user, count in ((owner, 3), (stranger, 0), (None, 0)):
+        scope = await sync_to_async(scope_for)(user=user)
+        assert len(await reader.documents(scope, filters=NONE, limit=9)) == min(count, 1)
+        assert len(await reader.chunks(key, scope=scope, limit=9)) == count
+        assert len(await reader.at([(key, 0), (key, 1), (key, 2)], scope=scope)) == count
+    assert await reader.documents(SearchScope(()), filters=NONE, limit=9) == ()
+
+
+async def test_documents_are_found_by_what_their_names_hold() -> None:
+    collection = await sync_to_async(CollectionFactory)()
+    for title, year in (("Loan Rules (2022)", 2022), ("Loan Rules (2025)", 2025), ("學生請假規則", 2023)):
+        await sync_to_async(made)(title, collection, policy_year=year)
+    await sync_to_async(made)("Loan Draft", collection, status=Document.Status.EMBEDDING)
+    scope, reader = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader()
+
+    async def titles(hints: tuple[str, ...] = (), filters: SearchFilters = NONE) -> set[str]:
+        return {one.title for one in await reader.documents(scope, filters=filters, hints=hints, limit=9)}
+
+    assert await titles(("loan",)) == {"Loan Rules (2022)", "Loan Rules (2025)"}
+    assert await titles(("请假", "請假")) == {"學生請假規則"}
+    assert await titles(filters=SearchFilters(policy_year=2022)) == {"Loan Rules (2022)"}
+    assert await titles(filters=SearchFilters(tags=("no such tag",))) == set()
+    assert len(await reader.documents(scope, filters=NONE, limit=2)) == 2
+
+
+async def test_ids_that_are_none_name_nothing() -> None:
+    await sync_to_async(made)("Rules", await sync_to_async(CollectionFactory)())
+    scope, reader = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader()
+    assert await reader.chunks("no id", scope=scope, limit=9) == ()
+    assert await reader.at([("no id", 0), (str(uuid.uuid4()), 0)], scope=scope) == ()
+
+
+async def test_neighbours_are_read_by_their_places() -> None:
+    document = await sync_to_async(made)("Rules", await sync_to_async(CollectionFactory)(), chunks=6)
+    scope, reader, key = await sync_to_async(scope_for)(user=None), DatabaseDocumentReader(), str(document.pk)
+    found = await reader.at([(key, 1), (key, 4), (key, 99), (key, -1)], scope=scope)
+    assert sorted(chunk.seq for chunk in found) == [1, 4]

@@ -1,0 +1,322 @@
+"""A question that wants a whole document is answered from all of it, in every workflow, with a model and without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from retrieval.trace import Trace
+from retrieval.values import (
+    Answer,
+    Clarification,
+    CollectionRef,
+    EmbeddingSpace,
+    OpenClarification,
+    SearchFilters,
+    SearchScope,
+    StoredChunk,
+)
+from retrieval.workflows import WORKFLOWS
+from tests.retrieval.steps.document_reader import MemoryReader
+from tests.retrieval.steps.fakes import HANDBOOK, Events, ask, make_tools
+
+every_workflow = pytest.mark.parametrize("name", WORKFLOWS)
+
+
+def document(name: str, title: str, sections: Sequence[tuple[str, str]], year: int = 2025) -> list[StoredChunk]:
+    """One chunk for each section."""
+    return [
+        StoredChunk(
+            chunk_id=f"{name}-{seq}", document_id=name, collection_id="c1", seq=seq, title=title, policy_year=year,
+            heading=f"{title} › {heading}", text=f"## {heading}\n\n{text}", file_name=f"{name}.md",
+        )
+        for seq, (heading, text) in enumerate(sections)
+    ]  # fmt: skip
+
+
+OLD = document("loans22", "Loan Rules (2022)", [
+    ("§1 Loans", "Students may borrow 8 books. A loan ends after 3 weeks."),
+    ("§2 Fines", "The fine is EUR 0.20 for each day. Fines are paid at the desk."),
+], 2022)  # fmt: skip
+NEW = document("loans25", "Loan Rules (2025)", [
+    ("§1 Loans", "Students may borrow 12 books. A loan ends after 3 weeks."),
+    ("§2 Fines", "The fine is EUR 0.30 for each day. Appeals are sent within 14 days to the head of circulation."),
+])  # fmt: skip
+GUIDE = document("thesis", "Thesis Guide", [
+    ("Language", "The thesis is written in English. Another language needs permission."),
+    ("Deadlines", "The thesis is handed in by 15 May 2026. Corrections are due within 30 days."),
+    ("Fees", "A second submission costs EUR 120."),
+])  # fmt: skip
+LEAVE = document("leave", "學生請假規則（2023年）", [
+    ("第一條 假別", "病假每學期以二十日為限。"),
+    ("第二條 程序", "學生應於請假當日起五日內補辦手續。"),
+], 2023)  # fmt: skip
+STATUS = document("status", "学籍管理规定", [
+    ("第一章 注册", "新生应当在九月一日报到。"),
+    ("第二章 休学", "休学累计不得超过两年。"),
+])  # fmt: skip
+ALL = [*OLD, *NEW, *GUIDE, *LEAVE, *STATUS]
+
+
+async def answer(
+    question: Any, chunks: Sequence[StoredChunk] = ALL, *, name: str = "corrective", **parts: Any
+) -> tuple[Answer, Trace, Events]:
+    events = Events()
+    trace = Trace(events)
+    reader = MemoryReader(chunks, attached=parts.pop("attached", frozenset()))
+    tools = make_tools(settings.RAG, [*chunks, *HANDBOOK], documents=reader, **parts)
+    asked = ask(question) if isinstance(question, str) else question
+    result = await WORKFLOWS[name](tools).answer(asked, trace=trace)
+    assert events.text == result.text
+    return result, trace, events
+
+
+def names(trace: Trace) -> list[str]:
+    return [step.name for step in trace.steps]
+
+
+# ------------------------------------------------------------------------------------------------ without a model
+@every_workflow
+async def test_every_workflow_reads_the_whole_document(offline, name: str) -> None:
+    result, trace, _ = await answer("Summarise the Thesis Guide", name=name)
+    assert result.decision == "ANSWER"
+    assert all(text in result.text for text in ("written in English", "15 May 2026", "EUR 120"))
+    assert [source.marker for source in result.sources if source.cited] == [1, 2, 3]
+    assert {source.chunk.document_id for source in result.sources} == {"thesis"}
+    assert [entry["step"] for entry in trace.degraded] == ["generate"]
+    assert trace.steps[-1].detail["decision"] == "ANSWER"
+
+
+@every_workflow
+async def test_an_ordinary_question_goes_its_ordinary_way(offline, name: str) -> None:
+    _, trace, _ = await answer("What does a second submission of the thesis cost?", name=name)
+    assert all("task" not in step.detail for step in trace.steps)
+    assert "retrieve" in names(trace)
+
+
+async def test_an_ordinary_question_reads_no_titles(offline) -> None:
+    reader = MemoryReader(ALL)
+    tools = make_tools(settings.RAG, ALL, documents=reader)
+    await WORKFLOWS["corrective"](tools).answer(ask("How long may a loan be?"), trace=Trace())
+    assert "documents" not in reader.reads
+
+
+async def test_the_outline_stays_in_the_script_of_the_question(offline) -> None:
+    result, _, _ = await answer("請總結學籍管理規定")
+    assert "新生應當在九月一日報到" in result.text
+    assert "大綱" in result.text
+
+
+async def test_changes_are_listed_with_both_versions_cited(offline) -> None:
+    result, _, _ = await answer("What changed between the 2022 and the 2025 loan rules?")
+    assert "“Students may borrow 8 books.” [1] → “Students may borrow 12 books.” [2]" in result.text
+    assert "New: “Appeals are sent within 14 days to the head of circulation.” [4]" in result.text
+    assert "Gone: “Fines are paid at the desk.” [3]" in result.text
+    assert "A loan ends" not in result.text
+    assert [source.chunk.chunk_id for source in result.sources] == ["loans22-0", "loans25-0", "loans22-1", "loans25-1"]
+
+
+async def test_versions_that_say_the_same_have_no_changes(offline) -> None:
+    same = [*OLD, *document("loans23", "Loan Rules (2023)", [
+        ("§1 Loans", "Students may borrow 8 books. A loan ends after 3 weeks."),
+        ("§2 Fines", "The fine is EUR 0.20 for each day. Fines are paid at the desk."),
+    ], 2023)]  # fmt: skip
+    result, _, _ = await answer("What changed in the loan rules?", same)
+    assert result.decision == "ANSWER"
+    assert "say the same" in result.text
+
+
+async def test_two_documents_with_nothing_in_common_are_outlined(offline) -> None:
+    result, _, _ = await answer("Compare the Thesis Guide with the Loan Rules (2025)")
+    assert "too little in common" in result.text
+    assert "written in English. [1]" in result.text and "12 books. [4]" in result.text
+    assert "New:" not in result.text
+
+
+async def test_a_model_compares_two_documents_with_nothing_in_common(online) -> None:
+    online.reply(structured=False, text="The thesis is written in English. Students may borrow 12 books.")
+    result, _, _ = await answer("Compare the Thesis Guide with the Loan Rules (2025)")
+    assert {source.chunk.document_id for source in result.sources} == {"thesis", "loans25"}
+    assert len(online.chats) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "there", "not_there"),
+    [
+        ("List all deadlines in the Thesis Guide", ["by 15 May 2026", "within 30 days"], ["English", "EUR 120"]),
+        ("List all fees in the Thesis Guide", ["EUR 120"], ["15 May"]),
+        ("列出学籍管理规定中的所有日期", ["九月一日"], ["休学"]),
+        ("請列出學生請假規則中的所有期限", ["五日內"], []),
+    ],
+)
+async def test_a_list_holds_all_of_its_kind_in_order(offline, question: str, there: list[str], not_there: list[str]):
+    result, _, _ = await answer(question)
+    assert result.decision == "ANSWER"
+    places = [result.text.index(text) for text in there]
+    assert places == sorted(places)
+    assert not any(text in result.text for text in not_there)
+
+
+async def test_a_kind_that_is_not_there_is_said_to_be_not_there(offline) -> None:
+    result, trace, _ = await answer("List all phone contacts in the Thesis Guide")
+    assert result.decision == "NO_ANSWER"
+    assert "all 3 sections" in result.text
+    assert trace.steps[-1].detail["decision"] == "NO_ANSWER"
+
+
+# ------------------------------------------------------------------------------------------------ which document
+async def test_one_of_several_is_asked_back_and_the_reply_is_read(offline) -> None:
+    result, _, _ = await answer("Summarise the loan rules")
+    assert result.decision == "CLARIFY"
+    assert result.clarification is not None
+    assert result.clarification.options == ("Loan Rules (2022)", "Loan Rules (2025)")
+    opened = OpenClarification(question="Summarise the loan rules", clarification=result.clarification)
+    replied, _, _ = await answer(ask("Loan Rules (2022)", open_clarification=opened))
+    assert "8 books" in replied.text and "12 books" not in replied.text
+
+
+async def test_another_question_in_place_of_a_reply_is_answered(offline) -> None:
+    asked = Clarification(question="Which?", options=("Loan Rules (2022)", "Loan Rules (2025)"))
+    opened = OpenClarification(question="Summarise the loan rules", clarification=asked)
+    _, trace, _ = await answer(ask("What does a second submission of the thesis cost?", open_clarification=opened))
+    assert all("task" not in step.detail for step in trace.steps)
+
+
+@pytest.mark.parametrize("question", ["Summarise the “Parking Rules”", "总结《停车规定》", "請總結《停車規定》"])
+async def test_a_document_that_is_not_there_is_said_to_be_not_there(offline, question: str) -> None:
+    result, trace, _ = await answer(question)
+    assert result.decision == "NO_ANSWER"
+    assert ("Parking Rules" in result.text) or ("停车规定" in result.text) or ("停車規定" in result.text)
+    titles = {one["title"] for one in trace.steps[-1].detail["nearest"]}
+    assert titles <= {chunk.title for chunk in ALL}
+
+
+async def test_this_document_is_the_attached_one(offline) -> None:
+    result, _, _ = await answer("List all deadlines in this document", attached=frozenset({"thesis"}))
+    assert {source.chunk.document_id for source in result.sources} == {"thesis"}
+    result, _, _ = await answer("Summarise this document")
+    assert result.decision == "CLARIFY"
+
+
+async def test_a_document_outside_the_scope_is_not_there(offline) -> None:
+    other = SearchScope((CollectionRef(id="c2", name="other", space=EmbeddingSpace("test", 8)),))
+    result, trace, _ = await answer(ask("Summarise the Thesis Guide", scope=other))
+    assert "English" not in result.text
+    assert all(source.chunk.document_id != "thesis" for source in result.sources)
+    del trace
+
+
+async def test_the_filters_of_a_request_hold(offline) -> None:
+    result, _, _ = await answer(ask("Summarise the loan rules", filters=SearchFilters(policy_year=2022)))
+    assert result.decision == "ANSWER"
+    assert "8 books" in result.text and "12 books" not in result.text
+
+
+async def test_a_preferred_filter_gives_way_where_it_hides_what_is_named(offline) -> None:
+    preferred = SearchFilters(policy_year=2022).in_mode("prefer")
+    result, _, _ = await answer(ask("Summarise the loan rules", filters=preferred))
+    assert "8 books" in result.text
+    result, _, _ = await answer(ask("Summarise “Thesis Guide”", filters=preferred))
+    assert "written in English" in result.text
+
+
+# ------------------------------------------------------------------------------------------------ with a model
+SUMMARY = "The guide is about theses. The thesis is written in English. A second submission costs EUR 120."
+
+
+async def test_a_document_that_fits_is_summarised_in_one_call(online) -> None:
+    online.reply(structured=False, text=SUMMARY)
+    result, trace, events = await answer("Summarise the Thesis Guide")
+    assert len(online.chats) == 1
+    assert "15 May 2026" in online.chats[0].prompt
+    assert "written in English [1]." in result.text and "EUR 120 [3]." in result.text
+    assert [source.chunk.seq for source in result.sources] == [0, 2]
+    assert trace.degraded == [] and "verify" in names(trace)
+    assert events.kinds.index("sources") < events.kinds.index("chunk")
+
+
+def long_document(sections: int = 40) -> list[StoredChunk]:
+    return document("long", "Long Handbook", [
+        (f"§{number} Rule", f"Rule {number} says that form F-{number} costs EUR {number + 100}. " + "It applies. " * 60)
+        for number in range(1, sections + 1)
+    ])  # fmt: skip
+
+
+async def test_a_long_document_is_read_in_parts_that_fit(online) -> None:
+    online.reply(structured=False, text="Form F-1 costs EUR 101. Form F-40 costs EUR 140.")
+    result, trace, events = await answer("Summarise the Long Handbook", long_document())
+    parts = [chat for chat in online.chats if chat.body.get("format")]
+    assert len(parts) >= 4
+    assert 1 < online.most_at_once <= settings.RAG.ollama.max_concurrency
+    assert all(len(chat.prompt) / 4 < settings.RAG.ollama.num_ctx for chat in online.chats)
+    assert "EUR 101 [1]" in result.text and "EUR 140" in result.text
+    assert len(result.sources) <= 40 and all(source.cited for source in result.sources)
+    assert ("tool", "read") in events.log
+    noted = next(step for step in trace.steps if step.name == "compress")
+    assert noted.detail["read"] == 40 and noted.detail["calls"] == len(parts)
+    assert result.reason == "all 40 sections were read"
+
+
+async def test_what_was_not_read_is_told(online, monkeypatch) -> None:
+    monkeypatch.setattr("retrieval.steps.document.notes.MOST_FIRST_CALLS", 2)
+    online.reply(structured=False, text="Form F-1 costs EUR 101.")
+    result, _, _ = await answer("Summarise the Long Handbook", long_document())
+    assert result.text.startswith("The document is long; this is from the first ")
+    assert "of its 40 sections" in result.text
+    assert result.reason.endswith("of 40 sections were read")
+
+
+async def test_a_model_that_writes_nonsense_gives_way_to_the_outline(online) -> None:
+    online.reply(structured=True, text="no json")
+    result, trace, _ = await answer("Summarise the Long Handbook", long_document())
+    assert result.decision == "ANSWER" and not result.model
+    assert "The outline of" in result.text
+    assert {entry["step"] for entry in trace.degraded} == {"compress", "generate"}
+    assert len(online.chats) < 30  # it is not asked forty times in vain
+
+
+async def test_a_model_that_is_late_gives_way_to_the_outline(online, rag_settings) -> None:
+    rag_settings(ollama={"structured_timeout_s": 1.2})
+    online.reply(structured=True, delay_s=5)
+    result, trace, _ = await answer("Summarise the Long Handbook", long_document())
+    assert "The outline of" in result.text
+    assert any("1.2 s" in entry["reason"] for entry in trace.degraded)
+
+
+async def test_an_invented_note_never_reaches_the_answer(online) -> None:
+    invented = "Astronauts receive a lunar bicycle allowance of EUR 77777."
+    online.reply(structured=True, json={"notes": [{"passage": 1, "point": invented}]}, times=1)
+    online.reply(structured=False, text="Form F-1 costs EUR 101.")
+    await answer("Summarise the Long Handbook", long_document())
+    assert "lunar" not in online.chats[-1].prompt
+
+
+async def test_the_model_words_the_changes_and_both_are_cited(online) -> None:
+    text = "Students may borrow 12 books instead of 8. The fine rises from EUR 0.20 to EUR 0.30 for each day."
+    online.reply(structured=False, text=text)
+    result, _, _ = await answer("What changed between the 2022 and the 2025 loan rules?")
+    assert "A loan ends" not in online.chats[0].prompt  # what both say is not given
+    assert "12 books instead of 8 [1][2]." in result.text
+    assert {source.chunk.document_id for source in result.sources} == {"loans22", "loans25"}
+
+
+async def test_a_list_joins_what_the_model_and_the_patterns_find(online) -> None:
+    online.reply(
+        structured=True,
+        json={"notes": [{"passage": 2, "point": "The thesis is handed in by 15 May 2026."},
+                        {"passage": 1, "point": "The moon is full on 3 March 1999."}]},
+    )  # fmt: skip
+    result, _, _ = await answer("List all deadlines in the Thesis Guide")
+    assert "handed in by 15 May 2026" in result.text and result.text.count("15 May") == 1
+    assert "within 30 days" in result.text
+    assert "moon" not in result.text
+
+
+async def test_a_connection_that_breaks_leaves_what_came(online) -> None:
+    online.reply(structured=False, text=SUMMARY, disconnect_after=10)
+    result, _, _ = await answer("Summarise the Thesis Guide")
+    assert result.partial
+    assert result.text.startswith("The guide is about theses")

@@ -1,0 +1,256 @@
+"""The desk's calls over HTTP."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.utils import timezone
+
+from chat.models import AnswerReview, DeskEvent, Message
+from chat.review.records import answers_record
+from tests.factories import (
+    CollectionFactory,
+    DecisionStepFactory,
+    MessageFactory,
+    RatingFactory,
+    SourceFactory,
+    UserFactory,
+)
+from tests.review.people import client_of, person
+
+pytestmark = pytest.mark.django_db
+ANSWERS = "/api/review/answers"
+
+
+def asked(question: str = "How many books may I borrow?", *, by: User | None = None, **fields: Any) -> Message:
+    """A question with its answer, at the desk."""
+    asked_by = {"session__user": by} if by else {}
+    text = MessageFactory(question=True, text=question, **asked_by)
+    answer: Message = MessageFactory(session=text.session, reply_to=text, **fields)
+    answers_record([answer.pk])
+    return answer
+
+
+def listed(client: Client, **query: Any) -> list[str]:
+    answer = client.get(ANSWERS, query)
+    assert answer.status_code == 200, answer.content
+    return [row["message_id"] for row in answer.json()["results"]]
+
+
+@pytest.fixture
+def reviewer() -> User:
+    return person("Reviewers")
+
+
+@pytest.fixture
+def client(reviewer: User) -> Client:
+    return client_of(reviewer)
+
+
+def test_the_newest_answer_comes_first_with_what_was_asked(client: Client) -> None:
+    first, second = asked(), asked("When does the library open?", decision="NO_ANSWER")
+    rows = client.get(ANSWERS).json()
+    assert [row["message_id"] for row in rows["results"]] == [str(second.pk), str(first.pk)]
+    assert (rows["count"], rows["count_is_exact"]) == (2, True)
+    row = rows["results"][0]
+    assert (row["question"], row["reasons"], row["state"]) == ("When does the library open?", ["no_answer"], "todo")
+    assert row["user"] is None
+
+
+def test_pages_are_keysets_and_meet_both_ways(client: Client) -> None:
+    answers = [str(asked().pk) for _ in range(5)]
+    answers.reverse()
+    page = client.get(ANSWERS, {"page_size": 2}).json()
+    assert page["previous"] is None
+    asked()  # what comes in meanwhile moves nothing
+    second = client.get(page["next"]).json()
+    third = client.get(second["next"]).json()
+    seen = [row["message_id"] for part in (page, second, third) for row in part["results"]]
+    assert seen == answers
+    assert third["next"] is None
+    back = client.get(third["previous"]).json()
+    assert [row["message_id"] for row in back["results"]] == answers[2:4]
+
+
+@pytest.mark.parametrize("sort", ["newest", "oldest", "worst", "slowest"])
+def test_every_order_has_pages(client: Client, sort: str) -> None:
+    for total_ms in (5, 31_000, 5, 40_000):
+        asked(usage={"total_ms": total_ms})
+    whole = listed(client, sort=sort)
+    page = client.get(ANSWERS, {"sort": sort, "page_size": 3}).json()
+    rest = client.get(page["next"]).json()
+    assert [row["message_id"] for row in page["results"] + rest["results"]] == whole
+    assert len(whole) == 4
+
+
+def test_the_worst_come_first_where_they_are_asked_for(client: Client) -> None:
+    good, slow, bad = asked(), asked(usage={"total_ms": 60_000}), asked()
+    RatingFactory(message=bad, score=1)
+    answers_record([bad.pk])
+    assert listed(client, sort="worst") == [str(bad.pk), str(slow.pk), str(good.pk)]
+
+
+def test_filters_take_what_they_name(client: Client) -> None:
+    day = timezone.localtime().date()
+    collection = CollectionFactory()
+    answer = asked(
+        "圖書館何時開門？", workflow="react", model="big", decision="NO_ANSWER",
+        request={"collection_ids": [str(collection.pk)]},
+    )  # fmt: skip
+    other = asked(workflow="corrective", model="small")
+    RatingFactory(message=answer, score=2)
+    answers_record([answer.pk])
+    for query in (
+        {"workflow": "react"}, {"model": "big"}, {"decision": "NO_ANSWER"}, {"rating": "bad"}, {"rating": "down"},
+        {"rating": "2"}, {"reason": "badly_rated"}, {"language": "zh-hant"}, {"collection": str(collection.pk)},
+        {"collection": collection.name}, {"search": "圖書館"}, {"session": str(answer.session_id)},
+    ):  # fmt: skip
+        assert listed(client, **query) == [str(answer.pk)], query
+    assert listed(client, rating="none") == [str(other.pk)]
+    assert len(listed(client, **{"from": f"{day}", "to": f"{day}"})) == 2
+    assert listed(client, to=f"{day - timedelta(days=1)}") == []
+    assert listed(client, **{"from": (timezone.now() + timedelta(hours=1)).isoformat()}) == []
+    assert len(listed(client, workflow="", state="")) == 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"rating": "9"}, {"decision": "MAYBE"}, {"state": "new"}, {"sort": "name"}, {"reason": "ugly"},
+        {"from": "yesterday"}, {"after": "x"}, {"after": "1.2.3"}, {"before": "9" * 18 + "." + "9" * 18},
+        {"page_size": "0"}, {"session": "1"}, {"collection": "nowhere"}, {"group": "nobody"}, {"search": "x" * 301},
+    ],
+)  # fmt: skip
+def test_wrong_filters_are_refused(client: Client, query: dict[str, str]) -> None:
+    answer = client.get(ANSWERS, query)
+    assert answer.status_code == 400, answer.content
+    assert answer.json()["error"]["code"] == "invalid"
+
+
+def test_one_answer_has_the_message_its_ratings_and_prompts(client: Client, reviewer: User) -> None:
+    answer = asked()
+    source = SourceFactory(message=answer, marker=1)
+    call = {"kind": "chat", "model": "m", "prompt": "condense", "prompt_hash": "000000000000", "started_ms": 1}
+    DecisionStepFactory(message=answer, seq=1, name="generate", detail={"model_calls": [call]})
+    DecisionStepFactory(message=answer, seq=2, name="consolidate", detail={"fact": "Bob's birthday", "score": 1})
+    RatingFactory(message=answer, score=1, comment="Wrong.", source=source)
+    data = client.get(f"{ANSWERS}/{answer.pk}").json()
+    assert data["message"]["answer"] == answer.text
+    assert data["message"]["decision_path"][1]["detail"] == {"score": 1}
+    assert data["ratings"] == [
+        {"source": 1, "score": 1, "thumb": "down", "tags": [], "comment": "Wrong.", "user": None}
+    ]
+    assert data["prompts"] == [{"name": "condense", "hash": "000000000000", "text": None}]
+    assert [event["by"] for event in data["read_by"]] == [reviewer.username]
+    client.get(f"{ANSWERS}/{answer.pk}")
+    assert DeskEvent.objects.filter(kind="read").count() == 1
+
+
+def test_the_conversation_before_an_answer_comes_along(client: Client) -> None:
+    first = asked("First?")
+    question = MessageFactory(question=True, text="Second?", session=first.session)
+    second = MessageFactory(session=first.session, reply_to=question)
+    answers_record([second.pk])
+    data = client.get(f"{ANSWERS}/{second.pk}").json()
+    assert [turn.get("text", turn.get("answer")) for turn in data["earlier"]] == ["First?", first.text]
+
+
+def test_a_mark_is_kept_with_its_history(client: Client, reviewer: User) -> None:
+    answer, colleague = asked(), person("Curators")
+    changes = {"state": "reviewed", "assignee": colleague.username, "note": " See HR. ", "labels": ["hr", "old  one"]}
+    marked = client.patch(f"{ANSWERS}/{answer.pk}", changes, content_type="application/json")
+    assert marked.status_code == 200, marked.content
+    row = marked.json()
+    assert (row["state"], row["state_by"], row["assignee"]) == ("reviewed", reviewer.username, colleague.username)
+    assert (row["note"], row["labels"]) == ("See HR.", ["hr", "old one"])
+    again = client.patch(
+        f"{ANSWERS}/{answer.pk}", {"labels": ["hr"], "assignee": None}, content_type="application/json"
+    )
+    assert (again.json()["labels"], again.json()["assignee"]) == (["hr"], None)
+    history = client.get(f"{ANSWERS}/{answer.pk}").json()["history"]
+    assert [event["kind"] for event in history] == ["labels", "assignee", "labels", "note", "assignee", "state"]
+    assert history[-1]["detail"] == {"from": "todo", "to": "reviewed"}
+    assert listed(client, state="reviewed", label="hr", reviewer=reviewer.username) == [str(answer.pk)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": "done"}, {"assignee": "nobody at all"}, {"labels": [""]}, {"labels": ["x" * 41]}, {"note": 1},
+        {"labels": "hr"}, {"colour": "red"}, {"labels": [str(n) for n in range(21)]}, {"state": None},
+    ],
+)  # fmt: skip
+def test_wrong_marks_are_refused_and_change_nothing(client: Client, changes: dict[str, Any]) -> None:
+    answer = asked()
+    refused = client.patch(f"{ANSWERS}/{answer.pk}", changes, content_type="application/json")
+    assert refused.status_code == 400
+    assert not DeskEvent.objects.exists()
+
+
+def test_nobody_without_a_role_gets_answers_to_do(client: Client) -> None:
+    answer, user = asked(), UserFactory(username="alice")
+    refused = client.patch(f"{ANSWERS}/{answer.pk}", {"assignee": user.username}, content_type="application/json")
+    assert refused.status_code == 400
+
+
+def test_several_answers_are_marked_alike_or_none(client: Client) -> None:
+    answers = [asked() for _ in range(3)]
+    ids = [str(answer.pk) for answer in answers]
+    wanted = {"message_ids": ids[:2], "state": "resolved", "add_labels": ["seen"]}
+    marked = client.post(f"{ANSWERS}/mark", wanted, content_type="application/json")
+    assert marked.json() == {"changed": 2}
+    assert set(listed(client, state="resolved")) == set(ids[:2])
+    stranger = {"message_ids": [ids[2], str(uuid4())], "state": "resolved"}
+    assert client.post(f"{ANSWERS}/mark", stranger, content_type="application/json").status_code == 404
+    assert AnswerReview.objects.get(message=ids[2]).state == "todo"
+
+
+@pytest.mark.parametrize("message_id", ["question", "none"])
+def test_what_is_no_answer_is_not_there(client: Client, message_id: str) -> None:
+    answer = asked()
+    wanted = answer.reply_to_id if message_id == "question" else uuid4()
+    assert client.get(f"{ANSWERS}/{wanted}").status_code == 404
+    assert client.patch(f"{ANSWERS}/{wanted}", {}, content_type="application/json").status_code == 404
+
+
+def test_a_view_keeps_filters_and_is_ones_own_or_for_all(client: Client) -> None:
+    views, colleague = "/api/review/views", client_of(person("Reviewers"))
+    made = client.post(views, {"name": "HR", "filters": {"state": "todo"}}, content_type="application/json")
+    assert made.status_code == 201
+    same = client.post(views, {"name": "HR", "filters": {}}, content_type="application/json")
+    assert same.status_code == 400
+    assert colleague.get(views).json()["results"] == []
+    assert colleague.delete(f"{views}/{made.json()['id']}").status_code == 404
+    client.post(views, {"name": "All", "filters": {"sort": "worst"}, "shared": True}, content_type="application/json")
+    assert [view["name"] for view in colleague.get(views).json()["results"]] == ["All"]
+    assert client.delete(f"{views}/{made.json()['id']}").status_code == 204
+
+
+@pytest.mark.parametrize("filters", [{"colour": "red"}, {"state": "new"}, {"user": "bob"}])
+def test_a_view_takes_only_filters_that_the_queue_takes(client: Client, filters: dict[str, str]) -> None:
+    made = client.post("/api/review/views", {"name": "X", "filters": filters}, content_type="application/json")
+    assert made.status_code == (403 if "user" in filters else 400)
+
+
+def test_answers_go_with_their_conversation(client: Client) -> None:
+    answer = asked()
+    client.patch(f"{ANSWERS}/{answer.pk}", {"labels": ["hr"], "note": "x"}, content_type="application/json")
+    answer.session.user.delete()
+    assert not AnswerReview.objects.exists()
+    assert not DeskEvent.objects.exists()
+
+
+def test_a_group_is_a_filter_for_many(client: Client) -> None:
+    group = Group.objects.create(name="Registry")
+    members = [UserFactory() for _ in range(5)]
+    group.user_set.set(members)
+    answer = asked(by=members[0])
+    asked()
+    assert listed(client, group="Registry") == [str(answer.pk)]
+    group.user_set.remove(members[4])
+    assert client.get(ANSWERS, {"group": "Registry"}).status_code == 400

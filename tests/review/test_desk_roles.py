@@ -1,0 +1,213 @@
+"""Every page, call, filter and export of the desk, walked as every role: none tells more than the role may know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, Group, User
+from django.http import HttpResponse
+from django.test import AsyncClient, Client
+from django.urls import URLPattern, get_resolver, reverse
+
+from chat.models import DeskEvent, SavedView
+from chat.review.fields import ExportQuerySerializer, FiltersSerializer
+from chat.review.records import answers_record
+from chat.review.urls import urlpatterns
+from tests.factories import (
+    CollectionFactory,
+    DocumentFactory,
+    MessageFactory,
+    RatingFactory,
+    SessionFactory,
+    SourceFactory,
+    UserFactory,
+)
+from tests.review.people import ROLES, client_of, person
+
+pytestmark = pytest.mark.django_db
+NAME = "zebedee_quartermaine"  # of who asked: nothing but names may hold it
+PRIVATE = "zebedees-drawer"
+MAIL = "zq@example.org"
+Call = Callable[[Client], HttpResponse]
+
+
+@pytest.fixture
+def asker(db: None) -> User:
+    user: User = UserFactory(username=NAME, first_name="Zebedee", last_name="Quartermaine", email=MAIL)
+    return user
+
+
+@pytest.fixture
+def answer_id(asker: User) -> str:
+    """An answer of theirs, from a collection of their own, rated by them, in a group of one."""
+    group = Group.objects.create(name="small group")
+    asker.groups.add(group)
+    drawer = CollectionFactory(owner=asker, name=PRIVATE, visibility="private")
+    document = DocumentFactory(collection=drawer)
+    session = SessionFactory(user=asker)
+    question = MessageFactory(question=True, session=session, text="How many books?")
+    answer = MessageFactory(
+        session=session, reply_to=question, request={"collection_ids": [str(drawer.pk)], "collections": [PRIVATE]}
+    )
+    SourceFactory(message=answer, marker=1, document_id=document.pk)
+    RatingFactory(message=answer, score=1, comment="Not so.")
+    answers_record([answer.pk])
+    return str(answer.pk)
+
+
+def calls(answer_id: str, view: SavedView) -> dict[str, Call]:
+    """One of each page and call. The test below compares their names with the addresses that there are."""
+    marks = {"state": "reviewed", "note": "Seen."}
+    as_json = {"content_type": "application/json"}
+    answer = f"/api/review/answers/{answer_id}"
+    many = {"message_ids": [answer_id], "state": "todo"}
+    return {
+        "review": lambda client: client.get("/review/"),
+        "review_answer": lambda client: client.get(f"/review/answers/{answer_id}/"),
+        "review_log": lambda client: client.get("/review/log/"),
+        "api-review-answers": lambda client: client.get("/api/review/answers"),
+        "api-review-answer": lambda client: client.get(answer),
+        "api-review-answer patch": lambda client: client.patch(answer, marks, **as_json),
+        "api-review-mark": lambda client: client.post("/api/review/answers/mark", many, **as_json),
+        "api-review-views": lambda client: client.get("/api/review/views"),
+        "api-review-views post": lambda client: client.post(
+            "/api/review/views", {"name": "X", "filters": {}}, **as_json
+        ),
+        "api-review-view": lambda client: client.delete(f"/api/review/views/{view.pk}"),
+    }
+
+
+@pytest.fixture
+def view(asker: User) -> SavedView:
+    """An administrator's shared view whose filters name a person."""
+    return SavedView.objects.create(
+        owner=person("Administrators"), name="One person", filters={"user": NAME}, shared=True
+    )
+
+
+def test_every_address_of_the_desk_is_walked(answer_id: str, view: SavedView) -> None:
+    named = {pattern.name for pattern in urlpatterns if isinstance(pattern, URLPattern)}
+    walked = {name.split()[0] for name in calls(answer_id, view)} | {"api-review-export"}
+    assert walked == named
+    assert {pattern.name for pattern in _all_patterns() if "review" in str(pattern.pattern)} >= named
+
+
+def _all_patterns() -> Iterator[URLPattern]:
+    todo: list[Any] = list(get_resolver().url_patterns)
+    while todo:
+        pattern = todo.pop()
+        if isinstance(pattern, URLPattern):
+            yield pattern
+        else:
+            todo += pattern.url_patterns
+
+
+@pytest.mark.parametrize("who", ["user", "former staff with a role", "staff", "anonymous"])
+def test_who_has_no_business_at_the_desk_learns_nothing(answer_id: str, view: SavedView, who: str) -> None:
+    people = {
+        "user": UserFactory,
+        "former staff with a role": lambda: person("Administrators", is_staff=False),
+        "staff": person,
+        "anonymous": AnonymousUser,
+    }
+    user = people[who]()
+    client = client_of(user if isinstance(user, User) else None)
+    export: Call = lambda caller: caller.get("/api/review/export")  # noqa: E731
+    for name, call in {**calls(answer_id, view), "api-review-export": export}.items():
+        response = call(client)
+        if who == "anonymous":
+            assert response.status_code == (401 if name.startswith("api") else 302), name
+        else:
+            assert response.status_code == (403 if who == "staff" else 404), name
+        if who == "staff":
+            assert "Reviewers, Curators or Administrators" in response.content.decode(), name
+        assert answer_id not in response.content.decode(), name
+    assert not DeskEvent.objects.exists()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_or_call_tells_a_name_to_a_role_that_sees_none(answer_id: str, view: SavedView, role: str) -> None:
+    sees_names = role == "Administrators"
+    client = client_of(person(role))
+    told = set()
+    for name, call in calls(answer_id, view).items():
+        response = call(client)
+        text = response.content.decode()
+        expected = {"review_log": 200 if sees_names else 403, "api-review-view": 204 if sees_names else 404}
+        assert response.status_code in (expected.get(name, 200), 201), (name, text)
+        if any(secret in text for secret in (NAME, "Zebedee", "Quartermaine", MAIL, PRIVATE, "One person")):
+            told.add(name)
+    assert told == (
+        {
+            "review", "review_answer", "api-review-answers", "api-review-answer", "api-review-answer patch",
+            "api-review-views",
+        }
+        if sees_names
+        else set()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ["Reviewers", "Curators"])
+def test_no_filter_search_or_order_finds_out_a_name(answer_id: str, asker: User, role: str) -> None:
+    client = client_of(person(role))
+    drawer = asker.collections.get()
+    guesses = {"collection": (PRIVATE, f"{NAME}/{PRIVATE}", str(drawer.pk)), "user": (NAME,), "group": ("small group",)}
+    for parameter in (*FiltersSerializer().fields, "after", "before", "ordering", "user__username"):
+        for guess in guesses.get(parameter, (NAME, "Zebedee", MAIL)):  # each against the same letters, reversed
+            for address in ("/api/review/answers", "/review/"):
+                right, wrong = (client.get(address, {parameter: value}) for value in (guess, guess[::-1]))
+                assert right.status_code == wrong.status_code, (parameter, guess)
+                if parameter in guesses:
+                    assert right.status_code in (400, 403)
+                elif address.startswith("/api"):
+                    found = [answer.json().get("results") for answer in (right, wrong)]
+                    assert found[0] == found[1], (parameter, guess)
+    view = {"name": "X", "filters": {"user": NAME}}
+    assert client.post("/api/review/views", view, content_type="application/json").status_code == 403
+
+
+async def exported(by: User, **query: str) -> tuple[int, str]:
+    client = AsyncClient()
+    await client.aforce_login(by)
+    response = await client.get("/api/review/export", query)
+    if not response.streaming:
+        return response.status_code, response.content.decode()
+    return response.status_code, "".join([part.decode() async for part in response.streaming_content])
+
+
+@pytest.fixture
+def people(db: None) -> dict[str, User]:
+    return {role: person(role) for role in ROLES}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+async def test_an_export_is_anonymised_for_who_sees_no_names(
+    answer_id: str, people: dict[str, User], form: str
+) -> None:
+    for role, user in people.items():
+        status, text = await exported(user, format=form)
+        assert (status, answer_id in text) == (200, True)
+        assert (NAME in text) is (role == "Administrators")
+        refused, _ = await exported(user, format=form, names="1")
+        assert refused == (200 if role == "Administrators" else 403)
+        hidden, text = await exported(user, format=form, names="0")
+        assert (hidden, NAME in text) == (200, False)
+        wrong, _ = await exported(user, format=form, user=NAME)
+        assert wrong == (200 if role == "Administrators" else 403)
+
+
+def test_the_schema_names_every_filter_once() -> None:
+    assert set(FiltersSerializer().fields) < set(ExportQuerySerializer().fields)
+
+
+def test_what_was_read_and_exported_is_shown_to_administrators(answer_id: str) -> None:
+    reviewer, administrator = person("Reviewers"), client_of(person("Administrators"))
+    client_of(reviewer).get(f"/review/answers/{answer_id}/")
+    page = administrator.get(reverse("review_log")).content.decode()
+    assert reviewer.username in page
+    assert answer_id in page
+    assert reviewer.username in json.dumps(administrator.get(f"/api/review/answers/{answer_id}").json()["read_by"])

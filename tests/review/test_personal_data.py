@@ -1,0 +1,40 @@
+"""What the desk holds of a person is given out and deleted with the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from chat.models import DeskEvent, SavedView
+from chat.review.marks import answers_mark, export_log
+from chat.review.personal_data import DeskHolder
+from chat.review.records import answers_record
+from chat.review.roles import desk_access
+from tests.factories import MessageFactory
+from tests.review.people import person
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_reviewers_name_goes_and_what_was_done_stays() -> None:
+    reviewer, other = person("Reviewers", username="rita"), person("Administrators")
+    answer = MessageFactory()
+    answers_record([answer.pk])
+    answers_mark(access=desk_access(reviewer), message_ids=[answer.pk], changes={"state": "reviewed"})
+    answers_mark(access=desk_access(other), message_ids=[answer.pk], changes={"assignee": "rita"})
+    export_log(access=desk_access(other), filters={"user": "rita", "state": "todo"}, with_names=True)
+    SavedView.objects.create(owner=reviewer, name="Mine", filters={})
+    SavedView.objects.create(owner=other, name="Theirs", filters={"user": "rita"})
+    holder = DeskHolder()
+    assert [(str(held.what), held.count) for held in (*holder.goes(reviewer), *holder.stays(reviewer))] == [
+        ("2 saved views", 2),
+        ("1 act at the review desk", 1),
+    ]
+    assert [len(list(part.content)) for part in holder.parts(reviewer)] == [1, 1]  # type: ignore[arg-type]
+    assert sum(holder.erase(reviewer)) == 2
+    events = DeskEvent.objects.order_by("pk")
+    assert [(event.by_name, event.detail) for event in events] == [
+        ("–", {"from": "todo", "to": "reviewed"}),
+        (other.username, {"from": None, "to": "–"}),
+        (other.username, {"filters": {"user": "–", "state": "todo"}, "with_names": True}),
+    ]
+    assert not SavedView.objects.exists()

@@ -1,0 +1,288 @@
+"""A stored question asked again, otherwise: what it uses, what it leaves alone, who may do it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+from django.utils import timezone
+
+from chat.models import Message, Replay
+from chat.review import replays
+from chat.review.records import answers_record
+from chat.review.replay_run import as_asked
+from chat.review.replays import replay_cancel, replays_work
+from feedback.models import Evidence, GoldenQuestion, GoldenRelevance, Rating
+from retrieval.models import Chunk, Memory
+from retrieval.steps.step import Context  # noqa: F401  (loaded before a test is timed)
+from tests.chat.conftest import eventually
+from tests.chat.test_end_to_end import library  # noqa: F401
+from tests.factories import CollectionFactory, MessageFactory, SessionFactory
+from tests.ollama_server import OllamaServer
+from tests.review.people import person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+QUESTION = "How many books may undergraduates borrow from the library?"
+
+
+@pytest.fixture(autouse=True)
+async def _no_replay_outlives_its_test() -> AsyncIterator[None]:
+    yield
+    for task in list(replays._running):
+        task.cancel()
+        await asyncio.wait([task], timeout=3)
+
+
+def stored(collection: Any = None, **fields: Any) -> Message:
+    """An answer at the desk, with its question."""
+    session = SessionFactory()
+    question = MessageFactory(question=True, session=session, text=QUESTION)
+    if collection is not None:
+        fields["request"] = {"collections": [collection.name], "collection_ids": [str(collection.pk)]}
+    answer: Message = MessageFactory(session=session, reply_to=question, text="Five books [1].", **fields)
+    answers_record([answer.pk])
+    return answer
+
+
+class Desk:
+    """Calls of one person at the desk."""
+
+    def __init__(self, user: User) -> None:
+        self.client = AsyncClient()
+        self.user = user
+
+    async def post(self, path: str, body: Any = None) -> Any:
+        await self.client.aforce_login(self.user)
+        return await self.client.post(
+            f"/api/review/{path}", {} if body is None else body, content_type="application/json"
+        )
+
+    async def get(self, path: str) -> Any:
+        await self.client.aforce_login(self.user)
+        return await self.client.get(path if path.startswith("/review") else f"/api/review/{path}")
+
+    async def ended(self, replay_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+
+        async def has_ended() -> bool:
+            found.update((await self.get(f"replays/{replay_id}")).json())
+            return found["status"] not in ("queued", "running")
+
+        await eventually(has_ended, within_s=20)
+        return found
+
+
+@pytest.fixture
+def desk(transactional_db: None) -> Desk:
+    return Desk(person("Reviewers"))
+
+
+async def test_both_answers_stand_side_by_side(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+    answer = await sync_to_async(stored)()
+    online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
+    response = await desk.post(f"answers/{answer.pk}/replay", {"workflow": "react", "options": {"rerank": False}})
+    assert response.status_code == 202
+    data = await desk.ended(response.json()["id"])
+    assert data["status"] == "complete", data["error"]
+    assert (data["original"]["answer"], data["original"]["message_id"]) == ("Five books [1].", str(answer.pk))
+    assert (data["replay"]["workflow"], data["replay"]["decision"]) == ("react", "ANSWER")
+    assert [source["chunk_id"] for source in data["replay"]["sources"] if source["cited"]] == [str(library.pk)]
+    kinds = {row["kind"] for row in data["differences"]}
+    assert {"workflow", "answer", "source", "usage"} <= kinds
+    page = await desk.get(f"/review/replays/{data['id']}/")
+    assert page.status_code == 200
+    assert "<ins>" in page.content.decode() and "react" in page.content.decode()
+
+
+async def test_nothing_of_the_user_is_touched(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+    answer = await sync_to_async(stored)()
+    await Memory.objects.acreate(user_id=answer.session.user_id, question="q", text="t", terms="t")
+
+    def counts() -> list[int]:
+        session = answer.session
+        session.refresh_from_db()
+        return [
+            Message.objects.count(), Rating.objects.count(), Evidence.objects.count(), Memory.objects.count(),
+            session.updated_at.timestamp(), Message.objects.get(pk=answer.pk).sources.count(),
+        ]  # fmt: skip
+
+    before = await sync_to_async(counts)()
+    response = await desk.post(f"answers/{answer.pk}/replay", {"workflow": "dual_loop"})
+    assert (await desk.ended(response.json()["id"]))["status"] == "complete"
+    assert await sync_to_async(counts)() == before
+
+
+async def test_the_asker_decides_what_may_be_seen(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+    answer = await sync_to_async(stored)()
+    collection = library.document.collection
+    collection.visibility, collection.owner = "private", desk.user
+    await collection.asave()
+    response = await desk.post(f"answers/{answer.pk}/replay", {})
+    data = await desk.ended(response.json()["id"])
+    assert (data["replay"]["decision"], data["replay"]["sources"]) == ("NO_ANSWER", [])
+
+
+def test_a_collection_that_the_asker_lost_ends_it_with_a_sentence(desk: Desk) -> None:
+    answer = stored(CollectionFactory(visibility="private"))
+    replay = Replay.objects.create(message=answer, question=QUESTION)
+    asyncio.run(replays_work(within_s=5))
+    replay.refresh_from_db()
+    assert (replay.status, replay.error["code"]) == ("failed", "collection_not_found")
+
+
+def test_history_is_what_it_was_then(db: None) -> None:
+    session, now = SessionFactory(), timezone.now()
+
+    def said(minutes: int, **fields: Any) -> Message:
+        message: Message = MessageFactory(session=session, **fields)
+        Message.objects.filter(pk=message.pk).update(created_at=now + timedelta(minutes=minutes))
+        message.refresh_from_db()
+        return message
+
+    first = said(0, question=True, text="First?")
+    said(1, reply_to=first, text="As it was then.", superseded=True)
+    second = said(2, question=True, text="Second?")
+    answer = said(3, reply_to=second, text="Answer.")
+    said(4, reply_to=first, text="Written anew later.")
+    said(5, question=True, text="Third?")
+    asked = as_asked(Message.objects.get(pk=answer.pk)).question
+    assert [message.text for message in asked.history] == ["First?", "As it was then."]
+
+
+async def test_the_model_that_is_named_writes(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+    answer = await sync_to_async(stored)()
+    assert (await desk.post(f"answers/{answer.pk}/replay", {"model": "not-there"})).status_code == 400
+    name = (await _models())[0]
+    response = await desk.post(f"answers/{answer.pk}/replay", {"model": name})
+    assert (await desk.ended(response.json()["id"]))["replay"]["model"] == name
+
+
+async def _models() -> Any:
+    from retrieval.engine import get_engine
+
+    return (await get_engine().models.status()).models
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"workflow": "none"}, {"options": {"top_k": 0}}, {"options": {"top_k": 10**9}}, {"revision": "x"},
+        {"revision": str(uuid4())}, {"filters": {"color": "red"}}, {"colour": 1}, [], {"workflow": 5},
+    ],
+)  # fmt: skip
+async def test_what_is_not_there_is_refused(desk: Desk, offline: None, body: Any) -> None:
+    answer = await sync_to_async(stored)()
+    assert (await desk.post(f"answers/{answer.pk}/replay", body)).status_code == 400
+    assert not await Replay.objects.aexists()
+
+
+async def test_a_question_and_a_stranger_id_are_not_there(desk: Desk, offline: None) -> None:
+    answer = await sync_to_async(stored)()
+    for message_id in (uuid4(), answer.reply_to_id):
+        assert (await desk.post(f"answers/{message_id}/replay")).status_code == 404
+    assert (await desk.get(f"replays/{uuid4()}")).status_code == 404
+
+
+async def test_a_cancelled_replay_stops_and_stays_cancelled(
+    desk: Desk,
+    online: OllamaServer,
+    library: Chunk,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("chat.review.replay_run.LEASE_S", 0.6)
+    online.reply(structured=False, text="Undergraduates may", stall_after=2)
+    answer = await sync_to_async(stored)()
+    replay_id = (await desk.post(f"answers/{answer.pk}/replay")).json()["id"]
+    assert (await desk.post(f"replays/{replay_id}/cancel")).json() == {"cancelled": 1}
+
+    async def stopped() -> bool:
+        return not replays._running
+
+    await eventually(stopped, within_s=5)
+    assert (await desk.get(f"replays/{replay_id}")).json()["status"] == "cancelled"
+
+
+def test_a_replay_whose_process_died_is_begun_once_more_and_then_given_up(offline: None) -> None:
+    answer = stored()
+    silent = {"status": "running", "lease_token": uuid4(), "lease_expires_at": timezone.now() - timedelta(seconds=1)}
+    again = Replay.objects.create(message=answer, question=QUESTION, attempts=1, **silent)
+    lost = Replay.objects.create(message=answer, question=QUESTION, attempts=2, **silent)
+    asyncio.run(replays_work(within_s=20))
+    again.refresh_from_db()
+    lost.refresh_from_db()
+    assert again.attempts == 2 and again.status in ("complete", "failed")
+    assert (lost.status, lost.error["code"]) == ("failed", "internal")
+
+
+async def test_many_are_a_job_with_progress(
+    desk: Desk,
+    online: OllamaServer,
+    library: Chunk,  # noqa: F811
+) -> None:
+    answers = [await sync_to_async(stored)(decision="NO_ANSWER"), await sync_to_async(stored)()]
+    online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
+    body = {"workflow": "react", "answers": {"decision": "NO_ANSWER"}, "name": "Unanswered"}
+    response = await desk.post("replay-batches", body)
+    assert response.status_code == 202, response.content
+    batch_id = response.json()["id"]
+    assert (await desk.get(f"replay-batches/{batch_id}")).json()["progress"] == 0
+    assert not await replays_work(within_s=20)
+    batch = (await desk.get(f"replay-batches/{batch_id}")).json()
+    assert (batch["total"], batch["ended"], batch["progress"]) == (1, 1, 1)
+    assert batch["summary"]["decisions"] == {"NO_ANSWER → ANSWER": 1}
+    rows = (await desk.get(f"replay-batches/{batch_id}/replays")).json()["results"]
+    assert [row["message_id"] for row in rows] == [str(answers[0].pk)]
+    assert (await desk.get(f"/review/replays/batches/{batch_id}/")).status_code == 200
+
+
+async def test_golden_questions_are_answered_both_ways(
+    desk: Desk,
+    online: OllamaServer,
+    library: Chunk,  # noqa: F811
+) -> None:
+    golden = await GoldenQuestion.objects.acreate(text=QUESTION, collection=library.document.collection)
+    await GoldenRelevance.objects.acreate(question=golden, document=library.document)
+    online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
+    response = await desk.post("replay-batches", {"golden": "*", "workflow": "react", "revision": "none"})
+    assert response.status_code == 202, response.content
+    await replays_work(within_s=30)
+    summary = (await desk.get(f"replay-batches/{response.json()['id']}")).json()["summary"]
+    assert (summary["golden"], summary["found"]) == (1, [1, 1])
+    replay = await Replay.objects.aget()
+    data = (await desk.get(f"replays/{replay.pk}")).json()
+    assert (data["original"]["workflow"], data["replay"]["workflow"]) == ("corrective", "react")
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"golden": "*", "message_ids": [str(uuid4())]}, {"answers": {"x": "y"}}, {"answers": {"state": "?"}},
+             {"message_ids": []}, {"message_ids": [str(uuid4())]}, {"golden": "no such set"}],
+)  # fmt: skip
+async def test_a_job_without_questions_is_refused(desk: Desk, offline: None, body: Any) -> None:
+    assert (await desk.post("replay-batches", body)).status_code == 400
+
+
+async def test_a_filter_by_names_needs_the_right(desk: Desk, offline: None) -> None:
+    assert (await desk.post("replay-batches", {"answers": {"user": "somebody"}})).status_code == 403
+
+
+async def test_cancelling_a_job_ends_what_is_left(desk: Desk, offline: None) -> None:
+    answers = [await sync_to_async(stored)() for _ in range(3)]
+    body = {"message_ids": [str(answer.pk) for answer in answers]}
+    batch_id = (await desk.post("replay-batches", body)).json()["id"]
+    assert (await desk.post(f"replay-batches/{batch_id}/cancel")).json() == {"cancelled": 3}
+    assert (await desk.get(f"replay-batches/{batch_id}")).json()["progress"] == 1
+
+
+def test_a_deleted_conversation_takes_its_replays_along(db: None) -> None:
+    answer = stored()
+    Replay.objects.create(message=answer, question=QUESTION)
+    answer.session.delete()
+    assert not Replay.objects.exists()
+    assert replay_cancel(replays=Replay.objects.all()) == 0

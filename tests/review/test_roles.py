@@ -1,0 +1,76 @@
+"""Who may do what at the review desk."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import AnonymousUser, Group, Permission
+
+from chat.review.roles import RightMissingError, RoleMissingError, desk_access, has_desk
+from ragsite.core.errors import NotFoundError
+from tests.factories import UserFactory
+from tests.review.people import person
+
+pytestmark = pytest.mark.django_db
+migration = import_module("chat.migrations.0010_review_roles")
+
+
+@pytest.mark.parametrize(
+    ("role", "rights"),
+    [
+        ("Reviewers", {"read", "export"}),
+        ("Curators", {"read", "export", "curate"}),
+        ("Administrators", {"read", "names", "export", "curate", "administer"}),
+    ],
+)
+def test_each_role_that_ships_has_its_rights(role: str, rights: set[str]) -> None:
+    assert desk_access(person(role)).rights == rights
+
+
+def test_a_superuser_may_do_all() -> None:
+    assert desk_access(UserFactory(is_superuser=True)).rights == {"read", "names", "export", "curate", "administer"}
+
+
+def test_staff_without_a_role_is_told_what_to_ask_for() -> None:
+    with pytest.raises(RoleMissingError, match="Reviewers, Curators or Administrators"):
+        desk_access(person())
+
+
+@pytest.mark.parametrize("fields", [{"is_staff": False}, {"is_active": False}])
+def test_a_role_is_nothing_without_staff_status(fields: dict[str, bool]) -> None:
+    user = person("Administrators", **fields)
+    with pytest.raises(NotFoundError):
+        desk_access(user)
+    assert not has_desk(user)
+
+
+def test_strangers_find_no_desk() -> None:
+    with pytest.raises(NotFoundError):
+        desk_access(AnonymousUser())
+
+
+def test_a_right_that_the_role_lacks_is_refused_with_what_to_ask_for() -> None:
+    with pytest.raises(RightMissingError, match="Administrators"):
+        desk_access(person("Curators"), "administer")
+
+
+def test_a_single_permission_makes_a_role_of_ones_own() -> None:
+    user = person("Reviewers")
+    user.user_permissions.add(Permission.objects.get(codename="see_names"))
+    assert desk_access(type(user).objects.get(pk=user.pk)).sees_names
+
+
+def test_a_group_of_that_name_with_members_keeps_what_it_had() -> None:
+    group = Group.objects.get(name="Reviewers")
+    group.permissions.clear()
+    group.user_set.add(UserFactory())
+    migration.make(apps, None)
+    assert not group.permissions.exists()
+
+
+def test_a_group_without_members_gets_the_role_again() -> None:
+    Group.objects.get(name="Curators").delete()
+    migration.make(apps, None)
+    assert Group.objects.get(name="Curators").permissions.count() == 3
