@@ -32,6 +32,7 @@ def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 PAGES = (
     "/", "/documents/", "/memory/", "/self-corrective-rag",
     "/accounts/", "/accounts/email/", "/accounts/password/", "/accounts/delete/",
+    "/documents/search/", "/review/", "/review/log/", "/review/dashboard/", "/review/replays/",
 )  # fmt: skip
 DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/forgotten/")
 STILL = """() => Promise.all(document.getAnimations()
@@ -118,10 +119,12 @@ def test_every_other_page(page: Page) -> None:
     document = page.evaluate(
         "fetch('/api/documents').then((reply) => reply.json()).then(({ results }) => `/documents/${results[0].id}/`)"
     )
+    found: list[str] = []
     for path in (*PAGES, document):
         page.set_viewport_size(WIDE)
         page.goto(path, wait_until="networkidle")
-        assert inspect(page) == [], path
+        found += [f"{path} {finding}" for finding in inspect(page)]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("locale", ["en", "zh-CN", "zh-TW"])
