@@ -83,6 +83,8 @@ async def answer_from_whole_documents(question: Question, context: Context) -> A
         case "list":
             answer = await _list(documents[0], request, context)
     answer = await Verify(context)(WrittenAnswer(answer=answer, question=request.question))
+    if answer.partial:
+        return answer  # it may be continued, from all that it was to be written from
     return replace(answer, sources=tuple(source for source in answer.sources if source.cited) or answer.sources)
 
 
@@ -115,7 +117,7 @@ async def _summarise(document: WholeDocument, request: Request, context: Context
 
 async def _compare(older: WholeDocument, newer: WholeDocument, request: Request, context: Context) -> Answer:
     step, language = WriteAboutDocuments(context), context.language
-    async with context.run.trace.step("assess") as entry:
+    async with context.run.trace.step("compress") as entry:
         comparison = await asyncio.to_thread(compare, older.sections, newer.sections)
         counts = {kind: comparison.count(kind) for kind in ("changed", "new", "gone")}
         entry.detail |= {**counts, "same": comparison.same}

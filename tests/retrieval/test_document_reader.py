@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from retrieval.models import Collection, Document
 from retrieval.selectors import DatabaseDocumentReader, scope_for
@@ -60,6 +61,15 @@ async def test_documents_are_found_by_what_their_names_hold() -> None:
     assert await titles(filters=SearchFilters(policy_year=2022)) == {"Loan Rules (2022)"}
     assert await titles(filters=SearchFilters(tags=("no such tag",))) == set()
     assert len(await reader.documents(scope, filters=NONE, limit=2)) == 2
+
+
+async def test_replaced_documents_are_told_apart() -> None:
+    collection = await sync_to_async(CollectionFactory)()
+    await sync_to_async(made)("House Rules", collection, superseded_at=timezone.now())
+    await sync_to_async(made)("House Rules", collection)
+    scope = await sync_to_async(scope_for)(user=None)
+    found = await DatabaseDocumentReader().documents(scope, filters=NONE, hints=("house",), limit=9)
+    assert sorted(one.superseded for one in found) == [False, True]
 
 
 async def test_ids_that_are_none_name_nothing() -> None:

@@ -111,8 +111,8 @@ def _outlined(document: WholeDocument, cited: _Citations, most: int, language: L
 
 
 def _parts(sections: Sequence[Section], most: int) -> list[list[Section]]:
-    """Neighbouring sections together, as deep in their headings as there is room for sources; runs of equal length where
-    even the outermost headings are too many."""
+    """Neighbouring sections together, as deep in their headings as there is room for sources; where even the
+    outermost headings are too many, runs of equal length."""
     deepest = max((len(section.path) for section in sections), default=0)
     for depth in range(deepest, 0, -1):
         parts = _grouped(sections, depth)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ragsite.core.wording import counted, worded
 from retrieval.errors import ModelError
 from retrieval.ports import Prompt
-from retrieval.steps.answer.generate import AnswerWriter, Author, CitedWriter, stream_answer
+from retrieval.steps.answer.generate import AnswerWriter, Author, CitedWriter, Ended, stream_answer
 from retrieval.steps.answer.markers import cited_markers
 from retrieval.steps.document.compose import Quoted
 from retrieval.steps.document.excerpts import Excerpt, distinct_chunks, numbered
@@ -57,14 +57,15 @@ class WriteAboutDocuments(Step[Material, Answer]):
 
     async def act(self, given: Material, entry: StepRecord) -> Answer:
         model, failure = given.author.model, given.author.failure
-        text, sources = "", tuple[Source, ...]()
+        text, sources, ended = "", tuple[Source, ...](), Ended()
         if model and given.excerpts:
             sources = numbered(list(distinct_chunks(given.excerpts).values()))
             await self.run.trace.sink.sources_chosen(sources)
             writer = _LedWriter(self, sources, given)
             try:
                 prompt = self._prompt(given.prompt, given.question, self._passages(given.excerpts, sources))
-                failure = await stream_answer(model, prompt, writer, run=self.run)
+                ended = await stream_answer(model, prompt, writer, run=self.run)
+                failure = ended.failure
             except ModelError as error:
                 failure = error.reason
             text = writer.text
@@ -85,7 +86,8 @@ class WriteAboutDocuments(Step[Material, Answer]):
         if failure:
             entry.summary += worded(", broken off")
         marked = tuple(replace(source, cited=source.marker in cited) for source in sources)
-        return Answer(decision="ANSWER", text=text, sources=marked, model=name, partial=bool(failure))
+        cut = bool(failure) and ended.cut
+        return Answer(decision="ANSWER", text=text, sources=marked, model=name, partial=bool(failure), cut=cut)
 
     async def quote(self, quoted: Quoted, entry: StepRecord, *, model: str = "") -> Answer:
         """The composed text, as it is. model: that found what is listed."""
