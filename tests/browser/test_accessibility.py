@@ -119,8 +119,11 @@ def test_every_other_page(page: Page) -> None:
     document = page.evaluate(
         "fetch('/api/documents').then((reply) => reply.json()).then(({ results }) => `/documents/${results[0].id}/`)"
     )
+    answer = page.evaluate(
+        "fetch('/api/review/answers').then((reply) => reply.json()).then(({ results }) => results[0].message_id)"
+    )
     found: list[str] = []
-    for path in (*PAGES, document):
+    for path in (*PAGES, document, f"/review/answers/{answer}/"):
         page.set_viewport_size(WIDE)
         page.goto(path, wait_until="networkidle")
         found += [f"{path} {finding}" for finding in inspect(page)]
