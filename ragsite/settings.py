@@ -105,6 +105,7 @@ MIDDLEWARE = [
     "ragsite.web.on_the_loop.PrometheusBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",  # first: scripts, styles and fonts need no policy of their own
+    "ragsite.web.on_the_loop.GZipMiddleware",
     "ragsite.web.security.ContentSecurityPolicyMiddleware",
     "ragsite.web.on_the_loop.SessionMiddleware",
     "ragsite.web.on_the_loop.LocaleMiddleware",

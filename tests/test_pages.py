@@ -202,3 +202,9 @@ def test_error_pages_keep_their_policy_while_debugging(client: Client, settings:
     response = client.get("/api/no-such-call")
     assert response.status_code == 404
     assert "default-src 'self'" in response.headers["Content-Security-Policy"]
+
+
+def test_pages_are_compressed_and_the_api_is_not(client: Client, user: Any) -> None:
+    asked = {"Accept-Encoding": "gzip"}
+    assert client.get("/", headers=asked).headers["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in client.get("/api/schema", headers=asked).headers

@@ -17,7 +17,7 @@ from django.contrib.sessions import middleware as sessions
 from django.db import Error
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.middleware import common, locale
+from django.middleware import common, gzip, locale
 from django.utils.deprecation import MiddlewareMixin
 from django_prometheus import middleware as prometheus
 
@@ -91,6 +91,15 @@ def _has_session(request: HttpRequest) -> bool:
 
 class CommonMiddleware(OnTheLoop, common.CommonMiddleware):
     pass
+
+
+class GZipMiddleware(OnTheLoop, gzip.GZipMiddleware):
+    """Pages alone, in which each secret is masked anew: neither streams, which must not wait, nor the API."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if response.streaming or not response.headers.get("Content-Type", "").startswith("text/html"):
+            return response
+        return super().process_response(request, response)
 
 
 class AuthenticationMiddleware(OnTheLoop, auth.AuthenticationMiddleware):

@@ -30,15 +30,11 @@ def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 ```
 """
 PAGES = (
-    "/",
-    "/documents/",
-    "/memory/",
-    "/accounts/",
-    "/accounts/password/",
-    "/self-corrective-rag",
-    "/review/",
-    "/review/log/",
-)
+    "/", "/documents/", "/memory/", "/self-corrective-rag",
+    "/accounts/", "/accounts/email/", "/accounts/password/", "/accounts/delete/",
+    "/documents/search/", "/review/", "/review/log/", "/review/dashboard/", "/review/replays/",
+)  # fmt: skip
+DOORS = ("/accounts/login/", "/accounts/signup/", "/accounts/password/forgotten/")
 STILL = """() => Promise.all(document.getAnimations()
   .filter((one) => one.effect.getTiming().iterations !== Infinity).map((one) => one.finished.catch(() => {})))"""
 WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
@@ -126,16 +122,18 @@ def test_every_other_page(page: Page) -> None:
     answer = page.evaluate(
         "fetch('/api/review/answers').then((reply) => reply.json()).then(({ results }) => results[0].message_id)"
     )
+    found: list[str] = []
     for path in (*PAGES, document, f"/review/answers/{answer}/"):
         page.set_viewport_size(WIDE)
         page.goto(path, wait_until="networkidle")
-        assert inspect(page) == [], path
+        found += [f"{path} {finding}" for finding in inspect(page)]
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("locale", ["en", "zh-CN", "zh-TW"])
 def test_the_doors(open_page: OpenPage, locale: str) -> None:
     page = open_page(DESKTOP, locale=locale)
-    for path in ("/accounts/login/", "/accounts/signup/"):
+    for path in DOORS:
         page.goto(path)
         assert inspect(page) == [], path
 
