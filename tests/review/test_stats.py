@@ -133,7 +133,8 @@ def test_a_comparison_has_rates_with_intervals_and_says_what_they_are_of() -> No
     [
         ("stats", {"by": "user"}), ("stats", {"from": "x"}), ("stats", {"from": "2026-03-02", "to": "2026-03-01"}),
         ("stats", {"from": "1980-01-01", "to": "2026-01-01"}), ("compare", {"by": "day"}),
-        ("stats", {"collection": "x"}), ("stats", {"to": ""}), ("gaps", {"days": "0"}), ("stats", {"from": "9999-12-31"}),
+        ("stats", {"collection": "x"}), ("stats", {"to": ""}), ("gaps", {"days": "0"}),
+        ("stats", {"from": "9999-12-31"}),
     ],
 )  # fmt: skip
 def test_wrong_parameters_are_refused(path: str, query: dict[str, str]) -> None:
