@@ -55,7 +55,7 @@ def curated_save(
     text = clean_text(text).strip()
     chunks = {chunk.pk: chunk for chunk in _readable(chunk_ids, by, message)}
     _check(question, wordings, text, chunk_ids, chunks, expires_at)
-    others = curated_in_force().exclude(pk=replaces.pk if replaces else None)
+    others = curated_in_force().exclude(pk=replaces.pk) if replaces else curated_in_force()
     if other := _nearly_the_same([question, *wordings], others):
         raise ConflictError(
             worded("“{question}” is answered by another curated answer: change or withdraw that one.", question=other)

@@ -11,6 +11,7 @@ import logging
 import time
 from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
 from django.db import DatabaseError
 from django.db.models import Count, Max
@@ -35,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 class _Known(NamedTuple):
     stamp: Stamp
-    index: NearIdentical
+    wordings: NearIdentical
     answers: list[tuple[str, str]]  # of each wording the answer's id and the wording itself
 
 
@@ -51,7 +52,7 @@ class LiveCuratedAnswers:
         known = await self._current()
         if not known.answers or not scope.collections:
             return None
-        place = await asyncio.to_thread(known.index.find, question)
+        place = await asyncio.to_thread(known.wordings.find, question)
         if place is None:
             return None
         key, wording = known.answers[place]
@@ -91,7 +92,7 @@ def _answer(key: str, wording: str, collection_ids: tuple[str, ...]) -> Given | 
     sources = list(answer.sources.all())
     chunks = Chunk.objects.filter(
         pk__in=[source.chunk_id for source in sources],
-        document__collection__in=collection_ids,
+        document__collection__in=[UUID(key) for key in collection_ids],
         document__superseded_at=None,
     ).select_related("document")
     by_id = {chunk.pk: chunk for chunk in chunks}

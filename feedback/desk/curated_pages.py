@@ -116,8 +116,9 @@ def curated_withdraw(request: HttpRequest, *, access: DeskAccess, curated_id: UU
 def _asked(request: HttpRequest) -> tuple[Message | None, CuratedAnswer | None]:
     """Raises NotFoundError where neither is there."""
     answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
-    answer = answers.filter(pk=as_uuid(request.GET.get("answer", ""))).first()
-    replaces = CuratedAnswer.objects.filter(pk=as_uuid(request.GET.get("replaces", "")), ended_at=None).first()
+    asked, old = (as_uuid(request.GET.get(name, "")) for name in ("answer", "replaces"))
+    answer = answers.filter(pk=asked).first() if asked else None
+    replaces = CuratedAnswer.objects.filter(pk=old, ended_at=None).first() if old else None
     if answer is None and replaces is None:
         raise NotFoundError
     return (replaces.message if replaces else answer), replaces

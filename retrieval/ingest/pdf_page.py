@@ -133,5 +133,5 @@ def _boxes(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, begin: int,
             last[:] = [min(last[0], box[0]), min(last[1], box[1]), max(last[2], box[2]), max(last[3], box[3])]
         else:
             lines.append(box)
-    for x0, y0, x1, y1 in lines:
-        yield Box(x0, y0, x1 - x0, y1 - y0)
+    for begin, top_edge, end, bottom_edge in lines:
+        yield Box(begin, top_edge, end - begin, bottom_edge - top_edge)

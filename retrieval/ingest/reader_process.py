@@ -117,7 +117,8 @@ def _document(request: Mapping[str, Any], output: IO[bytes]) -> None:
     head = {field.name: getattr(document, field.name) for field in fields(document) if field.name not in ROWS}
     counts = {"chunk_count": len(document.chunks), "part_count": len(document.parts)}
     _line(output, {**head, **counts, "chinese_loaded": is_chinese_loaded()})
-    for row in (*document.chunks, *document.parts):
+    rows: tuple[Any, ...] = (*document.chunks, *document.parts)
+    for row in rows:
         _line(output, asdict(row))
 
 
