@@ -133,5 +133,5 @@ def _boxes(page: pypdfium2.PdfPage, textpage: pypdfium2.PdfTextPage, begin: int,
             last[:] = [min(last[0], box[0]), min(last[1], box[1]), max(last[2], box[2]), max(last[3], box[3])]
         else:
             lines.append(box)
-    for begin, top_edge, end, bottom_edge in lines:
-        yield Box(begin, top_edge, end - begin, bottom_edge - top_edge)
+    for west, north, east, south in lines:
+        yield Box(west, north, east - west, south - north)

@@ -78,7 +78,7 @@ async function showDocumentAt() {
   byId("show-chunks").hidden = isOld;
   byId("view-note").textContent = isOld ? gettext("Its passages can be shown on its pages once it has been read again.") : "";
   drawButtons();
-  if (chunk) await point(part, content, named, quote.split("\n").filter(Boolean));
+  if (chunk) await point(part, named, quote.split("\n").filter(Boolean));
 }
 
 /** @param {Api.DocumentContent} content */
@@ -112,11 +112,10 @@ function pageElement(number, content) {
 /**
  * Marks what the address names and brings it into sight.
  * @param {HTMLElement} part
- * @param {Api.DocumentContent} content
  * @param {Api.ContentChunk | undefined} chunk
  * @param {string[]} quotes
  */
-async function point(part, content, chunk, quotes) {
+async function point(part, chunk, quotes) {
   if (part.matches(".doc-page")) {
     const frame = query(part, ".page-frame");
     /** @type {Api.DocumentPage} */

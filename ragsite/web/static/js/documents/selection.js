@@ -107,7 +107,7 @@ export class Selection {
     return formDialog(gettext("Details of all selected documents"), fields, {
       save: async ({ department, doc_type, policy_year, tags }) => {
         const given = { department: department.trim(), doc_type: doc_type.trim(), policy_year: yearFrom(policy_year), tags: splitList(tags) };
-        const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value.length !== 0));
+        const changes = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== "" && !(Array.isArray(value) && !value.length)));
         if (Object.keys(changes).length) await this.apply("metadata", { changes });
       },
     });

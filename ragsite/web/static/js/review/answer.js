@@ -103,7 +103,7 @@ function sourceRow(source) {
 /** @param {import("../chat/evidence.js").Evidence | undefined} evidence */
 function showSource(evidence) {
   const element = evidence?.source && document.getElementById(`source-${evidence.source.marker}`);
-  if (!(element instanceof HTMLDetailsElement)) return;
+  if (!evidence || !(element instanceof HTMLDetailsElement)) return;
   element.open = true;
   const passage = query(element, ".passage");
   replace(passage, drawPassage(evidence.source.text));
