@@ -97,6 +97,19 @@ class TooManyAnswersError(RateLimitedError):
         )
 
 
+class TooManyAttachmentsError(TooLargeError):
+    """413. `limit` of files in one conversation."""
+
+    code = "too_many_attachments"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            worded(
+                "A conversation takes {limit} files; remove some of them, or put them into a collection.", limit=limit
+            )
+        )
+
+
 class AnswerFailedError(AppError):
     """The answer's own failure, as a plain (not streaming) call reports it."""
 

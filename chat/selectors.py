@@ -15,7 +15,11 @@ from django.db.models.lookups import LessThan
 from chat.errors import MessageNotFoundError, SessionNotFoundError
 from chat.models import Message, Session
 from chat.ratings import get_ratings
+from ragsite.core.errors import NotFoundError
 from ragsite.core.text import clean_text
+from ragsite.core.wording import worded
+from retrieval.models import Document
+from retrieval.selectors import attached_collections, attached_documents, document_get
 from retrieval.values import Clarification, HistoryMessage, OpenClarification
 
 REMEMBERED = (Message.Status.COMPLETE, Message.Status.CUT, Message.Status.STOPPED)
@@ -53,6 +57,32 @@ def session_get(*, user: User, session_id: UUID) -> Session:
     if session is None:
         raise SessionNotFoundError
     return session
+
+
+# ------------------------------------------------------------------------------------------------ attached files
+def attachment_list(*, user: User, session_id: UUID) -> QuerySet[Document]:
+    """The files of one of the user's conversations, or of one that begins with its first question.
+
+    Raises SessionNotFoundError.
+    """
+    if not conversation_exists(user=user, session_id=session_id):
+        raise SessionNotFoundError
+    return attached_documents(user=user, conversation_id=session_id)
+
+
+def attachment_get(*, user: User, document_id: UUID) -> Document:
+    """Raises NotFoundError for any other document."""
+    document = document_get(user=user, document_id=document_id)
+    if document.collection.conversation_id is None:
+        raise NotFoundError(worded("This document is not attached to a conversation of yours."))
+    return document
+
+
+def conversation_exists(*, user: User, session_id: UUID) -> bool:
+    """Whether it is one of the user's sessions, or has files and is to begin with its first question."""
+    if Session.objects.filter(user=user, pk=session_id).exists():
+        return True
+    return attached_collections(user).filter(conversation_id=session_id).exists()
 
 
 # ------------------------------------------------------------------------------------------------ messages

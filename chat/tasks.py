@@ -12,6 +12,7 @@ from django.db import close_old_connections
 from chat.review.records import answers_catch_up
 from chat.review.replays import replays_queue, replays_work
 from chat.review.rollups import rollups_refresh
+from chat.services.attachments import attachments_sweep
 from retrieval.engine import close_engine
 
 MOST, WITHIN_S = 20_000, 90.0  # a round; the next one goes on two minutes after it began
@@ -40,6 +41,12 @@ def replays_work_task() -> bool:
 def rollups_refresh_task() -> int:
     """The dashboard's counts of days that have changed. Returns how many days were made."""
     return rollups_refresh(within_s=ROLLUPS_S)
+
+
+@shared_task
+def attachments_sweep_task() -> int:
+    """Delete files that were attached to conversations which never began. Of how many."""
+    return attachments_sweep()
 
 
 async def _replays() -> bool:

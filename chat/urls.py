@@ -1,6 +1,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from chat import views
+from chat.api.attachments import AttachmentKeepApi, AttachmentsApi
 from chat.api.chat import (
     ChatApi,
     MessageApi,
@@ -36,6 +37,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/self-corrective-rag", SelfCorrectiveApi.as_view(), name="api-self-corrective-rag"),
     path("api/rag/query", RagQueryApi.as_view(), name="api-rag-query"),
     path("api/rag/query-stream", RagQueryStreamApi.as_view(), name="api-rag-query-stream"),
+    path("api/attachments", AttachmentsApi.as_view(), name="api-attachments"),
+    path("api/attachments/<uuid:document_id>/keep", AttachmentKeepApi.as_view(), name="api-attachment-keep"),
     path("api/sessions", SessionListApi.as_view(), name="api-sessions"),
     path("api/sessions/folders", FolderListApi.as_view(), name="api-session-folders"),
     path("api/sessions/<uuid:session_id>/share", SessionShareApi.as_view(), name="api-session-share"),

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.utils.translation import get_language
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
@@ -17,10 +18,13 @@ from chat.compat.self_corrective import NODE_OF_STEP, WORKFLOW
 from chat.messages.data import session_data
 from chat.messages.shared import shared_entry
 from chat.models import Session
+from chat.services.attachments import MAX_FILES
 from chat.services.sharing import share_open, shared_messages
 from ragsite.core.errors import NotFoundError
+from ragsite.core.storage import MIB
+from retrieval.ingest.sniff import EXTENSIONS
 from retrieval.selectors import collection_list
-from retrieval.services.samples import suggested_questions
+from retrieval.services.questions import suggested_questions
 from retrieval.workflows import available_workflows, self_corrective, workflow_graph
 
 STRICT_PASS_RATE = 0.8  # the same for the strict preset of the page
@@ -38,7 +42,13 @@ def chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> Http
     boot = {
         "session": session_data(session) if session else None,
         "username": request.user.get_username(),
-        "limits": {"message_chars": settings.RAG.limits.message_chars},
+        "limits": {
+            "message_chars": settings.RAG.limits.message_chars,
+            "file_bytes": settings.RAG.ingest.max_file_mib * MIB,
+            "files": MAX_FILES,
+        },
+        "accept": list(EXTENSIONS),
+        "self_corrective": reverse("self_corrective"),
         "suggestions": _suggestions(request),
         "workflows": list(available_workflows()),
         "web_search": {"by_default": settings.RAG.web_search.by_default} if settings.RAG.web_search.provider else None,

@@ -49,7 +49,9 @@ class CollectionAdmin(admin.ModelAdmin):
     actions = ["approve", "withdraw_approval", "reembed", "reindex"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
-        return super().get_queryset(request).annotate(document_count=Count("documents"))
+        """Without those that hold the files of people's conversations."""
+        ordinary = super().get_queryset(request).filter(conversation_id=None)
+        return ordinary.annotate(document_count=Count("documents"))
 
     def save_model(self, request: HttpRequest, obj: Collection, form: ModelForm[Collection], change: bool) -> None:
         """Staff who make a collection public approve it by that; one that is not public is not approved."""
@@ -146,7 +148,15 @@ class DocumentAdmin(admin.ModelAdmin):
         "headline", "collection", "status", "progress_bar", "department", "doc_type", "policy_year", "language",
         "chunk_count", "size", "uploaded_by", "problem", "created_at",
     ]  # fmt: skip
-    list_filter = ["status", "collection", "department", "doc_type", "policy_year", "language", "media_type"]
+    list_filter = [
+        "status",
+        ("collection", admin.RelatedOnlyFieldListFilter),
+        "department",
+        "doc_type",
+        "policy_year",
+        "language",
+        "media_type",
+    ]
     list_select_related = ["collection", "uploaded_by"]
     list_per_page = 50
     search_fields = ["title", "file_name", "content_hash", "department"]
@@ -162,6 +172,10 @@ class DocumentAdmin(admin.ModelAdmin):
 
     class Media:
         css = {"all": ["chat/review.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
+        """Without the files of people's conversations."""
+        return super().get_queryset(request).filter(collection__conversation_id=None)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -274,6 +288,10 @@ class IngestJobAdmin(PartOfHistoryAdmin, admin.ModelAdmin):
     list_select_related = ["document"]
     search_fields = ["document__title", "document__file_name", "error", "holder"]
     date_hierarchy = "created_at"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[IngestJob]:
+        """Without those of files of people's conversations."""
+        return super().get_queryset(request).filter(document__collection__conversation_id=None)
 
     @admin.display(description=_("Document"), ordering="document__title")
     def document_link(self, job: IngestJob) -> SafeString:

@@ -29,7 +29,8 @@ SITE = "site:"  # in addresses of the site's own collections; no user name holds
 class Collection(models.Model):
     """A set of documents that are shared alike and embedded by one model.
 
-    Names are unique per owner; a collection without an owner belongs to the site.
+    Names are unique per owner; a collection without an owner belongs to the site. One that holds a conversation's files
+    is its owner's alone, is part of no list, and goes with the conversation, which is known by its id alone.
     """
 
     class Visibility(models.TextChoices):
@@ -38,6 +39,13 @@ class Collection(models.Model):
         PUBLIC = "public", _("Public")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation_id = models.UUIDField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("The conversation whose attached files it holds; empty for every other collection."),
+        verbose_name=_("conversation id"),
+    )
     name = models.CharField(max_length=100, validators=[name_validator], verbose_name=_("name"))
     description = models.CharField(max_length=500, blank=True, verbose_name=_("description"))
     owner = models.ForeignKey(
@@ -94,6 +102,11 @@ class Collection(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["owner", "name"], name="collection_name_per_owner"),
             models.UniqueConstraint(fields=["name"], condition=Q(owner=None), name="collection_name_of_site"),
+            models.UniqueConstraint(
+                fields=["conversation_id"],
+                condition=Q(conversation_id__isnull=False),
+                name="collection_once_per_conversation",
+            ),
             models.CheckConstraint(
                 condition=Q(embedding_model="", embedding_dim=None)
                 | (~Q(embedding_model="") & Q(embedding_dim__isnull=False)),
@@ -196,6 +209,13 @@ class Document(models.Model):
     )
     tags = models.JSONField(default=list, blank=True, verbose_name=_("tags"))
     summary = models.TextField(blank=True, verbose_name=_("summary"))
+    questions = models.JSONField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("That it answers, to begin a conversation with; empty: not made yet."),
+        verbose_name=_("questions"),
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, verbose_name=_("status"))
     progress = models.FloatField(
         default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)], verbose_name=_("progress")

@@ -92,7 +92,7 @@ class Embedder(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
     """What the model server offers now. `reason`: why it is not reachable, for people. `warnings`: what works, but not
-    well."""
+    well. `chat_models`: those that a question may choose from, the site's own first."""
 
     reachable: bool
     offline_forced: bool = False
@@ -100,6 +100,7 @@ class ModelStatus:
     fast_model: str = ""
     embed_model: str = ""
     models: tuple[str, ...] = ()
+    chat_models: tuple[str, ...] = ()
     reason: str = ""
     warnings: tuple[str, ...] = ()
 

@@ -3,12 +3,14 @@
 A collection is visible to its owner, to the people and the members of the groups that it is shared with, and to
 everybody when it is public. Staff see the site's own collections too, but not other people's private ones. A public
 collection that the site has not approved is searched only where a question names it, and so is one that is shared by
-name, or with a group that some user keeps: whom it is given to has not asked for it.
+name, or with a group that some user keeps: whom it is given to has not asked for it. What is attached to a conversation
+is its owner's alone: `attached_collections` has it, and nothing else here but the documents themselves.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
@@ -39,6 +41,8 @@ from retrieval.values import (
 
 User = Account | AnonymousUser | None
 VOCABULARIES_KEPT = 64
+MAX_FILTER_VALUES = 100  # of one field
+MAX_TAG_SETS = 5000
 MAX_CHUNKS_READ = 100_000  # for a text inside documents
 MAX_FACETS = 100
 VERSIONS = ("current", "earlier")
@@ -60,7 +64,14 @@ def visible_collections(user: User) -> QuerySet[Collection]:
         rule |= Q(owner=user) | Q(visibility=Collection.Visibility.SHARED) & _shared_with(user)
         if user.is_staff:
             rule |= Q(owner=None)
-    return Collection.objects.filter(rule)
+    return Collection.objects.filter(rule, conversation_id=None)
+
+
+def attached_collections(user: User) -> QuerySet[Collection]:
+    """Those that hold the files of the user's conversations."""
+    if user is None or not user.is_authenticated:
+        return Collection.objects.none()
+    return Collection.objects.filter(owner=user, conversation_id__isnull=False)
 
 
 def _shared_with(user: Account) -> Q:
@@ -83,7 +94,7 @@ def owned_collections(user: User) -> QuerySet[Collection]:
     rule = Q(owner=user)
     if user.is_staff:
         rule |= Q(owner=None)
-    return Collection.objects.filter(rule)
+    return Collection.objects.filter(rule, conversation_id=None)
 
 
 def writable_collections(user: User) -> QuerySet[Collection]:
@@ -142,7 +153,8 @@ def collection_named(name: str) -> Collection:
     Raises CollectionNotFoundError, InvalidInputError where a name is ambiguous.
     """
     address = read_address(name)
-    named = list(Collection.objects.filter(address.rows()).select_related("owner").order_by("created_at", "pk"))
+    ordinary = Collection.objects.filter(address.rows(), conversation_id=None)
+    named = list(ordinary.select_related("owner").order_by("created_at", "pk"))
     exact = [collection for collection in named if collection.owner_id is None and collection.name == address.text]
     exact = exact or [collection for collection in named if address.names_exactly(collection)] or named
     if not exact:
@@ -205,7 +217,12 @@ def scope_for_all(*, names: Sequence[str] = ()) -> SearchScope:
     """
     if names:
         return _scope_of({name: collection_named(name) for name in names})
-    return _scope(Collection.objects.order_by("name", "created_at"))
+    return _scope(Collection.objects.filter(conversation_id=None).order_by("name", "created_at"))
+
+
+def scope_attached(*, user: User, conversation_id: uuid.UUID) -> SearchScope:
+    """The files of one of the user's conversations; empty where it has none."""
+    return _scope(attached_collections(user).filter(conversation_id=conversation_id))
 
 
 def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
@@ -217,7 +234,11 @@ def _scope_of(collections: Mapping[str, Collection | None]) -> SearchScope:
 def collection_ref(collection: Collection) -> CollectionRef:
     """The engine's value of a collection."""
     return CollectionRef(
-        id=str(collection.pk), name=collection.name, space=collection_space(collection), version=collection.version
+        id=str(collection.pk),
+        name=collection.name,
+        space=collection_space(collection),
+        version=collection.version,
+        attached=collection.conversation_id is not None,
     )
 
 
@@ -228,14 +249,21 @@ def collection_space(collection: Collection) -> EmbeddingSpace | None:
     return EmbeddingSpace(collection.embedding_model, collection.embedding_dim)
 
 
+def scope_of(collection: Collection) -> SearchScope:
+    """For the site's own work on one collection."""
+    return _scope([collection])
+
+
 def _scope(collections: Iterable[Collection]) -> SearchScope:
     return SearchScope(tuple(collection_ref(collection) for collection in collections))
 
 
 # ------------------------------------------------------------------------------------------------ documents
 def visible_documents(user: User) -> QuerySet[Document]:
-    """Those of the collections that `user` may read."""
-    return Document.objects.filter(collection__in=visible_collections(user).values("pk")).select_related("collection")
+    """Those of the collections that `user` may read, and those attached to their conversations."""
+    seen = Q(collection__in=visible_collections(user).values("pk"))
+    attached = Q(collection__in=attached_collections(user).values("pk"))
+    return Document.objects.filter(seen | attached).select_related("collection")
 
 
 def document_list(
@@ -250,12 +278,13 @@ def document_list(
     text: str = "",
     sort: str = "",
 ) -> QuerySet[Document]:
-    """Visible documents, newest first. `collection`: a name; an unknown one gives an empty list.
+    """Visible documents, newest first, without those of conversations. `collection`: a name; an unknown one gives an
+    empty list.
 
     text: words that stand in it. versions, sort: of VERSIONS and SORTS. Raises InvalidInputError where there is too
     much to look for a text in.
     """
-    documents = visible_documents(user).prefetch_related("newer_versions")
+    documents = visible_documents(user).filter(collection__conversation_id=None).prefetch_related("newer_versions")
     if collection:
         named = collection_find(user=user, name=collection)
         documents = documents.filter(collection=named) if named else documents.none()
@@ -284,10 +313,17 @@ def _with_text(documents: QuerySet[Document], text: str) -> QuerySet[Document]:
 
 def document_facets(*, user: User) -> dict[str, list[Any]]:
     """Types and years of the visible documents, for a choice; at most MAX_FACETS of each."""
-    documents = visible_documents(user).order_by()
+    documents = visible_documents(user).filter(collection__conversation_id=None).order_by()
     types = documents.exclude(doc_type="").values_list("doc_type", flat=True).distinct().order_by("doc_type")
     years = documents.filter(policy_year__isnull=False).values_list("policy_year", flat=True).distinct()
     return {"types": list(types[:MAX_FACETS]), "years": list(years.order_by("-policy_year")[:MAX_FACETS])}
+
+
+def attached_documents(*, user: User, conversation_id: uuid.UUID) -> QuerySet[Document]:
+    """The files of one of the user's conversations, in the order in which they came."""
+    attached = attached_collections(user).filter(conversation_id=conversation_id)
+    documents = Document.objects.filter(collection__in=attached.values("pk")).select_related("collection")
+    return documents.order_by("created_at", "pk")
 
 
 def document_get(*, user: User, document_id: uuid.UUID | str) -> Document:
@@ -306,6 +342,29 @@ def documents_cut_larger(collection: Collection, tokens: int) -> int:
 def chunk_list(*, user: User, document_id: uuid.UUID | str) -> QuerySet[Chunk]:
     """A document's chunks in order. Raises NotFoundError."""
     return document_get(user=user, document_id=document_id).chunks.order_by("seq")
+
+
+def filter_values(scope: SearchScope) -> dict[str, list[dict[str, Any]]]:
+    """What the ready documents of a scope can be filtered by: `{"value", "count"}` of each field, bounded.
+
+    Years come newest first, the others by count. Of tags, those of the most common sets are counted.
+    """
+    searched = Document.objects.filter(collection__in=_ids(scope), status=Document.Status.READY, superseded_at=None)
+    documents = searched.order_by()
+    values: dict[str, list[dict[str, Any]]] = {}
+    for field, empty, order in (
+        ("department", "", ("-count", "department")),
+        ("doc_type", "", ("-count", "doc_type")),
+        ("policy_year", None, ("-policy_year",)),
+    ):
+        counted = documents.exclude(**{field: empty}).values_list(field).annotate(count=Count("pk")).order_by(*order)
+        values[field] = [{"value": value, "count": count} for value, count in counted[:MAX_FILTER_VALUES]]
+    tags = Counter[str]()
+    for names, count in documents.values_list("tags").annotate(count=Count("pk")).order_by("-count")[:MAX_TAG_SETS]:
+        tags.update(dict.fromkeys(names, count))
+    most = sorted(tags.items(), key=lambda entry: (-entry[1], entry[0]))[:MAX_FILTER_VALUES]
+    values["tags"] = [{"value": value, "count": count} for value, count in most]
+    return values
 
 
 # ------------------------------------------------------------------------------------------------ the engine's side

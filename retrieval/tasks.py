@@ -29,6 +29,7 @@ from retrieval.services.index_rebuild import collection_reembed, collection_rein
 from retrieval.services.index_sync import index_repair
 from retrieval.services.ingest import ingest_take_next
 from retrieval.services.ingest_jobs import storage_is_full, turns
+from retrieval.services.questions import document_questions_make
 from retrieval.services.queueing import ingest_queue
 from retrieval.values import EmbeddingSpace
 
@@ -63,6 +64,12 @@ def ingest_resume() -> int:
     for _ in range(messages):
         ingest_next.apply_async(retry=False, expires=RESUME_EXPIRES_S)
     return messages
+
+
+@shared_task(**UNINDEX_RETRY)
+def document_questions(document_id: str) -> int:
+    """Make the questions that a document is offered with. How many."""
+    return _run(lambda: document_questions_make(UUID(document_id)))
 
 
 @shared_task(**UNINDEX_RETRY)

@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from retrieval import views
-from retrieval.api import collections, document_content, documents, groups, memory, search, status
+from retrieval.api import collections, document_content, documents, filters, groups, memory, search, status
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("documents/", views.documents_page, name="documents"),
@@ -38,5 +38,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/groups/<int:group_id>", groups.GroupApi.as_view(), name="api_group"),
     path("api/rag/upload", documents.RagUploadApi.as_view(), name="api_rag_upload"),
     path("api/status", status.StatusApi.as_view(), name="api_status"),
+    path("api/filters", filters.FilterValuesApi.as_view(), name="api_filters"),
     path("api/search", search.SearchApi.as_view(), name="api_search"),
 ]

@@ -54,6 +54,11 @@ class SearchScope:
     def ids(self) -> tuple[str, ...]:
         return tuple(ref.id for ref in self.collections)
 
+    def beside(self, other: SearchScope) -> SearchScope:
+        """Both of them; of a collection that is in both, the state that `other` knows."""
+        known = {ref.id for ref in other.collections}
+        return SearchScope((*(ref for ref in self.collections if ref.id not in known), *other.collections))
+
     @property
     def semantic(self) -> bool:
         """Whether every dense score in it comes from an embedding model: what the trained grader needs to know."""
@@ -69,6 +74,7 @@ class SearchFilters:
     """Metadata filters; an unset one is None or empty. Tags: any of them is enough.
 
     preferred: the names of those that may give way where what they leave does not answer; the others are strict.
+    spared: ids of collections that they do not apply to: what is attached to the conversation is searched all the same.
     """
 
     department: str | None = None
@@ -76,6 +82,7 @@ class SearchFilters:
     policy_year: int | None = None
     tags: tuple[str, ...] = ()
     preferred: frozenset[str] = frozenset()
+    spared: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.department or self.doc_type or self.policy_year is not None or self.tags)
@@ -367,6 +374,7 @@ class Question:
     history: tuple[HistoryMessage, ...] = ()
     filters: SearchFilters = field(default_factory=SearchFilters)
     options: AnswerOptions = field(default_factory=AnswerOptions)
+    model: str = ""  # writes the answer in place of the site's
     open_clarification: OpenClarification | None = None
     user_id: str = ""
     conversation_id: str = ""

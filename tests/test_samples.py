@@ -14,12 +14,12 @@ from retrieval.ingest.reader import parse_limits
 from retrieval.ingest.reading import parse_file
 from retrieval.ingest.sniff import kind_by_name
 from retrieval.models import Collection, Document, IngestJob
+from retrieval.services.questions import suggested_questions
 from retrieval.services.samples import (
     SAMPLES_DIR,
     read_manifest,
     read_questions,
     samples_load,
-    suggested_questions,
 )
 from tests.factories import UserFactory
 
@@ -170,9 +170,11 @@ def test_suggestions_come_in_three_languages_with_every_decision(ready: Callable
     assert {question.expects for question in suggested} == {"ANSWER", "CLARIFY", "NO_ANSWER"}
 
 
-def test_the_readers_language_comes_first(ready: Callable[..., None]) -> None:
+@pytest.mark.parametrize("language", ["en", "zh-Hans", "zh-Hant"])
+def test_the_readers_language_comes_first_and_leads_to_an_answer(ready: Callable[..., None], language: str) -> None:
     ready()
-    assert suggested_questions(None, language="zh-hant")[0].language == "zh-Hant"
+    first = suggested_questions(None, language=language.lower())[0]
+    assert (first.language, first.expects) == (language, "ANSWER")
 
 
 def test_a_few_suggestions_show_every_decision_and_language(ready: Callable[..., None]) -> None:

@@ -51,6 +51,12 @@ class RequestSerializer(StrictSerializer):
     filters = FiltersSerializer(required=False, allow_null=True)
     filters_mode = FiltersModeField(allow_null=True)
     options = OptionsSerializer(required=False, allow_null=True)
+    model = TextField(
+        required=False,
+        allow_null=True,
+        max_length=200,
+        help_text="Writes the answer: one of `chat_models` of `/api/status`. None: the site's own.",
+    )
     stream = FlagField(required=False, default=False, help_text="Answer with Server-Sent Events.")
 
     def changes(self) -> dict[str, Any]:
@@ -67,6 +73,8 @@ class RequestSerializer(StrictSerializer):
             changes["filters_mode"] = given["filters_mode"]
         if "options" in given:
             changes["options"] = AnswerOptions(**given["options"])
+        if "model" in given:
+            changes["model"] = given["model"]
         return changes
 
 
@@ -74,7 +82,9 @@ class AskSerializer(RequestSerializer):
     """A question. Only `message` is required."""
 
     message = QuestionField()
-    session_id = IdField(required=False, allow_null=True, help_text="None: a new session.")
+    session_id = IdField(
+        required=False, allow_null=True, help_text="None: a new session. Also of files that were attached to none yet."
+    )
 
     def ask(self, *, session_id: UUID | None = None) -> Ask:
         """The question; in `session_id` unless it names a session itself."""

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('chat', '0006_questions_follow_each_other'),
+        ('chat', '0007_attachments_swept_every_day'),
         ('retrieval', '0014_texts_in_three_languages'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

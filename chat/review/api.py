@@ -102,7 +102,7 @@ class ReviewPageSerializer(serializers.Serializer[Any]):
     results = ReviewSerializer(many=True)
 
 
-class EventSerializer(serializers.Serializer[Any]):
+class DeskEventSerializer(serializers.Serializer[Any]):
     """What somebody did at the desk. detail: from and to of a change."""
 
     kind = serializers.ChoiceField(DeskEvent.Kind.choices)
@@ -140,8 +140,8 @@ class ReviewDetailSerializer(ReviewSerializer):
         child=serializers.CharField(), help_text="What the chunk ids of the path are, as far as you may read them."
     )
     prompts = PromptSerializer(many=True)
-    history = EventSerializer(many=True)
-    read_by = EventSerializer(many=True)
+    history = DeskEventSerializer(many=True)
+    read_by = DeskEventSerializer(many=True)
 
 
 class ChangedSerializer(serializers.Serializer[Any]):

@@ -41,13 +41,13 @@ async def export_lines(
     if as_csv:
         yield BYTE_ORDER_MARK + _csv([COLUMNS])
     cursor = ""
-    async with own_database_thread():
-        while True:
+    while True:
+        async with own_database_thread():  # not around a `yield`: the reader may leave in another context
             rows, cursor = await database_call(_batch, access=access, filters=filters, cursor=cursor, names=with_names)
-            if rows:
-                yield _csv(map(_cells, rows)) if as_csv else "".join(map(_json_line, rows))
-            if not cursor:
-                return
+        if rows:
+            yield _csv(map(_cells, rows)) if as_csv else "".join(map(_json_line, rows))
+        if not cursor:
+            return
 
 
 def _batch(*, access: DeskAccess, filters: AnswerFilters, cursor: str, names: bool) -> tuple[list[dict[str, Any]], str]:

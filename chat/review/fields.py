@@ -88,8 +88,8 @@ class FiltersSerializer(QuerySerializer):
         return fields
 
     def to_internal_value(self, data: Any) -> Any:
-        given = {name: value for name, value in data.items() if value != "" or name not in self.fields}
-        return super().to_internal_value(given)
+        empty = {name for name, field in self.fields.items() if data.get(name) == "" and hasattr(field, "allow_blank")}
+        return super().to_internal_value({name: value for name, value in data.items() if name not in empty})
 
 
 FILTER_NAMES = tuple(FiltersSerializer().get_fields())

@@ -99,6 +99,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         page = answers_page(answers, sort="newest", size=1)
     given = _given(request.GET)
     count = count_up_to(answers, COUNTED + 1)
+    choices = _choices(access)
     context = {
         "section": "review",
         "access": access,
@@ -112,14 +113,14 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "queues": _queues(given, filters),
         "views": _views(access, given),
         "active": _active_filters(given, filters, access),
-        "choices": _choices(access),
+        "choices": choices,
         "given": given,
         "export_query": _query(given),
         "boot": {
             "filters": given,
             "username": access.user.get_username(),
-            "people": _people(),
-            "labels": labels_found(),
+            "people": [name for name, _label in choices["reviewer"] if name != NOBODY],
+            "labels": [name for name, _label in choices["label"]],
             "rights": sorted(access.rights),
         },
     }

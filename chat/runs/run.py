@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -24,6 +24,7 @@ from chat.messages.data import answer_status, message_data, source_data
 from chat.messages.rendering import cited_markers
 from chat.models import Message
 from chat.runs.answers import EndStatus, Failure, Outcome, answer_finish, answer_save_partial
+from chat.runs.attachments import attachments_await
 from chat.runs.event_log import Event, get_event_log
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away, own_database_thread
 from ragsite.core.errors import AppError
@@ -32,7 +33,9 @@ from ragsite.core.wording import Wordings, worded, wordings_of
 from retrieval.engine import get_engine
 from retrieval.errors import ModelError
 from retrieval.memory.services import answer_memories_forget
+from retrieval.providers.chosen_model import ChosenModel
 from retrieval.steps.answer.continuing import Begun
+from retrieval.steps.toolbox import Toolbox
 from retrieval.trace import StepRecord, Trace
 from retrieval.values import Answer, Question, Source
 from retrieval.workflows import get_workflow
@@ -83,7 +86,8 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """What a run is to do: answer `question` into the stored message `message_id`.
+    """What a run is to do: answer `question` into the stored message `message_id`, once the attached files that are
+    `unread` are read.
 
     again: an earlier run has written into it. beginning: what is kept of that; None: nothing.
     """
@@ -94,13 +98,22 @@ class Assignment:
     user_message_id: UUID
     workflow: str
     question: Question
+    unread: tuple[UUID, ...] = ()
     again: bool = False
     beginning: Beginning | None = None
 
 
 async def answer_question(question: Question, *, workflow: str, trace: Trace) -> Answer:
     """Run the named workflow on the running loop's engine. Raises AppError where no fallback could serve."""
-    return await get_workflow(workflow, engine=get_engine()).answer(question, trace=trace)
+    return await get_workflow(workflow, engine=await _tools(question)).answer(question, trace=trace)
+
+
+async def _tools(question: Question) -> Toolbox:
+    """The engine, with the model that the question chose. One that has gone since is the site's again."""
+    engine = get_engine()
+    if not question.model or question.model not in (await engine.models.status()).chat_models:
+        return engine
+    return replace(engine, models=ChosenModel(engine.models, question.model))
 
 
 class AnswerEvents:
@@ -288,12 +301,13 @@ class Run:
             curated=answer.curated,
         )
 
-    def _write(self) -> Coroutine[Any, Any, Answer]:
+    async def _write(self) -> Answer:
         task = self.assignment
         if (begun := task.beginning) is None:
-            return answer_question(task.question, workflow=task.workflow, trace=self.trace)
+            question = await attachments_await(task.question, unread=task.unread, trace=self.trace)
+            return await answer_question(question, workflow=task.workflow, trace=self.trace)
         rest = Begun(question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason)
-        return continue_answer(rest, tools=get_engine(), trace=self.trace)
+        return await continue_answer(rest, tools=await _tools(task.question), trace=self.trace)
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:
         """With the sources that were sent; cited are those that the text so far cites."""

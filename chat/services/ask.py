@@ -30,12 +30,15 @@ from chat.errors import (
 )
 from chat.models import ExperimentAnswer, Message, Session
 from chat.runs.answers import UNLEASED, answer_lease, answers_mark_interrupted
+from chat.runs.attachments import FINISHED
 from chat.runs.run import Assignment, detach, run_start
 from chat.services.experiments import experiment_assign
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
-from retrieval.selectors import collection_addresses, scope_as_asked, scope_for
+from retrieval.engine import get_engine
+from retrieval.providers.discovery import canonical
+from retrieval.selectors import attached_documents, collection_addresses, scope_as_asked, scope_attached, scope_for
 from retrieval.text import quoting
 from retrieval.values import AnswerOptions, FiltersMode, Question, SearchFilters, SearchScope
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
@@ -43,12 +46,17 @@ from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 logger = logging.getLogger(__name__)
 
 TITLE_CHARS = 80
+SHOWN_MODELS = 20
 WINDOW_S = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked."""
+    """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked.
+
+    `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
+    `model` writes the answer; "": the site's own. `model_kept`: it was chosen before, and may have gone since.
+    """
 
     text: str
     session_id: UUID | None = None
@@ -57,6 +65,8 @@ class Ask:
     filters: SearchFilters = field(default_factory=SearchFilters)
     filters_mode: FiltersMode = "strict"
     options: AnswerOptions = field(default_factory=AnswerOptions)
+    model: str = ""
+    model_kept: bool = False
 
 
 async def ask(
@@ -70,6 +80,8 @@ async def ask(
     Raises MessageTooLargeError, InvalidInputError, CollectionNotFoundError, SessionNotFoundError,
     AnswerInProgressError, TooManyQuestionsError, TooManyAnswersError.
     """
+    if question.model and not question.model_kept:
+        question = replace(question, model=await _model_chosen(question.model))
     return await run_begin(partial(_answer_create, user=user, ask=question, regenerated=regenerated, edited=edited))
 
 
@@ -107,6 +119,8 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
         filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
         filters_mode=request.get("filters_mode", "strict"),
         options=AnswerOptions(**request.get("options", {})),
+        model=request.get("model", ""),
+        model_kept="model" not in changes,
     )
     return replace(asked, **changes)
 
@@ -129,6 +143,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
         "filters": ask.filters.as_dict(),
         "filters_mode": ask.filters_mode,
         "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
+        **({"model": ask.model} if ask.model else {}),
     }
     answers_mark_interrupted(session__user=user)
     answer_id = uuid4()
@@ -170,12 +185,16 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
                 ExperimentAnswer.objects.create(experiment=assigned.experiment, message_id=answer_id, arm=assigned.arm)
     except IntegrityError as error:  # one_answer_at_once_per_session
         raise AnswerInProgressError from error
+    attached = dict(attached_documents(user=user, conversation_id=session.pk).values_list("pk", "status"))
+    if attached:
+        scope = scope.beside(scope_attached(user=user, conversation_id=session.pk))
     return Assignment(
         message_id=answer_id,
         run_id=lease.token,
         session_id=session.pk,
         user_message_id=asked.pk,
         workflow=ask.workflow,
+        unread=tuple(key for key, status in attached.items() if status not in FINISHED),
         question=question_to_answer(user=user, ask=ask, asked=asked, scope=scope, answer_id=answer_id),
     )
 
@@ -189,6 +208,7 @@ def question_to_answer(*, user: User, ask: Ask, asked: Message, scope: SearchSco
         history=() if is_first else selectors.history_before(asked, limit=quoting.HISTORY_MESSAGES),
         filters=ask.filters.in_mode(ask.filters_mode),
         options=ask.options,
+        model=ask.model,
         open_clarification=None if is_first else selectors.open_clarification_before(asked),
         user_id=str(user.pk),
         conversation_id=str(asked.session_id),
@@ -242,12 +262,27 @@ def _check(ask: Ask) -> None:
         )
 
 
+async def _model_chosen(model: str) -> str:
+    """Its whole name. Raises InvalidInputError for one that can't be chosen here and now."""
+    status = await get_engine().models.status()
+    if whole := next((name for name in status.chat_models if name.lower() == canonical(model).lower()), ""):
+        return whole
+    if status.chat_models:
+        known = ", ".join(status.chat_models[:SHOWN_MODELS])
+        raise InvalidInputError(fields={"model": [worded("One of {known}.", known=known)]})
+    raise InvalidInputError(
+        fields={"model": [worded("No model can be chosen now; leave it out, or try again shortly.")]}
+    )
+
+
 def _session(*, user: User, session_id: UUID | None) -> Session:
     """The user's session, or one that is not stored yet. Raises SessionNotFoundError, AnswerInProgressError."""
     if session_id is None:
         return Session(user=user)
     session = Session.objects.filter(user=user, pk=session_id).first()
     if session is None:
+        if selectors.conversation_exists(user=user, session_id=session_id):
+            return Session(pk=session_id, user=user)
         raise SessionNotFoundError
     if session.messages.filter(status=Message.Status.STREAMING).exists():
         raise AnswerInProgressError

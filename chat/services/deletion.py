@@ -8,6 +8,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete
 
 from chat.models import Session
+from chat.services.attachments import attachments_delete
 from retrieval.memory.services import conversation_memories_forget
 
 
@@ -19,7 +20,8 @@ def connect() -> None:
 def _session_deleted(
     sender: type[Model], instance: Session, origin: Model | QuerySet[Any] | None = None, **_: Any
 ) -> None:
-    """What is remembered from it goes along. With an account all of its memories go by themselves."""
+    """What is remembered from it and attached to it goes along. With an account both go by themselves."""
     origin_model = origin.model if isinstance(origin, QuerySet) else type(origin)
     if origin_model is Session:
         conversation_memories_forget(conversation_id=instance.pk)
+        attachments_delete(session_id=instance.pk)

@@ -9,6 +9,7 @@ from uuid import UUID
 from adrf.views import APIView as AsyncAPIView
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpResponse, QueryDict
@@ -101,12 +102,12 @@ class DocumentsApi(GenericAPIView[Document]):
     )
     def post(self, request: Request) -> Response:
         """Store files and queue their ingest. Files that are refused don't keep the others out."""
-        _refuse_unknown_fields(request, UploadSerializer)
-        files = _uploaded_files(request)
+        refuse_unknown_fields(request, UploadSerializer)
+        files = uploaded_files(request)
         metadata = metadata_from(_form_values(request.POST))
         replaces = _replaced_in(request, files)
         collection = replaces.collection if replaces else _collection_named_in(request)
-        return _stored(request, files, collection, metadata, replaces=replaces)
+        return _stored(asking_user(request), files, collection, metadata, replaces=replaces)
 
 
 class RagUploadSerializer(StrictSerializer):
@@ -127,10 +128,10 @@ class RagUploadApi(APIView):
     def post(self, request: Request) -> Response:
         """Store files in your own private collection, and queue their ingest; `GET /api/documents/{id}` tells how far
         it is. Nobody else's questions find them."""
-        _refuse_unknown_fields(request, RagUploadSerializer)
-        files = _uploaded_files(request)
+        refuse_unknown_fields(request, RagUploadSerializer)
+        files = uploaded_files(request)
         collection = collection_ensure(owner=asking_user(request), name=PERSONAL_COLLECTION)
-        return _stored(request, files, collection, DocumentMetadata())
+        return _stored(asking_user(request), files, collection, DocumentMetadata())
 
 
 class DocumentsUsageApi(APIView):
@@ -331,14 +332,14 @@ def _form_values(data: QueryDict) -> dict[str, Any]:
     return values
 
 
-def _refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
+def refuse_unknown_fields(request: Request, form: type[serializers.Serializer[Any]]) -> None:
     """Raises InvalidInputError; also where a file was sent under the name of a text field."""
     known = list(form().fields)
     if unknown := {**unknown_fields(request.POST, known), **unknown_fields(request.FILES, ["file"])}:
         raise InvalidInputError(fields=unknown)
 
 
-def _uploaded_files(request: Request) -> list[UploadedFile]:
+def uploaded_files(request: Request) -> list[UploadedFile]:
     """The form's `file`s. Raises InvalidInputError, TooLargeError."""
     files: list[UploadedFile] = request.FILES.getlist("file")
     if not files:
@@ -354,14 +355,26 @@ def _uploaded_files(request: Request) -> list[UploadedFile]:
 
 
 def _stored(
-    request: Request,
+    user: User,
     files: Sequence[UploadedFile],
     collection: Collection,
     metadata: DocumentMetadata,
     *,
     replaces: Document | None = None,
 ) -> Response:
-    """One entry per file. Raises the first refusal when every file was refused."""
+    entries = documents_store(user, files, collection, metadata, replaces=replaces)
+    return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+
+
+def documents_store(
+    user: User,
+    files: Sequence[UploadedFile],
+    collection: Collection,
+    metadata: DocumentMetadata,
+    *,
+    replaces: Document | None = None,
+) -> list[dict[str, Any]]:
+    """One entry per file (`UploadedDocumentSerializer`). Raises the first refusal when every file was refused."""
     entries: list[dict[str, Any]] = []
     refusals: list[AppError] = []
     for file in files:
@@ -372,7 +385,7 @@ def _stored(
                 collection=collection,
                 upload=file,
                 file_name=name,
-                uploaded_by=asking_user(request),
+                uploaded_by=user,
                 metadata=metadata,
                 replaces=replaces,
             )
@@ -389,4 +402,4 @@ def _stored(
     if len(refusals) == len(files):
         refusals[0].fields = {"file": [f"{entry['title']}: {entry['error']}" for entry in entries]}
         raise refusals[0]
-    return Response({"documents": entries}, status=status.HTTP_202_ACCEPTED)
+    return entries

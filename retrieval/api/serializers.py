@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -84,7 +84,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         read_only_fields = fields
 
     def get_editable(self, document: Document) -> bool:
-        return _may_edit(document.collection, self.context)
+        return _may_edit(document.collection, cast(dict[str, Any], self.context))
 
     def get_superseded(self, document: Document) -> bool:
         return document.superseded_at is not None
@@ -346,7 +346,7 @@ class CollectionSerializer(serializers.ModelSerializer[Collection]):
         return recorded_size(collection).tokens
 
     def get_editable(self, collection: Collection) -> bool:
-        return _may_edit(collection, self.context)
+        return _may_edit(collection, cast(dict[str, Any], self.context))
 
     def get_owned(self, collection: Collection) -> bool:
         return _owns(collection, self.context["request"].user)
@@ -372,7 +372,7 @@ class CollectionInputSerializer(StrictSerializer):
     visibility = serializers.ChoiceField(choices=Collection.Visibility.choices, required=False)
     groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
     editor_groups = serializers.ListField(child=TextField(max_length=150), required=False, max_length=50)
-    people = PersonSerializer(many=True, required=False, max_length=200)
+    people = serializers.ListField(child=PersonSerializer(), required=False, max_length=200)
 
 
 class QuestionField(TextField):

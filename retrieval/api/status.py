@@ -23,6 +23,9 @@ class StatusApi(APIView):
                 "online": serializers.BooleanField(),
                 "offline_forced": serializers.BooleanField(),
                 "chat_model": serializers.CharField(),
+                "chat_models": serializers.ListField(
+                    child=serializers.CharField(), help_text="Those that a question may name as its `model`."
+                ),
                 "fast_model": serializers.CharField(),
                 "embed_model": serializers.CharField(),
                 "reason": serializers.CharField(),
@@ -37,6 +40,7 @@ class StatusApi(APIView):
                 "online": status.reachable and bool(status.chat_model),
                 "offline_forced": status.offline_forced,
                 "chat_model": status.chat_model,
+                "chat_models": status.chat_models,
                 "fast_model": status.fast_model,
                 "embed_model": status.embed_model,
                 "reason": localized(status.reason),

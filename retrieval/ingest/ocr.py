@@ -21,7 +21,7 @@ import pypdfium2
 from ragsite.core.text import clean_text
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
-from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, Line, PageLines
+from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Line, PageLines
 from retrieval.ingest.headings import heading_level
 
 LANGUAGES = ("eng", "chi_sim", "chi_tra")  # those of them that are installed
@@ -90,7 +90,7 @@ def read_pictures(
         lines: list[Line] = []
         for level, paragraph in _paragraphs(words):
             text, own = _text(paragraph, start)
-            kind = "heading" if level else "paragraph"
+            kind: BlockKind = "heading" if level else "paragraph"
             blocks.append(Block(text=text, kind=kind, level=level, label=text if level else "", page=number))
             lines += own
             start += len(text) + len(BLOCK_SEPARATOR)

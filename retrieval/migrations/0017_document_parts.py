@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0014_texts_in_three_languages'),
+        ('retrieval', '0016_questions_of_documents'),
     ]
 
     operations = [

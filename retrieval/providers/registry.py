@@ -90,8 +90,19 @@ class ModelRegistry:
             fast_model=names.get("fast", ""),
             embed_model=names.get("embed", ""),
             models=tuple(model.name for model in snapshot.models),
+            chat_models=self._chat_models_of(snapshot),
             reason=joined("; ", dict.fromkeys(problems)),
             warnings=tuple(dict.fromkeys(warnings)),
+        )
+
+    def _chat_models_of(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Those that can chat and that the site allows, the one that answers by itself first."""
+        allowed = [canonical(name).lower() for name in self._settings.chat_models]
+        names = [model.name for model in snapshot.models if snapshot.reachable and model.can_chat]
+        if not allowed:
+            return tuple(names)
+        return tuple(
+            sorted((name for name in names if name.lower() in allowed), key=lambda n: allowed.index(n.lower()))
         )
 
     async def _thinks_anyway(self, model: InstalledModel) -> bool:
@@ -180,8 +191,8 @@ class ModelRegistry:
         """The model's name, if the caller or the settings say one."""
         settings = self._settings
         by_role = {
-            "answer": settings.chat_model,
-            "fast": settings.fast_model or settings.chat_model,
+            "answer": settings.answer_model,
+            "fast": settings.fast_model or settings.answer_model,
             "embed": settings.embed_model,
         }
         return name or by_role[role]

@@ -39,10 +39,14 @@ def in_collections(collection_ids: Sequence[str], filters: SearchFilters | None 
     """The permission clause and, with it, the metadata filters. Raises ValueError without any collection."""
     if not collection_ids:
         raise ValueError("a search without collections must not reach the index")
-    clauses = [any_of("collection_id", collection_ids)]
-    if filters:
-        clauses.extend(_metadata_clauses(filters))
-    return " and ".join(clauses)
+    if not filters:
+        return any_of("collection_id", collection_ids)
+    spared = [key for key in collection_ids if key in filters.spared]
+    filtered = [key for key in collection_ids if key not in filters.spared]
+    if not filtered:
+        return any_of("collection_id", spared)
+    clause = " and ".join([any_of("collection_id", filtered), *_metadata_clauses(filters)])
+    return f"(({clause}) or {any_of('collection_id', spared)})" if spared else clause
 
 
 def rows_of(level: Level, document_ids: Sequence[str] = ()) -> str:

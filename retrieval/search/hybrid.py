@@ -204,6 +204,8 @@ class HybridSearcher:
         first = looked.variants[0]
         as_asked = first.query.text == query_text(request.queries[0].text)
         moves = {move.space: move for move in request.moves} if as_asked else {}
+        attached = frozenset(ref.id for ref in request.scope.collections if ref.attached)
+        filters = replace(request.filters, spared=attached) if request.filters else request.filters
         asks = [
             _Ask(
                 level=level,
@@ -212,7 +214,7 @@ class HybridSearcher:
                 collection_ids=collection_ids,
                 groups=group_variants(looked.variants),
                 stages=request.stages,
-                filters=request.filters,
+                filters=filters,
                 limit=self._window(first, self._top_k(request)),
                 scope=request.scope,
                 timings=looked.timings,

@@ -6,6 +6,7 @@ from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, Group, User
 from django.core.exceptions import ValidationError
@@ -19,7 +20,7 @@ from ragsite.core.wording import worded
 from retrieval.collection_addresses import best_match, read_address
 from retrieval.errors import CollectionNotFoundError
 from retrieval.models import Collection, CollectionPerson, Document
-from retrieval.selectors import collection_find, owned_collections, writable_collections
+from retrieval.selectors import attached_collections, collection_find, owned_collections, writable_collections
 
 TAKEN = worded("You already have a collection of this name.")
 PUBLISH = "retrieval.publish_collection"
@@ -105,6 +106,24 @@ def collection_delete(*, collection: Collection) -> None:
     collection.delete()
 
 
+ATTACHED_NAME = "conversation "  # and the conversation's id; nobody sees it
+
+
+def collection_of_conversation(*, owner: User, conversation_id: UUID) -> Collection:
+    """The private collection of a conversation's files, made with its first one. The caller knows whose it is."""
+    name = f"{ATTACHED_NAME}{conversation_id}"
+    collection, _ = Collection.objects.get_or_create(
+        conversation_id=conversation_id, owner=owner, defaults={"name": name}
+    )
+    return collection
+
+
+def collection_of_conversation_delete(*, conversation_id: UUID) -> None:
+    """With all files that were attached to the conversation."""
+    for collection in Collection.objects.filter(conversation_id=conversation_id):
+        collection_delete(collection=collection)
+
+
 def collection_touch(*, collection_id: Any) -> None:
     """Its searchable content has changed: results cached under the older version are no longer found."""
     Collection.objects.filter(pk=collection_id).update(version=F("version") + 1, updated_at=timezone.now())
@@ -160,7 +179,8 @@ def collection_ensure(*, owner: User | None, name: str, **values: Any) -> Collec
 
 def collection_writable(*, collection: Collection, user: User | AnonymousUser) -> Collection:
     """The collection itself. Raises PermissionDeniedError when `user` may read it but not change it."""
-    if not writable_collections(user).filter(pk=collection.pk).exists():
+    writable = writable_collections(user) | attached_collections(user)
+    if not writable.filter(pk=collection.pk).exists():
         raise PermissionDeniedError(
             worded("You may read the collection “{name}” but not change it.", name=collection.name)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.contrib.auth.models import Group, User
-from django.core.validators import RegexValidator
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
@@ -16,6 +16,7 @@ from retrieval.models import KeptGroup, name_validator
 MAX_GROUPS = 100  # that one user keeps
 MAX_MEMBERS = 500  # of one group
 MAX_NAME_CHARS = 50
+MAX_FULL_NAME_CHARS = 150  # as Django's groups have it
 TAKEN = worded("You already keep a group of this name.")
 
 
@@ -64,13 +65,17 @@ def group_delete(*, kept: KeptGroup) -> None:
 def _full_name(owner: User, name: str) -> str:
     """`user/name`: names of two users never meet. Raises InvalidInputError."""
     name = " ".join(name.split())
-    valid: RegexValidator = name_validator
-    if len(name) > MAX_NAME_CHARS or not valid.regex.search(name):
+    try:
+        name_validator(name)
+        fits = len(name) <= MAX_NAME_CHARS
+    except ValidationError:
+        fits = False
+    if not fits:
         told = worded("Use letters, digits, spaces, dots, dashes and underscores; {most} characters at most.",
                       most=MAX_NAME_CHARS)  # fmt: skip
         raise InvalidInputError(fields={"name": [told]})
     full = f"{owner.username}/{name}"
-    if len(full) > Group._meta.get_field("name").max_length:
+    if len(full) > MAX_FULL_NAME_CHARS:
         raise InvalidInputError(fields={"name": [worded("The name is too long; choose a shorter one.")]})
     return full
 

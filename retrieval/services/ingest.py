@@ -64,6 +64,8 @@ from retrieval.services.ingest_jobs import (
     turn_claim,
     turns,
 )
+from retrieval.services.questions import document_questions_wanted
+from retrieval.services.queueing import questions_queue
 from retrieval.values import EmbeddingSpace
 
 TURN_S = 30.0  # a document that is embedded for longer makes room when another user's waits
@@ -359,6 +361,8 @@ def _chunks_flag(run: _Run, chunks: Sequence[Chunk]) -> float:
     if not left:
         run.timings_ms["total"] = round((time.monotonic() - run.started) * 1000, 1)
         job_finish(claim=run.claim, document=document, timings_ms=run.timings_ms)
+        if document_questions_wanted(document):
+            transaction.on_commit(partial(questions_queue, document_id=document.pk))
         return 1.0
     progress = round(1 - (1 - PARSED_SHARE) * left / max(left, document.chunk_count), 4)
     Document.objects.filter(pk=document.pk).update(progress=progress)

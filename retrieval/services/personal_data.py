@@ -28,7 +28,7 @@ MEMORY_FIELDS = ("id", "question", "text", "use_count", "last_used_at", "created
 
 
 class RetrievalHolder:
-    """Collections of one's own with their documents and files, documents given to others' collections, groups, memories.
+    """One's own collections with documents and files, documents given to others' collections, groups, memories.
 
     Groups that one keeps, and what others shared by one's name, go with the account's row.
     """

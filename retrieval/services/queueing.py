@@ -22,6 +22,11 @@ def ingest_queue() -> None:
     _send("retrieval.tasks.ingest_next")
 
 
+def questions_queue(*, document_id: UUID) -> None:
+    """A worker makes the questions that a document is offered with."""
+    _send("retrieval.tasks.document_questions", str(document_id))
+
+
 def document_unindex_queue(*, document_id: UUID, space: EmbeddingSpace) -> None:
     """A worker clears a deleted document's rows away."""
     _send("retrieval.tasks.document_unindex", str(document_id), space.model, space.dim)

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.base import ContentFile
 from django.db import transaction
+from django.db.models import QuerySet
 
 from retrieval.models import Collection, Document
 from retrieval.selectors import visible_collections
@@ -80,7 +81,13 @@ def samples_load(*, force: bool = False, queue: bool = True) -> SamplesLoaded:
     return SamplesLoaded(added=len(added), unchanged=len(outcomes) - len(added), document_ids=tuple(added))
 
 
-def suggested_questions(
+def sample_collections() -> QuerySet[Collection]:
+    """Those that hold the samples, whoever asks."""
+    names = [entry["name"] for entry in read_manifest()["collections"]]
+    return Collection.objects.filter(owner=None, name__in=names)
+
+
+def sample_questions(
     user: User | AnonymousUser | None, *, language: str = "", limit: int = 9
 ) -> list[SuggestedQuestion]:
     """Questions to try the site with: one of each kind in `language` (e.g. "zh-hant") and one in each other language
@@ -88,9 +95,8 @@ def suggested_questions(
 
     None where the user sees no sample collection with a document that is ready.
     """
-    names = [entry["name"] for entry in read_manifest()["collections"]]
     ready = Document.objects.filter(status=Document.Status.READY).values("collection")
-    seen = visible_collections(user).filter(owner=None, name__in=names, pk__in=ready)
+    seen = visible_collections(user).filter(pk__in=sample_collections().values("pk")).filter(pk__in=ready)
     if not (available := set(seen.values_list("name", flat=True))):
         return []
     suggested = [

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from ragsite.core.wording import Sentence, counted, joined, worded
 from retrieval.steps.answer.generate import AnswerWriter, Author
-from retrieval.steps.answer.no_answer import nearest_titles_text
+from retrieval.steps.answer.no_answer import document_page, nearest_links_text
 from retrieval.steps.document.changes import Comparison, compare
 from retrieval.steps.document.choose import Request, whole_document_request
 from retrieval.steps.document.compose import (
@@ -283,8 +283,8 @@ async def _ask_back(wanted: Wanted, unclear: Unclear, context: Context) -> Answe
 async def _say_missing(missing: Missing, question: str, context: Context) -> Answer:
     name = as_written(missing.name, question)
     text = phrase("missing", context.language, name=name)
-    titles = [document.title for document in missing.nearest]
-    if nearest := nearest_titles_text(titles, context.language):
+    links = [(document.title, document_page(document.id)) for document in missing.nearest]
+    if nearest := nearest_links_text(links, context.language):
         text = f"{text}\n\n{nearest}"
     nearest_documents = [{"document_id": one.id, "title": one.title} for one in missing.nearest]
     reason = worded("there is no document called {name}", name=name)

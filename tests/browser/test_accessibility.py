@@ -29,7 +29,16 @@ Ten books for four weeks [1], a fee of $f(n) = 0.5\,n$ [1].
 def fee(days: int) -> float: return min(10.0, 0.5 * days)  # capped
 ```
 """
-PAGES = ("/", "/documents/", "/memory/", "/accounts/", "/accounts/password/", "/self-corrective-rag")
+PAGES = (
+    "/",
+    "/documents/",
+    "/memory/",
+    "/accounts/",
+    "/accounts/password/",
+    "/self-corrective-rag",
+    "/review/",
+    "/review/log/",
+)
 STILL = """() => Promise.all(document.getAnimations()
   .filter((one) => one.effect.getTiming().iterations !== Infinity).map((one) => one.finished.catch(() => {})))"""
 WIDE, NARROW = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
@@ -114,7 +123,10 @@ def test_every_other_page(page: Page) -> None:
     document = page.evaluate(
         "fetch('/api/documents').then((reply) => reply.json()).then(({ results }) => `/documents/${results[0].id}/`)"
     )
-    for path in (*PAGES, document):
+    answer = page.evaluate(
+        "fetch('/api/review/answers').then((reply) => reply.json()).then(({ results }) => results[0].message_id)"
+    )
+    for path in (*PAGES, document, f"/review/answers/{answer}/"):
         page.set_viewport_size(WIDE)
         page.goto(path, wait_until="networkidle")
         assert inspect(page) == [], path

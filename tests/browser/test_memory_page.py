@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESKTOP, PATIENCE_MS, PHONE, Site
-from tests.browser.test_journey import QUESTION, ask, sign_up, upload
+from tests.browser.test_journey import QUESTION, ask, choose_workflow, sign_up, upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -39,8 +39,7 @@ def test_an_answer_is_remembered_found_and_erased(open_page: OpenPage, tmp_path:
     sign_up(page)
     upload(page, tmp_path)
     page.goto("/")
-    page.locator("[data-workflow]").click()
-    page.get_by_role("menuitemradio", name="Dual loop").click()
+    choose_workflow(page, "Dual loop")
     expect(ask(page, QUESTION).get_by_role("button", name="Copy the answer")).to_be_visible()
 
     page.locator("summary.user-button").click()

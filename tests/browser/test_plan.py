@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import DESKTOP, PHONE, Site
-from tests.browser.test_journey import ask, sign_up, upload
+from tests.browser.test_journey import ask, choose_workflow, sign_up, upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -52,8 +52,7 @@ def ask_planned(page: Page, folder: Path) -> Locator:
     sign_up(page)
     upload(page, folder, HALLS)
     page.goto("/")
-    page.locator("[data-workflow]").click()
-    page.get_by_role("menuitemradio", name="Planned").click()
+    choose_workflow(page, "Planned")
     return ask(page, COMPARISON)
 
 

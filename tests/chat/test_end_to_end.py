@@ -17,7 +17,7 @@ from retrieval.text.analysis import terms_text
 from retrieval.values import IndexRow
 from tests.chat.conftest import Api, events_of, eventually, types
 from tests.factories import ChunkFactory
-from tests.ollama_server import OllamaServer
+from tests.ollama_server import CHAT_MODEL, EMBED_MODEL, OllamaServer
 
 TEXT = "Undergraduates may borrow ten books from the university library for four weeks."
 
@@ -216,3 +216,34 @@ async def test_the_same_search_is_kept_for_its_user_until_the_documents_change(
     collection.version += 1
     await collection.asave()
     assert (await cached(api))[0] is False
+
+
+async def test_a_question_may_choose_the_model_that_writes(api: Api, online: OllamaServer, library: Chunk) -> None:
+    online.add_model("other")
+    await get_engine().models.status(refresh=True)
+    _answer_with(online)
+    message = (await api.ask("How many books may undergraduates borrow from the library?", model="other")).json()
+    assert (message["decision"], message["model"]) == ("ANSWER", "other:latest")
+    written = [chat.body["model"] for chat in online.chats if not chat.body.get("format")]
+    judged = [chat.body["model"] for chat in online.chats if chat.body.get("format")]
+    assert set(written) == {"other:latest"}
+    assert "other:latest" not in judged
+    stored = await Message.objects.aget(pk=message["message_id"])
+    assert stored.request["model"] == "other:latest"
+    online.remove_model("other")
+    await get_engine().models.status(refresh=True)
+    again = await api.call("post", f"/api/messages/{message['message_id']}/regenerate", {})
+    assert again.json()["model"] == CHAT_MODEL
+
+
+@pytest.mark.parametrize("name", ["gone", EMBED_MODEL, "", "x" * 201, 5])
+async def test_a_model_that_is_not_offered_is_refused(
+    api: Api, online: OllamaServer, library: Chunk, name: Any
+) -> None:
+    refused = await api.ask(model=name)
+    assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, ["model"])
+    assert not await Message.objects.aexists()
+
+
+async def test_without_a_server_no_model_can_be_chosen(api: Api, offline: None) -> None:
+    assert (await api.ask(model=CHAT_MODEL)).status_code == 400

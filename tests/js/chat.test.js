@@ -22,7 +22,7 @@ describe("an answer", () => {
   const source = { marker: 1, kind: "document", title: "Leave", heading: "Leave › Days", page: 3, text: "30 days.", url: "", cited: true, scores: {} };
   const message = {
     role: "assistant", session_id: "s", message_id: "m", status: "complete", decision: "ANSWER", answer: "30 days [1].", html: "", sources: [source],
-    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "",
+    decision_path: [step({})], usage: { total_ms: 1500 }, degraded: [], grounding: [], clarification: null, error: null, rating: null, model: "qwen3:4b",
   };
   const made = () => {
     const on = { source: mock.fn(), option: mock.fn(), regenerate: mock.fn(), goOn: mock.fn(), showVersion: mock.fn(), share: mock.fn(), retry: mock.fn() };
@@ -104,7 +104,8 @@ describe("an answer", () => {
     [{ decision: "CLARIFY" }, "Asked back · 1.5 s"],
     [{ decision: "NO_ANSWER" }, "No answer found · 1.5 s"],
     [{ decision: null, usage: {} }, "How this was answered"],
-    [{ degraded: [{ step: "rerank", reason: "x" }] }, "Answered from 1 source · 1.5 s1 fallback"],
+    [{ degraded: [{ step: "rerank", reason: "x" }] }, "Answered from 1 source · 1.5 s"],
+    [{ model: "" }, "Quoted from 1 source · 1.5 s"],
     [{ decision_path: [] }, ""],
   ]) test(`how it came about: ${status || "nothing"}`, () => assert.equal(finished(changes).status, status));
   for (const [changes, notice] of [
@@ -242,22 +243,25 @@ describe("the panel of a source", () => {
 });
 
 describe("the composer", () => {
-  function made({ workflows = ["corrective", "react"], web = null, collections = [], ...on } = {}) {
-    serve({ "GET /api/collections": { results: collections, next: null } });
+  const PARTS = [
+    ["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"], ["button", "data-filters"],
+    ["ul", "data-files"], ["ul", "data-chips"], ["input", "data-choose"], ["button", "data-attach"],
+  ];
+  function made({ workflows = ["corrective", "react", "dual_loop"], web = null, collections = [], answers = {}, ...on } = {}) {
+    const calls = serve({ "GET /api/collections": { results: collections, next: null }, ...answers });
     const form = element("form");
-    for (const [tag, name] of [["textarea"], ["button", "data-send"], ["p", "data-counter"], ["button", "data-workflow"], ["button", "data-collections"]]) {
-      element(tag, name ? { [name]: "" } : {}, form);
-    }
+    for (const [tag, name] of PARTS) element(tag, name ? { [name]: "" } : {}, form);
     const onSend = mock.fn(() => true);
     const onStop = mock.fn();
-    const composer = new Composer(form, { workflows, limit: 20, web, username: "ann", onSend, onStop, ...on });
+    const limits = { message_chars: 20, file_bytes: 1000, files: 3 };
+    const composer = new Composer(form, { workflows, limits, accept: [".md"], page: "/self-corrective-rag", web, username: "ann", onSend, onStop, ...on });
     composer.useDraft("new");
     const write = (text) => {
       composer.input.value = text;
       composer.changed();
     };
     const key = (given) => composer.input.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key: "Enter", ...given }));
-    return { composer, form, onSend, onStop, write, key };
+    return { composer, form, onSend, onStop, write, key, calls };
   }
   for (const [name, keys, sent] of [
     ["Enter sends", {}, 1], ["Shift and Enter is a new line", { shiftKey: true }, 0], ["Enter that ends a composition does not send", { isComposing: true }, 0],
@@ -309,7 +313,13 @@ describe("the composer", () => {
     assert.equal(composer.button.disabled, true);
   });
   for (const [name, kept, options, settings] of [
-    ["the first workflow", {}, {}, { workflow: "corrective" }],
+    ["a careful answer, where nothing was chosen", {}, {}, { workflow: "corrective" }],
+    ["a quick one, without the calls that look for better words", { "effort.ann": "quick" }, {}, { workflow: "corrective", options: { rewrite: false, hyde: false, rerank: false } }],
+    ["a thorough one", { "effort.ann": "thorough" }, {}, { workflow: "dual_loop" }],
+    ["the reader's own choice, not another's of this browser", { "effort.bob": "quick" }, {}, { workflow: "corrective" }],
+    ["a workflow by its name, and the web", { "workflow.ann": "react", web_search: "1" }, { web: { by_default: false } }, { workflow: "react", options: { web_search: true } }],
+    ["no effort that the site no longer has", { "effort.ann": "thorough" }, { workflows: ["corrective"] }, { workflow: "corrective" }],
+    ["the model that was chosen", { "model.ann": "big:7b" }, { answers: { "GET /api/status": { chat_models: ["big:7b", "small:1b"] } } }, { workflow: "corrective", model: "big:7b" }],
     ["the one that was chosen", { workflow: "react" }, {}, { workflow: "react" }],
     ["not one that the site no longer has", { workflow: "gone" }, {}, { workflow: "corrective" }],
     ["nothing of the web where nobody chose: the workflow has its own rule", {}, { web: { by_default: false } }, { workflow: "corrective" }],
@@ -328,6 +338,67 @@ describe("the composer", () => {
     localStorage.setItem("ragsite.workflow", workflow);
     const { form } = made({ workflows: ["corrective", "dual_loop"], web: { by_default } });
     assert.equal(form.querySelector("[data-collections]").textContent.includes("+ web"), says);
+  });
+  test("a model that has gone is no longer asked for", async () => {
+    localStorage.setItem("ragsite.model.ann", "gone:7b");
+    const { composer } = made({ answers: { "GET /api/status": { chat_models: ["big:7b"] } } });
+    await settled();
+    assert.deepEqual(composer.settings(), { workflow: "corrective" });
+  });
+  test("a choice by effort takes the place of one by name, and is kept for this reader", () => {
+    localStorage.setItem("ragsite.workflow", "react");
+    const { composer } = made();
+    composer.effort.choose("quick");
+    assert.equal(composer.settings().workflow, "corrective");
+    assert.deepEqual([localStorage.getItem("ragsite.effort.ann"), localStorage.getItem("ragsite.workflow")], ["quick", null]);
+  });
+  test("filters are chips; of one field there is one value, but for tags", () => {
+    const { composer, form } = made();
+    for (const [field, value] of [["department", "HR"], ["department", "Finance"], ["policy_year", 2025], ["tags", "pay"], ["tags", "leave"]]) composer.filters.toggle(field, value);
+    assert.deepEqual(composer.settings().filters, { department: "Finance", policy_year: 2025, tags: ["pay", "leave"] });
+    assert.equal(composer.settings().filters_mode, undefined);
+    composer.filters.setMode("prefer");
+    assert.equal(composer.settings().filters_mode, "prefer");
+    const chips = form.querySelectorAll(".filter-chip");
+    assert.deepEqual(chips.map((chip) => chip.textContent), ["Department: Finance", "Year: 2025", "Tag: pay", "Tag: leave"]);
+    composer.filters.toggle("tags", "pay");
+    assert.deepEqual(composer.settings().filters.tags, ["leave"]);
+    composer.useDraft("s");
+    assert.equal(composer.settings().filters, undefined);
+  });
+  test("the values to filter by are those of what would be searched", async () => {
+    const values = { department: [{ value: "HR", count: 2 }], doc_type: [], policy_year: [], tags: [] };
+    const { composer, calls } = made({
+      collections: [{ id: "c1", name: "policies", address: "ann/policies", owner: "ann" }], answers: { "GET /api/filters?collections=c1": values },
+    });
+    localStorage.setItem("ragsite.collections.ann", "[]");
+    composer.collections.add("c1");
+    const items = await composer.filters.items();
+    assert.deepEqual(items.slice(0, 2).map(({ heading, label, note }) => [heading, label, note]), [["Department", undefined, undefined], [undefined, "HR", "2"]]);
+    assert.ok(calls.some(({ call }) => call === "GET /api/filters?collections=c1"));
+  });
+  test("files of the conversation are shown, and asked with", async () => {
+    const rows = [{ id: "d1", file_name: "rules.md", status: "ready" }, { id: "d2", file_name: "scan.md", status: "failed", error: "It has a password." }];
+    const { composer, form } = made({ answers: { "GET /api/attachments?session_id=s": { session_id: "s", documents: rows } } });
+    composer.useDraft("s");
+    await composer.withFiles();
+    await settled();
+    assert.deepEqual(form.querySelectorAll(".file-chip-name").map((name) => name.textContent), ["rules.md", "scan.md"]);
+    assert.equal(form.querySelector(".is-failed .file-chip-state").textContent, "It has a password.");
+    assert.equal(composer.settings().session_id, "s");
+  });
+  test("what was attached before the first question, and has gone since, is forgotten", async () => {
+    localStorage.setItem("ragsite.files.ann", "gone");
+    const { composer } = made();
+    await settled();
+    assert.equal(composer.settings().session_id, undefined);
+    assert.equal(localStorage.getItem("ragsite.files.ann"), null);
+  });
+  test("a file of a wrong kind says so and is not sent", async () => {
+    const { composer, form } = made();
+    await composer.attach([{ name: "photo.png", size: 10 }]);
+    assert.match(form.querySelector(".is-failed .file-chip-state").textContent, /cannot be read/);
+    assert.equal(composer.attachments.isSending, false);
   });
   test("kept collections are those that are still there, by id", async () => {
     localStorage.setItem("ragsite.collections", '["policies", "gone"]');

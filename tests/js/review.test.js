@@ -19,8 +19,8 @@ test("a span lies within the scale, and can be seen however short it is", () => 
 test("candidates are a table of ranks and scores by leg", () => {
   const rows = [{ chunk_id: "abcdefghijk", ranks: { bm25: 1 }, scores: { final: 0.5 } }, { chunk_id: "x", ranks: { dense: 2 }, scores: {} }];
   const [head, body] = passageTable("candidates", rows);
-  assert.deepEqual(head, ["Passage", "Rank, bm25", "Rank, dense", "final"]);
-  assert.deepEqual(body, [["abcdefgh", 1, undefined, 0.5], ["x", undefined, 2, undefined]]);
+  assert.deepEqual(head, ["Passage", "final", "Rank, bm25", "Rank, dense"]);
+  assert.deepEqual(body, [["abcdefgh", 0.5, 1, undefined], ["x", undefined, undefined, 2]]);
 });
 
 test("details of another shape stay as they are", () => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import string
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,7 +127,22 @@ async def test_no_other_text_matches_anything(index: MilvusIndex, value: str) ->
         assert await matching(index, filters) == ({secret.chunk_id} if value == "secret" else set())
 
 
-async def matching(index: MilvusIndex, filters: SearchFilters) -> set[str]:
+async def test_filters_do_not_apply_to_spared_collections(index: MilvusIndex) -> None:
+    other = "22222222-2222-2222-2222-222222222222"
+    inside, outside = row("a", 1, department="HR"), row("b", 1, department="Finance")
+    attached = replace(row("c", 1), collection_id=other)
+    await index.upsert(SPACE, [inside, outside, attached])
+    filters = SearchFilters(department="HR", spared=frozenset([other]))
+    assert await matching(index, filters) == {inside.chunk_id}
+    assert await matching(index, filters, COLLECTION, other) == {inside.chunk_id, attached.chunk_id}
+    assert await matching(index, filters, other) == {attached.chunk_id}
+    assert await matching(index, SearchFilters(department="HR"), COLLECTION, other) == {inside.chunk_id}
+
+
+async def matching(index: MilvusIndex, filters: SearchFilters, *collections: str) -> set[str]:
+    """Of the collections named, or of COLLECTION."""
     vectors = np.stack([unit_vector(1)])
-    found = await index.search_dense(SPACE, vectors, collection_ids=[COLLECTION], filters=filters, limit=100)
+    found = await index.search_dense(
+        SPACE, vectors, collection_ids=collections or [COLLECTION], filters=filters, limit=100
+    )
     return set(ids(found[0]))

@@ -18,7 +18,8 @@ class OllamaSettings(Group):
     base_url: Address = Field("http://127.0.0.1:11434", min_length=1, repr=False, validation_alias="OLLAMA_BASE_URL")
     """Where Ollama listens."""
     chat_model: str = Field("", validation_alias="RAG_CHAT_MODEL")
-    """The answering model; empty: the first chat model listed."""
+    """The answering model; several, parted by commas: those that a question may choose from; empty: all chat models
+    listed, the first by default."""
     fast_model: str = Field("", validation_alias="RAG_FAST_MODEL")
     """The model for rewrites, grades and reranking; empty: the chat model."""
     embed_model: str = Field("", validation_alias="RAG_EMBED_MODEL")
@@ -42,6 +43,16 @@ class OllamaSettings(Group):
     continued."""
     keep_alive: str = "10m"
     """How long Ollama keeps the model loaded."""
+
+    @property
+    def chat_models(self) -> tuple[str, ...]:
+        """The models that RAG_CHAT_MODEL names; none: all that the server lists."""
+        return tuple(name for part in self.chat_model.split(",") if (name := part.strip()))
+
+    @property
+    def answer_model(self) -> str:
+        """The first of them; empty: the first chat model listed."""
+        return next(iter(self.chat_models), "")
 
 
 class MilvusSettings(Group):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from retrieval.answerability.passage import view_sentence
 from retrieval.answerability.question import view_question
 from retrieval.answerability.signals import fits
-from retrieval.steps.answer.phrases import phrase
 from retrieval.text.analysis import analyze
 from retrieval.text.answer_language import Language, in_script_of
 from retrieval.text.numbers import spanned
@@ -42,10 +41,10 @@ class _Statement:
 
 
 def extractive_answer(question: str, sources: Sequence[Source], *, language: Language, sentences: int) -> list[str]:
-    """Pieces of an answer: a line that says no model wrote it, then quoted sentences as a list."""
+    """Pieces of an answer: quoted sentences as a list. That no model wrote it stands in the decision path."""
     quotes = best_statements(question, sources, most=sentences)
     lines = [f"- {in_script_of(quote.text, language)} [{quote.marker}]" for quote in quotes]
-    return [phrase("extractive_lead", language) + "\n\n", *lines[:1], *(f"\n{line}" for line in lines[1:])]
+    return [*lines[:1], *(f"\n{line}" for line in lines[1:])]
 
 
 def best_statements(question: str, sources: Sequence[Source], *, most: int) -> list[_Statement]:

@@ -13,7 +13,7 @@ from ragsite.core.wording import worded
 from retrieval.steps.answer.phrases import phrase
 from retrieval.steps.judge.evaluator import Assessment
 from retrieval.text.answer_language import Language
-from retrieval.values import ScoredChunk
+from retrieval.values import ScoredChunk, StoredChunk
 
 Why = Literal["no_documents", "nothing_found", "found_but_weak", "contradictory"]
 WHY: dict[Why, str] = {
@@ -23,6 +23,7 @@ WHY: dict[Why, str] = {
     "contradictory": worded("what was found contradicts itself"),
 }
 NEAREST = 3
+PAGES = "/documents/"  # of this site; a document's is below it
 REFUSAL_CHARS = 400  # a longer text says something beside "I don't know"
 _REFUSAL = re.compile(
     r"\b(?:do(?:es)?|did|is|are|can) ?(?:not|n['’]t)"
@@ -50,25 +51,44 @@ def no_answer_text(assessment: Assessment | None, language: Language) -> str:
 
 
 def nearest_text(candidates: Sequence[ScoredChunk], language: Language) -> str:
-    """One sentence that offers the nearest documents; empty when there are none."""
-    return nearest_titles_text([document["title"] for document in nearest_documents(candidates)], language)
+    """One sentence that offers the nearest documents as links; empty when there are none."""
+    nearest = _nearest(candidates).items()
+    return nearest_links_text(
+        [(title, chunk.url or document_page(chunk.document_id)) for title, chunk in nearest], language
+    )
 
 
-def nearest_titles_text(titles: Sequence[str], language: Language) -> str:
-    """The same for titles at hand."""
-    if not titles:
+def nearest_links_text(documents: Sequence[tuple[str, str]], language: Language) -> str:
+    """The same for titles and addresses at hand. Markdown."""
+    if not documents:
         return ""
+    links = [f"[{_escaped(title)}]({address})" for title, address in documents]
     separator, stop = ("、", "。") if language.startswith("zh") else ("; ", ".")
-    return phrase("nearest", language) + separator.join(titles) + stop
+    return phrase("nearest", language) + separator.join(links) + stop
+
+
+def document_page(document_id: str) -> str:
+    """Its address on this site."""
+    return f"{PAGES}{document_id}/"
 
 
 def nearest_documents(candidates: Sequence[ScoredChunk]) -> list[dict[str, Any]]:
     """The best few that have a title, each title once: `{"document_id", "title"}`."""
-    by_title: dict[str, str] = {}
+    return [{"document_id": chunk.document_id, "title": title} for title, chunk in _nearest(candidates).items()]
+
+
+def _nearest(candidates: Sequence[ScoredChunk]) -> dict[str, StoredChunk]:
+    """Title → its best chunk, best first."""
+    by_title: dict[str, StoredChunk] = {}
     for candidate in candidates:
         if candidate.chunk.title:
-            by_title.setdefault(candidate.chunk.title, candidate.chunk.document_id)
-    return [{"document_id": document_id, "title": title} for title, document_id in by_title.items()][:NEAREST]
+            by_title.setdefault(candidate.chunk.title, candidate.chunk)
+    return dict(list(by_title.items())[:NEAREST])
+
+
+def _escaped(title: str) -> str:
+    """Of a link's text; a title is one line."""
+    return re.sub(r"([\\\[\]`*_<])", r"\\\1", title)
 
 
 def reads_as_refusal(text: str) -> bool:

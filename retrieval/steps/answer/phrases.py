@@ -15,11 +15,6 @@ _PHRASES: dict[str, dict[str, str]] = {
         "zh-hans": "不客气！还有其他有关文档的问题，尽管问我。",
         "zh-hant": "不客氣！還有其他有關文件的問題，儘管問我。",
     },
-    "extractive_lead": {
-        "en": "No language model wrote this answer; these are the best matching sentences of the documents:",
-        "zh-hans": "本回答未经语言模型撰写，以下是文档中最相关的原文：",
-        "zh-hant": "本回答未經語言模型撰寫，以下是文件中最相關的原文：",
-    },
     "no_documents": {
         "en": "There are no documents here to search yet. Upload some, or choose a collection that holds documents.",
         "zh-hans": "这里还没有可以检索的文档。请先上传文档，或选择有文档的文档库。",

@@ -51,6 +51,18 @@ async def test_fast_model_defaults_to_the_chat_model(ollama: OllamaServer, regis
     assert (await registry(chat_model="big").chat("fast")).name == "big:latest"
 
 
+async def test_a_question_may_choose_of_the_models_that_the_settings_name(
+    ollama: OllamaServer, registry: RegistryMaker
+) -> None:
+    for name in ("big", "small:1b"):
+        ollama.add_model(name, "completion")
+    models = registry(chat_model=" big, small:1b,gone")
+    assert (await models.status()).chat_models == ("big:latest", "small:1b")
+    assert ((await models.chat("answer")).name, (await models.chat("fast")).name) == ("big:latest", "big:latest")
+    assert set((await registry().status()).chat_models) == {CHAT_MODEL, "big:latest", "small:1b"}
+    assert (await registry(offline="1").status()).chat_models == ()
+
+
 @pytest.mark.parametrize(
     ("configured", "reason"),
     [("gone:7b", "model 'gone:7b' is not installed: ollama pull gone:7b"), (EMBED_MODEL, "can't chat")],

@@ -102,7 +102,7 @@ async def test_before_the_first_token_a_fault_gives_the_extractive_answer(
     monkeypatch.setattr("retrieval.providers.ollama.BETWEEN_TOKENS_TIMEOUT_S", 0.15)
     online.reply(**fault)
     answer, events, trace = await generate()
-    assert "No language model wrote this" in answer.text
+    assert answer.text.startswith("- ")
     assert "EUR 55. [1]" in answer.text
     assert answer.text == events.text
     assert (answer.model, answer.partial) == ("", False)
@@ -218,7 +218,7 @@ async def test_an_answer_whose_figure_no_passage_has_is_no_answer(online, text: 
 async def test_an_answer_of_markers_alone_is_empty(online, text: str) -> None:
     online.reply(text=text)
     answer, events, trace = await generate()
-    assert "No language model wrote this" in answer.text
+    assert answer.text.startswith("- ")
     assert answer.text == events.text
     assert trace.degraded[0] == {"step": "generate", "reason": "the model gave an empty answer"}
 
@@ -249,15 +249,14 @@ async def test_a_model_that_finds_nothing_says_no_answer(online, text: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("language", "lead", "quote"),
-    [("zh-hant", "本回答未經語言模型撰寫", "每學年"), ("zh-hans", "本回答未经语言模型撰写", "每学年")],
+    ("language", "quote"),
+    [("zh-hant", "每學年"), ("zh-hans", "每学年")],
 )
-async def test_the_extractive_answer_is_in_the_questions_script(offline, language, lead, quote) -> None:
+async def test_the_extractive_answer_is_in_the_questions_script(offline, language, quote) -> None:
     run = start_run(settings.RAG)
     found = (scored(1, "校长奖学金每学年5000欧元。", rerank=0.9),)
     asked = Asked(ask("獎學金"), "校長獎學金每學年多少？")
     answer = await write_answer(context(make_tools(settings.RAG), run, language=language), asked, found)
-    assert answer.text.startswith(lead)
     assert quote in answer.text
     assert "[1]" in answer.text
 

@@ -88,11 +88,16 @@ export const api = { get: call("GET"), post: call("POST"), patch: call("PATCH"),
  * @param {string} url
  * @param {FormData} form
  * @param {(share: number) => void} onprogress 0 to 1
+ * @param {AbortSignal} [signal] breaks it off, with an AbortError
  * @returns {Promise<any>}
  */
-export function upload(url, form, onprogress) {
+export function upload(url, form, onprogress, signal) {
   return new Promise((resolve, reject) => {
     const call = new XMLHttpRequest();
+    signal?.addEventListener("abort", () => {
+      call.abort();
+      reject(new DOMException("", "AbortError"));
+    });
     call.open("POST", url);
     call.setRequestHeader("X-CSRFToken", csrfToken());
     call.setRequestHeader("Accept", "application/json");

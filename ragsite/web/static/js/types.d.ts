@@ -91,9 +91,16 @@ declare namespace Api {
     type: "error"; code: string; content: string; done?: boolean; seq?: number; message_id?: Id | null; message?: Answer;
   }
 
+  interface Options { web_search?: boolean; rewrite?: boolean; hyde?: boolean; rerank?: boolean }
+  interface Filters { department?: string; doc_type?: string; policy_year?: number; tags?: string[] }
+  interface Counted<Value> { value: Value; count: number }
+  interface FilterValues {
+    department: Counted<string>[]; doc_type: Counted<string>[]; policy_year: Counted<number>[]; tags: Counted<string>[];
+  }
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
-    message: string; session_id: Id | null; workflow: string; collections?: string[]; options?: { web_search: boolean };
+    message: string; session_id: Id | null; workflow: string; collections?: string[]; options?: Options; filters?: Filters;
+    filters_mode?: "strict" | "prefer"; model?: string;
   }
   interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {
     query: string; sessionId?: Id; milvusConfig?: { collectionName: string };
@@ -124,7 +131,8 @@ declare namespace Api {
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
     chunk_count: number; editable: boolean; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
   }
-  interface UploadedDocument { id: Id | null; title: string; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
+  interface Attachments { session_id: Id; documents: Document[] }
+  interface UploadedDocument { id: Id | null; title: string; file_name: string; status: Document["status"]; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
   /** Shares of the page, 0..1. */
   interface Box { left: number; top: number; width: number; height: number }
   interface DocumentPage { page: number; page_count: number; width: number; height: number; boxes: Box[]; newer_version?: NewerVersion | null }
@@ -154,7 +162,7 @@ declare namespace Api {
     prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
   }
 
-  interface Status { online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
+  interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
 }
 
 /** What a view leaves in its page as JSON. */
@@ -164,7 +172,8 @@ declare namespace Boot {
 
   type Named = Pick<Api.Session, "id" | "title"> & Partial<Api.Session>;
   interface Chat {
-    session: Named | null; username: string; limits: { message_chars: number };
+    session: Named | null; username: string;
+    limits: { message_chars: number; file_bytes: number; files: number }; accept: string[]; self_corrective: string;
     suggestions: Suggestion[]; workflows: string[]; web_search: { by_default: boolean } | null;
   }
   interface SelfCorrective {
@@ -201,7 +210,7 @@ declare namespace Ui {
     optional?: boolean; [attribute: string]: unknown;
   }
   interface MenuItem {
-    label: string; icon?: string; hint?: string; href?: string; download?: boolean; danger?: boolean;
+    label?: string; note?: string; heading?: string; back?: boolean; opens?: () => (MenuItem | null)[] | Promise<(MenuItem | null)[]>; icon?: string; hint?: string; href?: string; download?: boolean; danger?: boolean;
     checked?: boolean; radio?: boolean; run?: (event: Event) => unknown;
   }
 }

@@ -138,10 +138,13 @@ function fieldRow({ name, label, type = "text", value = "", options = null, help
 
 /** @typedef {Ui.MenuItem | null} Item null is left out */
 
+/** @typedef {() => Item[] | Promise<Item[]>} Items */
+
 /**
- * A menu under its button. `keepOpen`: choosing what can be checked leaves it open.
+ * A menu under its button. `keepOpen`: choosing what can be checked leaves it open. An item with `heading` alone stands
+ * above those that follow; one with `opens` shows other items in their place.
  * @param {HTMLElement} button
- * @param {Item[] | (() => Item[])} items
+ * @param {Item[] | Items} items
  * @param {{align?: "start" | "end", title?: string, keepOpen?: boolean}} options
  */
 export function menuButton(button, items, { align = "end", title = "", keepOpen = false } = {}) {
@@ -149,11 +152,15 @@ export function menuButton(button, items, { align = "end", title = "", keepOpen 
   button.setAttribute("aria-expanded", "false");
   /** @type {HTMLElement | null} */
   let menu = null;
+  const first = typeof items === "function" ? items : () => items;
+  /** @type {Items} */
+  let shown = first;
 
   const close = (refocus = false) => {
     if (!menu) return;
     menu.remove();
     menu = null;
+    shown = first;
     button.setAttribute("aria-expanded", "false");
     document.removeEventListener("pointerdown", outside, true);
     window.removeEventListener("resize", dismiss);
@@ -165,33 +172,55 @@ export function menuButton(button, items, { align = "end", title = "", keepOpen 
     const target = /** @type {Node} */ (event.target);
     if (!menu?.contains(target) && !button.contains(target)) close();
   };
-  /** @param {HTMLElement} menu */
-  const fill = (menu) => {
-    const rows = (typeof items === "function" ? items() : items).filter((item) => item !== null);
-    replace(menu, title ? h("div", { class: "menu-title", role: "presentation" }, title) : null,
-      h("div", { class: "menu-scroll", role: "presentation" }, rows.map((item) => menuItem(item, (event) => {
-        if (keepOpen && item.checked !== undefined) {
-          const index = rows.indexOf(item);
-          item.run?.(event);
-          fill(menu);
-          menuRows(menu)[index]?.focus();
-          return;
-        }
+  /** @param {HTMLElement} menu @param {Item[]} all */
+  const draw = (menu, all) => {
+    const rows = all.filter((item) => item !== null);
+    const chosen = (/** @type {Ui.MenuItem} */ item, /** @type {PointerEvent} */ event) => {
+      const index = rows.filter(({ heading }) => heading === undefined).indexOf(item);
+      if (item.opens) {
+        shown = item.opens;
+        fill(menu, 0);
+      } else if (keepOpen && item.checked !== undefined) {
+        item.run?.(event);
+        fill(menu, index);
+      } else {
         close(!item.href);
         item.run?.(event);
-      }))));
+      }
+    };
+    replace(menu, title ? h("div", { class: "menu-title", role: "presentation" }, title) : null,
+      h("div", { class: "menu-scroll", role: "presentation" }, rows.map((item) => (item.heading !== undefined
+        ? h("div", { class: "menu-heading", role: "presentation" }, item.heading) : menuItem(item, (event) => chosen(item, event))))));
+  };
+  /** @param {HTMLElement} menu @param {number} at the row that is focused */
+  const fill = (menu, at) => {
+    const items = shown();
+    const ready = (/** @type {Item[]} */ all) => {
+      if (!menu.isConnected) return;
+      draw(menu, all);
+      place(menu, button, align);
+      menuRows(menu)[at]?.focus({ preventScroll: at === 0 });
+    };
+    if (Array.isArray(items)) {
+      ready(items);
+      return;
+    }
+    if (!menu.childElementCount) replace(menu, h("div", { class: "menu-heading", role: "presentation" }, gettext("Loading")));
+    items.then(ready, (error) => {
+      close(true);
+      errorToast(error);
+    });
   };
   const open = () => {
     /** @type {HTMLElement} */
     const opened = h("div", { class: "menu", role: "menu", onkeydown: (event) => menuKeys(event, opened, close) });
     menu = opened;
-    fill(opened);
     document.body.append(opened);
+    fill(opened, 0);
     place(opened, button, align);
     button.setAttribute("aria-expanded", "true");
     document.addEventListener("pointerdown", outside, true);
     window.addEventListener("resize", dismiss);
-    menuRows(opened)[0]?.focus({ preventScroll: true });
   };
   button.addEventListener("click", (event) => {
     event.preventDefault();
@@ -209,10 +238,12 @@ function menuItem(item, onclick) {
   const inner = [
     item.icon ? icon(item.icon) : null,
     h("span", { class: "grow" }, item.label, item.hint ? h("small", {}, item.hint) : null),
+    item.note ? h("span", { class: "menu-note" }, item.note) : null,
     checkable ? h("span", { class: "tick" }, icon("check")) : null,
+    item.opens && !item.back ? icon("right") : null,
   ];
   const role = checkable ? (item.radio ? "menuitemradio" : "menuitemcheckbox") : "menuitem";
-  const shared = { class: `menu-item${item.danger ? " danger" : ""}`, role, tabindex: "-1", "aria-checked": checkable ? String(item.checked) : null, onclick };
+  const shared = { "aria-haspopup": item.opens && !item.back ? "menu" : null, class: `menu-item${item.danger ? " danger" : ""}`, role, tabindex: "-1", "aria-checked": checkable ? String(item.checked) : null, onclick };
   return item.href
     ? h("a", { ...shared, href: item.href, download: item.download ? "" : null }, inner)
     : h("button", { ...shared, type: "button" }, inner);

@@ -183,19 +183,21 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showSummary({ decision_path: steps, usage, decision, degraded, status, curated }) {
+  showSummary({ decision_path: steps, usage, decision, status, curated, model }) {
     if (!steps.length) {
       replace(this.status);
       return;
     }
     const body = h("div", { class: "path-body" });
     const cited = this.sources.filter((source) => source.cited).length;
-    const outcome = curated ? gettext("A checked answer") : status === "cut" ? gettext("Cut at its length limit") : status === "stopped" ? gettext("Stopped") : INCOMPLETE.includes(status) ? gettext("Broken off") : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
+    // No model: the banner says so once, and the path says why.
+    const quoted = decision === "ANSWER" && cited && model === "";
+    const outcome = curated ? gettext("A checked answer") : status === "cut" ? gettext("Cut at its length limit") : status === "stopped" ? gettext("Stopped") : INCOMPLETE.includes(status) ? gettext("Broken off")
+      : quoted ? ngettext("Quoted from {count} source", "Quoted from {count} sources", cited) : decision === "ANSWER" ? (cited ? ngettext("Answered from {count} source", "Answered from {count} sources", cited) : gettext("Answered"))
       : decision === "CLARIFY" ? gettext("Asked back") : decision === "NO_ANSWER" ? gettext("No answer found") : gettext("How this was answered");
-    const fallbacks = degraded.filter(({ step }) => !(INCOMPLETE.includes(status) && step === "generate")).length;
     const total = usage.total_ms ? ` · ${seconds(usage.total_ms)}` : "";
     const details = h("details", { class: "path-toggle" },
-      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), fallbacks ? h("span", { class: "chip is-warn" }, ngettext("{count} fallback", "{count} fallbacks", fallbacks)) : null, icon("chevron")), body);
+      h("summary", {}, icon("path"), h("span", {}, `${outcome}${total}`), icon("chevron")), body);
     details.addEventListener("toggle", () => {
       if (details.open && !body.childElementCount) body.append(decisionPath(steps, usage));
     });
@@ -203,10 +205,17 @@ export class Answer {
   }
 
   /** @param {Api.Answer} message */
-  showNotices({ status, status_reason: reason, error, decision, grounding, degraded, curated }) {
+  showNotices({ status, status_reason: reason, error, decision, grounding, degraded, curated, decision_path: path }) {
     if (curated) append(this.after, [h("p", { class: "curated-note" }, icon("check"), h("span", {}, gettext("Checked by {by} on {on}.", { by: curated.by, on: curated.on })))]);
     if (status === "failed") append(this.after, [this.problem(error?.content)]);
     else if (INCOMPLETE.includes(status)) append(this.after, [this.ending(status === "interrupted" && degraded.some(({ step }) => step === "generate") ? "model" : status, reason)]);
+    /** @type {string[]} */
+    const unread = path.flatMap(({ detail }) => detail?.unread ?? []);
+    if (unread.length) {
+      append(this.after, [h("div", { class: "notice" }, icon("clock"), h("div", {},
+        h("p", {}, gettext("Not read in time, so not part of this answer: {names}.", { names: unread.join(", ") })),
+        h("button", { type: "button", class: "button small", onclick: () => this.on.regenerate(this) }, icon("retry"), gettext("Write it again"))))]);
+    }
     const weak = grounding.filter(({ supported }) => supported === false);
     if (weak.length) {
       const what = this.text.querySelector("mark")

@@ -1,6 +1,6 @@
 // The chat page: joins the session list, the thread, the composer and the connection.
 import { api, fetchAll } from "../api.js";
-import { bootData, byId, icon, replace, store } from "../dom.js";
+import { bootData, byId, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Composer } from "./composer.js";
@@ -44,7 +44,8 @@ const transport = new Transport({
   onLostAsk: recoverAsk,
 });
 const composer = new Composer(byId("composer"), {
-  workflows: boot.workflows, limit: boot.limits.message_chars, web: boot.web_search, username: boot.username, onSend: ask, onStop: stop,
+  workflows: boot.workflows, limits: boot.limits, accept: boot.accept, page: boot.self_corrective, web: boot.web_search, username: boot.username,
+  onSend: ask, onStop: stop,
 });
 const sessions = new SessionList(byId("session-list"), byId("session-search", HTMLInputElement), {
   onOpen: (session) => openSession(session.id, session.title),
@@ -250,8 +251,7 @@ function begin(event) {
   if (!sessionId && pending) {
     sessionId = event.session_id;
     transport.sessionId = sessionId;
-    composer.draftKey = `draft.${sessionId}`;
-    store.set("draft.new", null);
+    composer.began(sessionId);
     history.replaceState({ id: sessionId, name: "" }, "", `/chat/${sessionId}/`);
     sessions.current = sessionId;
     showTitle(pending.question);

@@ -1,143 +1,226 @@
-// Where a question is written: grows with its text, keeps a draft, sends on Enter, and knows when not to.
-import { fetchAll } from "../api.js";
+// Where a question is written, with what goes beside its words: files, where to look, filters, effort.
+import { api, fetchAll } from "../api.js";
 import { collectionLabel, findCollection } from "../collection_names.js";
 import { icon, query, replace, store } from "../dom.js";
+import { listenForDrops } from "../files.js";
 import { gettext, ngettext } from "../i18n.js";
-import { menuButton } from "../ui.js";
+import { errorToast, menuButton } from "../ui.js";
+import { Effort } from "./effort.js";
+import { Filters } from "./filters.js";
+import { QuestionBox } from "./question_box.js";
 
-/** @type {Record<string, [string, string]>} */
-const WORKFLOWS = {
-  corrective: [gettext("Corrective"), gettext("Checks what it found, and searches again when that is weak")],
-  self_corrective: [gettext("Self-corrective"), gettext("Grades every passage before answering")],
-  dual_loop: [gettext("Dual loop"), gettext("Checks its own answer against the sources")],
-  planned: [gettext("Planned"), gettext("Splits a question into steps")],
-  react: [gettext("ReAct"), gettext("Rewrites the query until what it finds is enough")],
-};
+/** @typedef {import("./attachments.js").Attachments} Attachments */
+
 // Looks on the web by itself where the documents hold nothing, unless the user has switched that off.
 const WEB_BY_ITSELF = "dual_loop";
-const TALLEST_PX = 220;
 
-export class Composer {
+export class Composer extends QuestionBox {
   /**
    * @param {HTMLElement} form
    * @param {object} options
    * @param {string[]} options.workflows
-   * @param {number} options.limit characters of a question
+   * @param {{message_chars: number, file_bytes: number, files: number}} options.limits characters of a question; of files
+   * @param {string[]} options.accept suffixes of files, as ".pdf"
+   * @param {string} options.page the self-corrective workflow's
    * @param {{by_default: boolean} | null} options.web null: no web search on this site
    * @param {string} options.username
    * @param {(text: string) => boolean} options.onSend false: not now, the text stays
    * @param {() => unknown} options.onStop
    */
-  constructor(form, { workflows, limit, web, username, onSend, onStop }) {
-    this.form = form;
-    this.limit = limit;
+  constructor(form, { workflows, limits, accept, page, web, username, onSend, onStop }) {
+    super(form, { limit: limits.message_chars, onSend, onStop });
+    this.limits = limits;
+    this.accept = accept;
     this.web = web;
     this.username = username;
-    this.onSend = onSend;
-    this.onStop = onStop;
-    this.input = query(form, "textarea", HTMLTextAreaElement);
-    this.button = query(form, "[data-send]", HTMLButtonElement);
-    this.counter = query(form, "[data-counter]");
-    this.draftKey = "draft.new";
+    this.files = query(form, "[data-files]");
+    this.chips = query(form, "[data-chips]");
+    /** @type {Api.Id | null} of the conversation: one that has begun, or one that has files and no question yet */
+    this.sessionId = null;
+    /** @type {Attachments | null} once there are files */
+    this.attachments = null;
+    /** Whether the question is sent once its files are there. */
+    this.waiting = false;
+    /** Grows with each conversation that is shown. */
+    this.turn = 0;
+    // The last choices, each reader's own; those of older pages were the browser's.
+    this.kept = {
+      get: (/** @type {string} */ name) => store.get(`${name}.${username}`) ?? store.get(name),
+      set: (/** @type {string} */ name, /** @type {string | null} */ value) => {
+        store.set(name, null);
+        store.set(`${name}.${username}`, value);
+      },
+    };
     /** @type {Set<string>} */
-    this.collections = new Set(JSON.parse(store.get("collections") || "[]"));
-    this.workflow = workflows.find((name) => name === store.get("workflow")) ?? workflows[0];
-    /** Whether the user wants the web; null: never said, so that each workflow goes by its own rule. @type {boolean | null} */
-    this.webChosen = store.get("web_search") ? store.get("web_search") === "1" : null;
-    this.busy = false;
-    this.listen();
-    this.offerChoices(workflows);
+    this.collections = new Set(JSON.parse(this.kept.get("collections") || "[]"));
+    const webChosen = this.kept.get("web_search");
+    /** Whether the user wants the web; null: each workflow goes by its own rule. @type {boolean | null} */
+    this.webChosen = webChosen ? webChosen === "1" : null;
+    this.takeFiles();
+    this.showPlaces = this.pickCollections(query(this.form, "[data-collections]"));
+    this.effort = new Effort(query(form, "[data-workflow]"), { workflows, page, kept: this.kept, onChange: () => this.showPlaces() });
+    this.filters = new Filters(query(form, "[data-filters]"), () => this.filterQuery(), () => this.showChips());
+    this.showPlaces();
   }
 
   /** Whether the web will be searched where the documents are not enough. */
   get searchesWeb() {
-    return this.web !== null && (this.webChosen ?? (this.web.by_default || this.workflow === WEB_BY_ITSELF));
+    return this.web !== null && (this.webChosen ?? (this.web.by_default || this.effort?.workflow === WEB_BY_ITSELF));
   }
 
-  /** @param {string[]} workflows */
-  offerChoices(workflows) {
-    const showPlaces = this.pickCollections(query(this.form, "[data-collections]"));
-    this.pickWorkflow(query(this.form, "[data-workflow]"), workflows, showPlaces);
-  }
-
-  listen() {
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      if (this.busy) this.onStop();
-      else this.send();
+  takeFiles() {
+    const chooser = query(this.form, "[data-choose]", HTMLInputElement);
+    chooser.setAttribute("accept", this.accept.join(","));
+    chooser.addEventListener("change", () => {
+      void this.attach([...(chooser.files || [])]);
+      chooser.value = "";
     });
-    this.input.addEventListener("input", () => this.changed());
-    this.input.addEventListener("keydown", (event) => {
-      // keyCode 229: Safari reports the Enter that ends a composition without isComposing.
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    query(this.form, "[data-attach]").addEventListener("click", () => chooser.click());
+    this.input.addEventListener("paste", (event) => {
+      const files = [...(event.clipboardData?.files ?? [])];
+      if (!files.length || event.clipboardData?.types.includes("text/plain")) return;
       event.preventDefault();
-      if (!this.busy) this.send();
+      void this.attach(files);
     });
+    listenForDrops((files) => this.attach(files));
   }
 
-  /** Shows the draft of this session ("new" for none yet). @param {string} key */
+  // ------------------------------------------------------------------------------------------- conversations
+  /** Shows the draft and the files of this session ("new" for none yet). @param {string} key */
   useDraft(key) {
-    this.draftKey = `draft.${key}`;
-    this.input.value = store.get(this.draftKey) || "";
-    this.changed();
+    super.useDraft(key);
+    this.filters.clear();
+    void this.useFiles(key === "new" ? this.kept.get("files") : key);
+    this.showChips();
   }
 
+  /** The first question has been taken. @param {Api.Id} sessionId */
+  began(sessionId) {
+    this.draftKey = `draft.${sessionId}`;
+    this.sessionId = sessionId;
+    store.set("draft.new", null);
+    this.kept.set("files", null);
+    if (this.attachments) this.attachments.sessionId = sessionId;
+  }
+
+  /** @param {Api.Id | null} sessionId */
+  async useFiles(sessionId) {
+    const turn = (this.turn += 1);
+    this.sessionId = sessionId;
+    this.attachments?.show(sessionId, []);
+    if (!sessionId) return;
+    try {
+      /** @type {Api.Attachments} */
+      const { documents } = await api.get(`/api/attachments?session_id=${sessionId}`);
+      if (turn !== this.turn || !documents.length) return;
+      (await this.withFiles()).show(sessionId, documents);
+    } catch {
+      if (turn !== this.turn || this.draftKey !== "draft.new") return;
+      // What was attached before the first question has gone.
+      this.sessionId = null;
+      this.kept.set("files", null);
+    }
+  }
+
+  async withFiles() {
+    const { Attachments } = await import("./attachments.js");
+    this.attachments ??= new Attachments(this.files, {
+      accept: this.accept, limits: this.limits,
+      onChange: () => this.filesChanged(),
+      onBegun: (id) => {
+        this.sessionId = id;
+        this.kept.set("files", id);
+      },
+    });
+    return this.attachments;
+  }
+
+  /** @param {File[]} files */
+  async attach(files) {
+    if (!files.length) return;
+    try {
+      const attachments = await this.withFiles();
+      if (!attachments.all.length) attachments.show(this.sessionId, []);
+      attachments.add(files);
+      this.input.focus();
+    } catch (error) {
+      errorToast(error);
+    }
+  }
+
+  /** A question that waited for its files is sent once they are on the site; what is still being read there is waited for there. */
+  filesChanged() {
+    this.showButton();
+    if (this.waiting && !this.attachments?.isSending) this.send();
+  }
+
+  showChips() {
+    replace(this.chips, this.filters.chips());
+  }
+
+  // ------------------------------------------------------------------------------------------- the question
   changed() {
-    store.set(this.draftKey, this.input.value);
-    this.input.style.height = "auto";
-    this.input.style.height = `${Math.min(this.input.scrollHeight, TALLEST_PX)}px`;
-    const left = this.limit - this.input.value.length;
-    this.counter.hidden = left > 500;
-    this.counter.textContent = left >= 0 ? ngettext("{count} character left", "{count} characters left", left) : ngettext("{count} character too long", "{count} characters too long", -left);
-    this.counter.classList.toggle("is-over", left < 0);
-    this.showButton();
+    this.waiting = false;
+    super.changed();
   }
 
-  /** @param {boolean} busy */
-  setBusy(busy) {
-    this.busy = busy;
-    this.form.classList.toggle("is-busy", busy);
-    this.showButton();
-  }
-
-  showButton() {
-    const text = this.input.value.trim();
-    this.button.disabled = !this.busy && (!text || text.length > this.limit);
-    this.button.setAttribute("aria-label", this.busy ? gettext("Stop the answer") : gettext("Send the question"));
-    if (this.button.dataset.shows !== String(this.busy)) replace(this.button, icon(this.busy ? "stop" : "send"));
-    this.button.dataset.shows = String(this.busy);
+  waitsFor() {
+    return this.waiting ? gettext("Sends once the files are there") : "";
   }
 
   send() {
-    const text = this.input.value.trim();
-    if (!text || text.length > this.limit) return;
-    if (this.onSend(text) === false) return;
-    this.input.value = "";
-    this.changed();
+    this.waiting = Boolean(this.input.value.trim()) && (this.attachments?.isSending ?? false);
+    if (this.waiting) {
+      this.showButton();
+      return;
+    }
+    super.send();
+    if (!this.input.value) this.attachments?.forgetRefused();
   }
 
-  /** The fields of a question besides its words. @returns {Omit<Api.Ask, "message" | "session_id">} */
+  /** The fields of a question besides its words. @returns {Omit<Api.Ask, "message" | "session_id"> & {session_id?: Api.Id}} */
   settings() {
+    const { workflow, options: effort, model } = this.effort.settings();
+    const options = { ...effort, ...(this.web && this.webChosen !== null ? { web_search: this.webChosen } : {}) };
     return {
-      workflow: this.workflow,
+      workflow,
+      ...(this.sessionId ? { session_id: this.sessionId } : {}),
       ...(this.collections.size ? { collections: [...this.collections] } : {}),
-      ...(this.web && this.webChosen !== null ? { options: { web_search: this.webChosen } } : {}),
+      ...this.filters.settings(),
+      ...(Object.keys(options).length ? { options } : {}),
+      ...(model ? { model } : {}),
     };
   }
 
-  /** @param {HTMLElement} button @param {string[]} workflows @param {() => void} onChange */
-  pickWorkflow(button, workflows, onChange) {
-    const show = () => replace(button, icon("flow"), WORKFLOWS[this.workflow]?.[0] || this.workflow, icon("chevron"));
-    show();
-    menuButton(button, () => workflows.map((name) => ({
-      label: WORKFLOWS[name]?.[0] || name, hint: WORKFLOWS[name]?.[1], checked: name === this.workflow, radio: true,
-      run: () => {
-        this.workflow = name;
-        store.set("workflow", name);
-        show();
-        onChange();
-      },
-    })), { align: "start", title: gettext("How to look for the answer") });
+  /** Of `/api/filters`: for what would be searched. */
+  filterQuery() {
+    const asked = new URLSearchParams();
+    if (this.collections.size) asked.set("collections", [...this.collections].join(","));
+    if (this.sessionId) asked.set("session_id", this.sessionId);
+    return asked.size ? `?${asked}` : "";
+  }
+
+  // ------------------------------------------------------------------------------------------- where to look
+  /** @param {boolean | null} wanted null: as each workflow does */
+  chooseWeb(wanted) {
+    this.webChosen = wanted;
+    this.kept.set("web_search", wanted === null ? null : wanted ? "1" : "0");
+    this.showPlaces();
+  }
+
+  /** @returns {Ui.MenuItem[]} */
+  webItems() {
+    if (!this.web) return [];
+    const words = gettext("Where the documents are not enough; words of your question go to the search engine");
+    const choice = (/** @type {boolean | null} */ wanted, /** @type {string} */ label, hint = "") => ({
+      label, hint, checked: this.webChosen === wanted, radio: true, run: () => this.chooseWeb(wanted),
+    });
+    return [
+      { heading: gettext("The web") },
+      choice(null, gettext("Automatic"), this.web.by_default ? words : gettext("Only with a thorough answer, where the documents are not enough")),
+      choice(true, gettext("On"), words),
+      choice(false, gettext("Off")),
+    ];
   }
 
   /** @param {HTMLElement} button @returns {() => void} shows anew where will be looked */
@@ -151,31 +234,22 @@ export class Composer {
       const label = chosen.length === 0 ? gettext("All collections") : only ? labelOf(only) : ngettext("{count} collection", "{count} collections", chosen.length);
       replace(button, icon("folder"), this.searchesWeb ? gettext("{places} + web", { places: label }) : label, icon("chevron"));
     };
-    const toggleWeb = () => {
-      this.webChosen = !this.searchesWeb;
-      store.set("web_search", this.webChosen ? "1" : "0");
-      show();
-    };
     const choose = (/** @type {Api.Id | null} */ id) => {
       if (id === null) this.collections.clear();
       else if (!this.collections.delete(id)) this.collections.add(id);
-      store.set("collections", this.collections.size ? JSON.stringify([...this.collections]) : null);
+      this.kept.set("collections", this.collections.size ? JSON.stringify([...this.collections]) : null);
       show();
     };
     const hintOf = (/** @type {Api.Collection} */ { document_count, visibility, owner, approved }) => [
       ngettext("{count} document", "{count} documents", document_count),
       visibility === "public" && !approved && owner !== this.username ? gettext("not approved by the site, searched only when chosen") : null,
     ].filter(Boolean).join(" · ");
-    show();
     menuButton(button, () => [
       { label: gettext("All collections"), checked: this.collections.size === 0, run: () => choose(null) },
       ...known.map((row) => ({
         label: labelOf(row), hint: hintOf(row), checked: this.collections.has(row.id), run: () => choose(row.id),
       })),
-      ...(this.web ? [{
-        label: gettext("The web, too"), hint: gettext("Where the documents are not enough; words of your question go to the search engine"),
-        checked: this.searchesWeb, run: toggleWeb,
-      }] : []),
+      ...this.webItems(),
     ], { align: "start", title: gettext("Where to look"), keepOpen: true });
     const read = async () => {
       try {

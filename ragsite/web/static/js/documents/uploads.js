@@ -1,6 +1,7 @@
 // Choosing files and sending them, each with its own progress. What the server then does with them shows in the list.
 import { ApiError, upload } from "../api.js";
 import { bytes, h, icon, iconButton, replace } from "../dom.js";
+import { listenForDrops, refusal } from "../files.js";
 import { gettext } from "../i18n.js";
 import { toast } from "../ui.js";
 
@@ -36,33 +37,9 @@ export class Uploads {
       this.add([...(input.files || [])]);
       input.value = "";
     });
-    this.listenForDrops();
+    listenForDrops((files) => this.add(files));
     addEventListener("beforeunload", (event) => {
       if (this.running) event.preventDefault();
-    });
-  }
-
-  listenForDrops() {
-    let depth = 0;
-    const hasFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
-    const mark = (/** @type {boolean} */ over) => document.documentElement.classList.toggle("is-dropping", over);
-    addEventListener("dragenter", (event) => {
-      if (!hasFiles(event)) return;
-      depth += 1;
-      mark(true);
-    });
-    addEventListener("dragleave", (event) => {
-      if (!hasFiles(event)) return;
-      depth = Math.max(0, depth - 1);
-      if (depth === 0) mark(false);
-    });
-    addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
-    addEventListener("drop", async (event) => {
-      if (!event.dataTransfer || !hasFiles(event)) return;
-      event.preventDefault();
-      depth = 0;
-      mark(false);
-      this.add(await droppedFiles(event.dataTransfer));
     });
   }
 
@@ -82,11 +59,7 @@ export class Uploads {
 
   /** Why a file is not sent; null where it is. @param {Pick<File, "name" | "size">} file */
   refuse(file) {
-    const suffix = file.name.includes(".") ? file.name.slice(file.name.lastIndexOf(".")).toLowerCase() : "";
-    if (!this.accept.includes(suffix)) return gettext("This kind of file cannot be read. Use {kinds}.", { kinds: this.accept.map((accepted) => accepted.slice(1)).join(", ") });
-    if (file.size > this.limits.file_bytes) return gettext("Larger than {limit} MiB; split it.", { limit: Math.round(this.limits.file_bytes / 1048576) });
-    if (file.size === 0) return gettext("The file is empty.");
-    return null;
+    return refusal(file, this.accept, this.limits);
   }
 
   /** @param {File} file @returns {Row} */
@@ -158,29 +131,4 @@ export class Uploads {
       job ? h("button", { type: "button", class: "button small", onclick: () => again(job) }, gettext("Try again")) : null,
       iconButton("close", gettext("Dismiss"), () => row.element.remove(), { class: "small" })));
   }
-}
-
-/** The files of a drop, those in folders too. @param {DataTransfer} transfer */
-async function droppedFiles(transfer) {
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry !== null && entry !== undefined);
-  if (!entries.length) return [...transfer.files];
-  /** @type {File[]} */
-  const files = [];
-  const walk = async (/** @type {FileSystemEntry} */ entry) => {
-    if (entry.isFile) {
-      /** @type {File} */
-      const file = await new Promise((resolve, reject) => /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject));
-      if (!file.name.startsWith(".")) files.push(file);
-      return;
-    }
-    const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
-    for (;;) {
-      /** @type {FileSystemEntry[]} */
-      const inside = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-      if (!inside.length) return;
-      for (const inner of inside) await walk(inner);
-    }
-  };
-  for (const entry of entries) await walk(entry);
-  return files;
 }

@@ -100,8 +100,8 @@ export function passageTable(key, value) {
   if (key === "candidates" && Array.isArray(value) && value.every((row) => row?.chunk_id)) {
     const legs = [...new Set(value.flatMap((row) => Object.keys(row.ranks || {})))];
     const scores = [...new Set(value.flatMap((row) => Object.keys(row.scores || {})))];
-    return [[gettext("Passage"), ...legs.map((leg) => gettext("Rank, {leg}", { leg })), ...scores],
-      value.map((row) => [passageName(row.chunk_id), ...legs.map((leg) => row.ranks?.[leg]), ...scores.map((name) => row.scores?.[name])])];
+    return [[gettext("Passage"), ...scores, ...legs.map((leg) => gettext("Rank, {leg}", { leg }))],
+      value.map((row) => [passageName(row.chunk_id), ...scores.map((name) => row.scores?.[name]), ...legs.map((leg) => row.ranks?.[leg])])];
   }
   if (value === null || typeof value !== "object" || Array.isArray(value)) return null;
   if (key === "scores" && Object.values(value).every((score) => typeof score === "number")) {

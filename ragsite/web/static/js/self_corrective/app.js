@@ -2,9 +2,9 @@
 import { bootData, byId, h, query, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { announcer, errorToast } from "../ui.js";
-import { Composer } from "../chat/composer.js";
 import { liveLine } from "../chat/live.js";
 import { decisionPath } from "../chat/path.js";
+import { QuestionBox } from "../chat/question_box.js";
 import { listenForShortcuts } from "../chat/shortcuts.js";
 import { SourcePanel } from "../chat/source_panel.js";
 import { Thread } from "../chat/thread.js";
@@ -17,11 +17,6 @@ import { Views } from "./views.js";
 
 const ADDRESS = "/api/self-corrective-rag";
 const PATH_EMPTY = gettext("Every step of the answer is listed here as it is taken.");
-
-/** A question's words alone: how to answer stands in the settings. */
-class QuestionBox extends Composer {
-  offerChoices() {}
-}
 
 /**
  * Over HTTP only: this page's requests have fields of their own.
@@ -63,9 +58,7 @@ const thread = new Thread(byId("thread-scroll"), {
   retry,
 });
 const transport = new Events({ onEvent: receive, onState: () => {}, onLostAsk: () => {} });
-const composer = new QuestionBox(byId("composer"), {
-  workflows: ["self_corrective"], limit: boot.limits.message_chars, web: null, username: boot.username, onSend: ask, onStop: stop,
-});
+const composer = new QuestionBox(byId("composer"), { limit: boot.limits.message_chars, onSend: ask, onStop: stop });
 
 function openSettings() {
   views.open("settings");

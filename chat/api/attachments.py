@@ -1,0 +1,113 @@
+"""Files attached to a conversation: before its first question, and later."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from chat import selectors
+from chat.services.attachments import attachment_keep, attachments_open
+from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField, checked
+from ragsite.core.api.schema import errors
+from ragsite.core.api.user import asking_user
+from retrieval.api.documents import documents_store, refuse_unknown_fields, uploaded_files
+from retrieval.api.serializers import DocumentSerializer, UploadedDocumentSerializer
+from retrieval.collection_addresses import MAX_ADDRESS_CHARS
+from retrieval.services.documents import DEFAULT_COLLECTION
+from retrieval.services.metadata import DocumentMetadata
+
+SESSION_ID = "The conversation; without it, one that begins with its first question: ask with the id of the answer."
+
+
+class AttachSerializer(StrictSerializer):
+    """A multipart upload; `file` may come many times."""
+
+    file = serializers.ListField(child=serializers.FileField(), allow_empty=False)
+    session_id = serializers.UUIDField(required=False, help_text=SESSION_ID)
+
+
+class AttachedSerializer(serializers.Serializer[Any]):
+    """One entry per file, in order. session_id: what the next question, and the next file, names."""
+
+    session_id = serializers.UUIDField()
+    documents = UploadedDocumentSerializer(many=True)
+
+
+class AttachmentListQuerySerializer(QuerySerializer):
+    session_id = serializers.UUIDField()
+
+
+class AttachmentListSerializer(serializers.Serializer[Any]):
+    """The files of a conversation in the order in which they came, 50 at most."""
+
+    session_id = serializers.UUIDField()
+    documents = DocumentSerializer(many=True)
+
+
+class KeepSerializer(StrictSerializer):
+    """A collection that you may write to; a plain name of none makes one of your own."""
+
+    collection = TextField(required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"Default: {DEFAULT_COLLECTION}.")
+
+
+class AttachmentsApi(APIView):
+    """`/api/attachments`."""
+
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(
+        operation_id="attachments_list",
+        parameters=[AttachmentListQuerySerializer],
+        responses=AttachmentListSerializer,
+        tags=["chat"],
+    )
+    def get(self, request: Request) -> Response:
+        """The files of one of your conversations, each with how far its reading is."""
+        session_id = checked(AttachmentListQuerySerializer, request.query_params)["session_id"]
+        documents = selectors.attachment_list(user=asking_user(request), session_id=session_id)
+        body = {"session_id": session_id, "documents": documents}
+        return Response(AttachmentListSerializer(body, context={"request": request}).data)
+
+    @extend_schema(
+        operation_id="attachments_add",
+        request={"multipart/form-data": AttachSerializer},
+        responses={202: AttachedSerializer, **errors(429, 507)},
+        tags=["chat"],
+    )
+    def post(self, request: Request) -> Response:
+        """Attach files to a conversation: its answers search them beside what else is chosen, and nobody else ever sees
+        them. They go with the conversation; `DELETE /api/documents/{id}` takes one away before."""
+        refuse_unknown_fields(request, AttachSerializer)
+        files = uploaded_files(request)
+        user = asking_user(request)
+        given = AttachSerializer(data={"file": files, **{name: request.POST[name] for name in request.POST}})
+        given.is_valid(raise_exception=True)
+        collection = attachments_open(user=user, session_id=given.validated_data.get("session_id"), files=len(files))
+        entries = documents_store(user, files, collection, DocumentMetadata())
+        body = {"session_id": collection.conversation_id, "documents": entries}
+        return Response(AttachedSerializer(body).data, status=status.HTTP_202_ACCEPTED)
+
+
+class AttachmentKeepApi(APIView):
+    """`/api/attachments/{id}/keep`. 404 where it is not attached to a conversation of the caller."""
+
+    @extend_schema(
+        operation_id="attachments_keep",
+        request=KeepSerializer,
+        responses={200: DocumentSerializer, **errors(409)},
+        tags=["chat"],
+    )
+    def post(self, request: Request, document_id: UUID) -> Response:
+        """Move an attached file to a collection of yours, so that it outlives the conversation."""
+        user = asking_user(request)
+        selectors.attachment_get(user=user, document_id=document_id)  # before the input: a 400 would tell of it
+        name = checked(KeepSerializer, request.data).get("collection", DEFAULT_COLLECTION)
+        document = attachment_keep(user=user, document_id=document_id, collection=name)
+        return Response(DocumentSerializer(document, context={"request": request}).data)

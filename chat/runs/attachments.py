@@ -1,0 +1,74 @@
+"""A question waits until the files that came with it are read, and says so where it could not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from django.contrib.auth.models import User
+
+from ragsite.core.database import database_call
+from ragsite.core.wording import joined, worded
+from retrieval.models import Document
+from retrieval.selectors import scope_attached
+from retrieval.trace import Trace
+from retrieval.values import Question, SearchScope
+
+READ_WAIT_S = 60.0  # for all files of a question; what is not read by then is not searched
+LOOK_EVERY_S = 0.4
+FINISHED = (Document.Status.READY, Document.Status.FAILED)
+
+
+async def attachments_await(question: Question, *, unread: Sequence[UUID], trace: Trace) -> Question:
+    """The question, with the attached files that are read by now in its scope.
+
+    `unread`: those that were not when it was asked. The decision path tells what was waited for; files that could not
+    be read, or not in time, stand in its `unread`.
+    """
+    if not unread:
+        return question
+    loop = asyncio.get_running_loop()
+    until = loop.time() + READ_WAIT_S
+    async with trace.step("retrieve") as step:
+        told: list[str] = []
+        while True:
+            documents = await database_call(_documents, unread)
+            waiting = [document.file_name for document in documents if document.status not in FINISHED]
+            if not waiting or loop.time() >= until:
+                break
+            if waiting != told:
+                told = waiting
+                await trace.sink.tool_called("attachments", worded("Reading {names}", names=_names(waiting)), step)
+            await asyncio.sleep(LOOK_EVERY_S)
+        read = [document.file_name for document in documents if document.status == Document.Status.READY]
+        left = [document.file_name for document in documents if document.status != Document.Status.READY]
+        if read:
+            step.summary = worded("waited until {names} was read", names=_names(read))
+        if left:
+            step.detail["unread"] = left
+            step.degrade(
+                worded("{names} is not read yet, and was not searched", names=_names(left))
+                if waiting
+                else worded("{names} could not be read, and was not searched", names=_names(left))
+            )
+        scope = await database_call(_scope, question)
+    return replace(question, scope=scope)
+
+
+def _names(names: Sequence[str]) -> str:
+    return joined(", ", [worded("“{name}”", name=name) for name in names])
+
+
+def _documents(ids: Sequence[UUID]) -> list[Document]:
+    return list(Document.objects.filter(pk__in=ids).only("file_name", "status").order_by("created_at", "pk"))
+
+
+def _scope(question: Question) -> SearchScope:
+    """The collection of the files has an embedding space, and another version, once they are read."""
+    user = User.objects.filter(pk=question.user_id).first()
+    if user is None:
+        return question.scope
+    fresh = scope_attached(user=user, conversation_id=UUID(question.conversation_id))
+    return question.scope.beside(fresh)

@@ -1,0 +1,74 @@
+"""Files that belong to a conversation: attached, searched by its answers, kept by their user, or gone with it.
+
+They lie in a private collection of the conversation (`retrieval.models.Collection.conversation_id`). A conversation
+that has not begun has an id with its first file; its first question makes the session of that id.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from chat import selectors
+from chat.errors import TooManyAttachmentsError
+from chat.models import Session
+from ragsite.core.errors import ConflictError
+from ragsite.core.wording import worded
+from retrieval.models import Collection, Document
+from retrieval.services.collections import (
+    collection_delete,
+    collection_for_upload,
+    collection_of_conversation,
+    collection_of_conversation_delete,
+)
+from retrieval.services.documents import document_move
+
+MAX_FILES = 50  # of one conversation
+UNASKED_KEPT = timedelta(days=2)  # files of a conversation that was never begun
+SWEEP_BATCH = 200
+
+
+def attachments_open(*, user: User, session_id: UUID | None, files: int) -> Collection:
+    """Where `files` files of a conversation go; `session_id` None: of one that has yet to begin.
+
+    Raises SessionNotFoundError, TooManyAttachmentsError.
+    """
+    if session_id is None:
+        return collection_of_conversation(owner=user, conversation_id=uuid4())
+    there = selectors.attachment_list(user=user, session_id=session_id).count()
+    if there + files > MAX_FILES:
+        raise TooManyAttachmentsError(MAX_FILES)
+    return collection_of_conversation(owner=user, conversation_id=session_id)
+
+
+@transaction.atomic
+def attachment_keep(*, user: User, document_id: UUID, collection: str) -> Document:
+    """Move an attached file to a collection of the user, by name; made where there is none.
+
+    Raises NotFoundError, ConflictError while it is being read or where that collection holds this content, and what
+    `collection_for_upload` raises.
+    """
+    document = selectors.attachment_get(user=user, document_id=document_id)
+    if document.status != Document.Status.READY:
+        raise ConflictError(worded("This file is not read yet; keep it once it is."))
+    return document_move(document=document, collection=collection_for_upload(user=user, name=collection))
+
+
+def attachments_delete(*, session_id: UUID) -> None:
+    """With the conversation, all files that were attached to it."""
+    collection_of_conversation_delete(conversation_id=session_id)
+
+
+def attachments_sweep() -> int:
+    """Delete files of conversations that were never begun, or that went while a file came in. Of how many."""
+    before = timezone.now() - UNASKED_KEPT
+    begun = Session.objects.values("pk")
+    unasked = Collection.objects.filter(conversation_id__isnull=False, created_at__lt=before)
+    rows = list(unasked.exclude(conversation_id__in=begun).order_by("created_at")[:SWEEP_BATCH])
+    for collection in rows:
+        collection_delete(collection=collection)
+    return len(rows)

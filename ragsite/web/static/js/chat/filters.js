@@ -1,0 +1,128 @@
+// Filters of a question: values that the documents themselves have, as chips.
+import { api } from "../api.js";
+import { h, icon, replace } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
+import { menuButton } from "../ui.js";
+
+/** @typedef {"department" | "doc_type" | "policy_year" | "tags"} Field */
+
+/** @type {Record<Field, [string, string]>} heading, and a chip's text */
+const FIELDS = {
+  department: [gettext("Department"), gettext("Department: {value}")],
+  doc_type: [gettext("Type"), gettext("Type: {value}")],
+  policy_year: [gettext("Year"), gettext("Year: {value}")],
+  tags: [gettext("Tags"), gettext("Tag: {value}")],
+};
+const SHOWN = 6;
+
+export class Filters {
+  /**
+   * @param {HTMLElement} button
+   * @param {() => string} query what the values are asked for: parameters of `/api/filters`
+   * @param {() => unknown} onChange
+   */
+  constructor(button, query, onChange) {
+    this.button = button;
+    this.query = query;
+    this.onChange = onChange;
+    /** @type {Api.Filters} */
+    this.chosen = {};
+    /** @type {"strict" | "prefer"} */
+    this.mode = "strict";
+    this.show();
+    menuButton(button, () => this.items(), { align: "start", title: gettext("Only documents with"), keepOpen: true });
+  }
+
+  /** What goes with a question. @returns {Pick<Api.Ask, "filters" | "filters_mode">} */
+  settings() {
+    if (!this.count) return {};
+    return { filters: this.chosen, ...(this.mode === "prefer" ? { filters_mode: "prefer" } : {}) };
+  }
+
+  get count() {
+    return this.each().length;
+  }
+
+  /** @returns {[Field, string | number][]} */
+  each() {
+    const { tags = [], ...single } = this.chosen;
+    return [.../** @type {[Field, string | number][]} */ (Object.entries(single)), ...tags.map((tag) => /** @type {[Field, string]} */ (["tags", tag]))];
+  }
+
+  show() {
+    this.button.setAttribute("aria-label", this.count ? ngettext("{count} filter", "{count} filters", this.count) : gettext("Filters"));
+    replace(this.button, icon("filter"), h("span", { class: "pick-label" }, gettext("Filters")));
+    this.button.classList.toggle("is-on", this.count > 0);
+  }
+
+  clear() {
+    this.chosen = {};
+    this.show();
+  }
+
+  /** @param {Field} field @param {string | number} value */
+  has(field, value) {
+    return this.each().some(([name, chosen]) => name === field && chosen === value);
+  }
+
+  /** Takes a value, or gives it up. Of one field there is one value, but for tags. @param {Field} field @param {any} value */
+  toggle(field, value) {
+    const { [field]: before, ...others } = this.chosen;
+    const had = this.has(field, value);
+    if (field === "tags") {
+      const tags = had ? (this.chosen.tags ?? []).filter((tag) => tag !== value) : [...(this.chosen.tags ?? []), value];
+      this.chosen = tags.length ? { ...others, tags } : others;
+    } else {
+      this.chosen = had ? others : { ...others, [field]: value };
+    }
+    this.show();
+    this.onChange();
+  }
+
+  /** @returns {HTMLElement[]} */
+  chips() {
+    const label = (/** @type {Field} */ field, /** @type {string | number} */ value) => gettext(FIELDS[field][1], { value });
+    return this.each().map(([field, value]) => h("li", { class: "filter-chip" },
+      h("span", {}, label(field, value)),
+      h("button", { type: "button", class: "chip-close", "aria-label": gettext("Remove the filter {filter}", { filter: label(field, value) }), onclick: () => this.toggle(field, value) }, icon("close"))));
+  }
+
+  /** @returns {Promise<Ui.MenuItem[]>} */
+  async items() {
+    /** @type {Api.FilterValues} */
+    const values = await api.get(`/api/filters${this.query()}`);
+    const fields = /** @type {Field[]} */ (Object.keys(FIELDS)).filter((field) => values[field].length || this.each().some(([name]) => name === field));
+    if (!fields.length) {
+      return [
+        { heading: gettext("These documents have no department, type, year or tags yet.") },
+        { label: gettext("Give them some on the documents page"), icon: "documents", href: "/documents/" },
+      ];
+    }
+    return [
+      ...fields.flatMap((field) => [{ heading: FIELDS[field][0] }, ...this.rows(field, values[field], SHOWN)]),
+      { heading: gettext("Where these do not answer") },
+      { label: gettext("Stay with them"), hint: gettext("The filters hold, however little they leave"), checked: this.mode === "strict", radio: true, run: () => this.setMode("strict") },
+      { label: gettext("Look further"), hint: gettext("The filters give way, one by one"), checked: this.mode === "prefer", radio: true, run: () => this.setMode("prefer") },
+    ];
+  }
+
+  /** @param {Field} field @param {Api.Counted<any>[]} values @param {number} most @returns {Ui.MenuItem[]} */
+  rows(field, values, most) {
+    const rows = values.slice(0, most).map(({ value, count }) => ({
+      label: String(value), note: String(count), checked: this.has(field, value), run: () => this.toggle(field, value),
+    }));
+    if (values.length <= most) return rows;
+    return [...rows, { label: ngettext("{count} more", "{count} more", values.length - most), opens: () => this.all(field, values) }];
+  }
+
+  /** @param {Field} field @param {Api.Counted<any>[]} values @returns {Ui.MenuItem[]} */
+  all(field, values) {
+    return [{ label: gettext("Back"), icon: "left", back: true, opens: () => this.items() }, { heading: FIELDS[field][0] }, ...this.rows(field, values, values.length)];
+  }
+
+  /** @param {"strict" | "prefer"} mode */
+  setMode(mode) {
+    this.mode = mode;
+    this.onChange();
+  }
+}

@@ -1,0 +1,89 @@
+// A box for a question's words: grows with them, keeps a draft, sends on Enter, and knows when not to.
+import { icon, query, replace, store } from "../dom.js";
+import { gettext, ngettext } from "../i18n.js";
+
+const TALLEST_PX = 220;
+
+export class QuestionBox {
+  /**
+   * @param {HTMLElement} form
+   * @param {object} options
+   * @param {number} options.limit characters of a question
+   * @param {(text: string) => boolean} options.onSend false: not now, the text stays
+   * @param {() => unknown} options.onStop
+   */
+  constructor(form, { limit, onSend, onStop }) {
+    this.form = form;
+    this.limit = limit;
+    this.onSend = onSend;
+    this.onStop = onStop;
+    this.input = query(form, "textarea", HTMLTextAreaElement);
+    this.button = query(form, "[data-send]", HTMLButtonElement);
+    this.counter = query(form, "[data-counter]");
+    this.draftKey = "draft.new";
+    this.busy = false;
+    this.listen();
+  }
+
+  listen() {
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.busy) this.onStop();
+      else this.send();
+    });
+    this.input.addEventListener("input", () => this.changed());
+    this.input.addEventListener("keydown", (event) => {
+      // keyCode 229: Safari reports the Enter that ends a composition without isComposing.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      event.preventDefault();
+      if (!this.busy) this.send();
+    });
+  }
+
+  /** Shows the draft of this session ("new" for none yet). @param {string} key */
+  useDraft(key) {
+    this.draftKey = `draft.${key}`;
+    this.input.value = store.get(this.draftKey) || "";
+    this.changed();
+  }
+
+  changed() {
+    store.set(this.draftKey, this.input.value);
+    this.input.style.height = "auto";
+    this.input.style.height = `${Math.min(this.input.scrollHeight, TALLEST_PX)}px`;
+    this.showButton();
+  }
+
+  /** @param {boolean} busy */
+  setBusy(busy) {
+    this.busy = busy;
+    this.form.classList.toggle("is-busy", busy);
+    this.showButton();
+  }
+
+  /** What is said beside the button while a question can't be sent yet; "" where it can. */
+  waitsFor() {
+    return "";
+  }
+
+  showButton() {
+    const text = this.input.value.trim();
+    const left = this.limit - this.input.value.length;
+    const waits = this.waitsFor();
+    this.counter.hidden = left > 500 && !waits;
+    this.counter.textContent = waits || (left >= 0 ? ngettext("{count} character left", "{count} characters left", left) : ngettext("{count} character too long", "{count} characters too long", -left));
+    this.counter.classList.toggle("is-over", left < 0);
+    this.button.disabled = !this.busy && (!text || text.length > this.limit || waits !== "");
+    this.button.setAttribute("aria-label", this.busy ? gettext("Stop the answer") : gettext("Send the question"));
+    if (this.button.dataset.shows !== String(this.busy)) replace(this.button, icon(this.busy ? "stop" : "send"));
+    this.button.dataset.shows = String(this.busy);
+  }
+
+  send() {
+    const text = this.input.value.trim();
+    if (!text || text.length > this.limit) return;
+    if (this.onSend(text) === false) return;
+    this.input.value = "";
+    this.changed();
+  }
+}

@@ -1,0 +1,268 @@
+"""Files that belong to a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from chat.models import Message, Session
+from chat.runs import attachments as waiting
+from chat.services.attachments import MAX_FILES, attachments_sweep
+from chat.services.sessions import session_delete
+from retrieval.models import Collection, Document
+from retrieval.selectors import scope_for, scope_for_all
+from retrieval.services import queueing
+from retrieval.services.quotas import usage_of
+from tests.chat.conftest import Api, ScriptedWorkflow, eventually
+from tests.factories import CollectionFactory, DocumentFactory, SessionFactory, UserFactory
+
+
+@pytest.fixture(autouse=True)
+def _no_broker(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+    monkeypatch.setattr(queueing, "_send", lambda *message: True)
+
+
+@pytest.fixture
+def client_of() -> Callable[[User], APIClient]:
+    def client(user: User) -> APIClient:
+        api = APIClient()
+        api.force_authenticate(user)
+        return api
+
+    return client
+
+
+def attach(client: APIClient, *names: str, **fields: Any) -> Any:
+    files = [SimpleUploadedFile(name, f"The text of {name}.".encode()) for name in names or ("rules.txt",)]
+    return client.post("/api/attachments", {"file": files, **fields}, format="multipart")
+
+
+def attached(user: User, *, status: str = "ready", conversation_id: uuid.UUID | None = None, **fields: Any) -> Document:
+    """A file of a conversation, whatever made it."""
+    conversation_id = conversation_id or uuid.uuid4()
+    collection = Collection.objects.filter(conversation_id=conversation_id).first() or CollectionFactory(
+        owner=user, visibility="private", conversation_id=conversation_id, name=f"conversation {conversation_id}"
+    )
+    return DocumentFactory(collection=collection, status=status, **fields)
+
+
+# ------------------------------------------------------------------------------------------------ attaching
+def test_files_are_attached_before_the_conversation_begins(user: User, client_of: Any) -> None:
+    client = client_of(user)
+    first = attach(client, "one.txt")
+    assert first.status_code == 202, first.json()
+    session_id = first.json()["session_id"]
+    assert attach(client, "two.txt", session_id=session_id).json()["session_id"] == session_id
+    listed = client.get(f"/api/attachments?session_id={session_id}").json()
+    assert [row["file_name"] for row in listed["documents"]] == ["one.txt", "two.txt"]
+    assert not Session.objects.exists()
+
+
+def test_attached_files_are_in_no_list_and_count_toward_the_quota(user: User, client_of: Any) -> None:
+    client = client_of(user)
+    document = attach(client).json()["documents"][0]
+    assert client.get("/api/documents").json()["count"] == 0
+    assert client.get("/api/collections").json()["count"] == 0
+    assert client.get(f"/api/documents?collection={document['collection_id']}").json()["count"] == 0
+    assert client.get(f"/api/collections/{document['collection_id']}").status_code == 404
+    assert client.get(f"/api/documents/{document['id']}").status_code == 200
+    assert usage_of(user).documents == 1
+
+
+@pytest.mark.parametrize("fields", [{}, {"is_staff": True}, {"is_staff": True, "is_superuser": True}])
+def test_nobody_else_sees_an_attached_file(user: User, client_of: Any, fields: Any) -> None:
+    other = UserFactory(**fields)
+    document, client = attached(user), client_of(other)
+    conversation = document.collection.conversation_id
+    assert client.get(f"/api/documents/{document.pk}").status_code == 404
+    assert client.get(f"/api/documents/{document.pk}/chunks").status_code == 404
+    assert client.get(f"/api/attachments?session_id={conversation}").status_code == 404
+    assert client.delete(f"/api/documents/{document.pk}").status_code == 404
+    assert client.post(f"/api/attachments/{document.pk}/keep", {}).status_code == 404
+    assert attach(client, session_id=conversation).status_code == 404
+    assert not scope_for(user=other).collections
+    assert client.post("/api/search", {"query": "x", "collections": [str(document.collection_id)]}).status_code == 404
+
+
+def test_the_admin_shows_no_attached_file(user: User) -> None:
+    from django.test import Client
+
+    document = attached(user, title="My contract of employment")
+    admin = Client()
+    admin.force_login(UserFactory(is_staff=True, is_superuser=True))
+    for page in ("collection", "document", "ingestjob", "chunk"):
+        shown = admin.get(f"/admin/retrieval/{page}/")
+        assert shown.status_code == 200
+        assert document.title not in shown.content.decode()
+        assert str(document.collection.conversation_id) not in shown.content.decode()
+    assert admin.get(f"/admin/retrieval/document/{document.pk}/change/").status_code == 302
+
+
+def test_commands_do_not_search_attached_files(user: User) -> None:
+    attached(user)
+    assert not scope_for_all().collections
+
+
+def test_a_conversation_of_somebody_else_takes_no_file(user: User, stranger: User, client_of: Any) -> None:
+    session = SessionFactory(user=stranger)
+    assert attach(client_of(user), session_id=session.pk).status_code == 404
+    assert attach(client_of(user), session_id=uuid.uuid4()).status_code == 404
+    assert not Collection.objects.exists()
+
+
+@pytest.mark.parametrize("fields", [{"session_id": "no id"}, {"session_id": ""}, {"collection": "policies"}])
+def test_wrong_fields_are_refused(user: User, client_of: Any, fields: Any) -> None:
+    assert attach(client_of(user), **fields).status_code == 400
+
+
+def test_a_conversation_takes_so_many_files(user: User, client_of: Any) -> None:
+    document = attached(user)
+    for n in range(MAX_FILES - 1):
+        attached(user, conversation_id=document.collection.conversation_id, content_hash=f"{n}", file_name=f"{n}.txt")
+    response = attach(client_of(user), session_id=document.collection.conversation_id)
+    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_many_attachments")
+
+
+# ------------------------------------------------------------------------------------------------ asking
+async def test_the_first_question_makes_the_session_of_its_files(api: Api, workflow: ScriptedWorkflow) -> None:
+    public = await sync_to_async(CollectionFactory)()
+    document = await sync_to_async(attached)(api.user)
+    conversation = document.collection.conversation_id
+    answer = (await api.ask(session_id=str(conversation))).json()
+    assert answer["session_id"] == str(conversation)
+    await api.ask(session_id=str(conversation), collections=[str(public.pk)])
+    await api.ask()
+    both = {str(public.pk), str(document.collection_id)}
+    assert [set(question.scope.ids) for question in workflow.questions] == [both, both, {str(public.pk)}]
+
+
+async def test_an_answer_written_anew_searches_the_files_too(api: Api, workflow: ScriptedWorkflow) -> None:
+    document = await sync_to_async(attached)(api.user)
+    answer = (await api.ask(session_id=str(document.collection.conversation_id))).json()
+    again = await api.call("post", f"/api/messages/{answer['message_id']}/regenerate", {})
+    assert again.status_code == 200
+    assert workflow.questions[-1].scope.ids == (str(document.collection_id),)
+
+
+async def test_files_of_somebody_else_make_no_session(api: Api, stranger: User, workflow: ScriptedWorkflow) -> None:
+    document = await sync_to_async(attached)(stranger)
+    assert (await api.ask(session_id=str(document.collection.conversation_id))).status_code == 404
+    assert not await Session.objects.aexists()
+
+
+async def test_a_question_waits_until_its_file_is_read(api: Api, workflow: ScriptedWorkflow) -> None:
+    document = await sync_to_async(attached)(api.user, status="embedding", file_name="rules.txt")
+    asking = asyncio.create_task(api.ask(session_id=str(document.collection.conversation_id)))
+    await eventually(Message.objects.filter(status="streaming").aexists, within_s=20)
+    await asyncio.sleep(0.3)
+    assert not workflow.questions
+    await Collection.objects.filter(pk=document.collection_id).aupdate(
+        embedding_model="lexical", embedding_dim=8, version=7
+    )
+    await Document.objects.filter(pk=document.pk).aupdate(status="ready")
+    answer = (await asking).json()
+    (ref,) = workflow.questions[0].scope.collections
+    assert (ref.version, ref.space is not None) == (7, True)
+    first = answer["decision_path"][0]
+    assert (first["name"], first["status"], first["summary"]) == (
+        "retrieve",
+        "ok",
+        "waited until “rules.txt” was read",
+    )
+
+
+@pytest.mark.parametrize(("status", "told"), [("embedding", "is not read yet"), ("failed", "could not be read")])
+async def test_what_is_not_read_is_said(
+    api: Api, workflow: ScriptedWorkflow, monkeypatch: pytest.MonkeyPatch, status: str, told: str
+) -> None:
+    monkeypatch.setattr(waiting, "READ_WAIT_S", 2.0)
+    document = await sync_to_async(attached)(api.user, status="queued", file_name="rules.txt")
+    asking = asyncio.create_task(api.ask(session_id=str(document.collection.conversation_id)))
+    await eventually(Message.objects.filter(status="streaming").aexists, within_s=20)
+    await Document.objects.filter(pk=document.pk).aupdate(status=status)
+    answer = (await asking).json()
+    assert answer["status"] == "complete"
+    assert answer["decision_path"][0]["detail"]["unread"] == ["rules.txt"]
+    assert answer["degraded"][0]["reason"] == f"“rules.txt” {told}, and was not searched"
+
+
+async def test_waiting_for_a_file_can_be_stopped(api: Api, workflow: ScriptedWorkflow) -> None:
+    document = await sync_to_async(attached)(api.user, status="queued")
+    started = await api.begin(session_id=str(document.collection.conversation_id))
+    stopped = await api.call("post", f"/api/messages/{started['message_id']}/stop")
+    assert stopped.json()["status"] == "stopped"
+    assert not workflow.questions
+
+
+# ------------------------------------------------------------------------------------------------ the end
+async def test_files_go_with_their_conversation(api: Api, workflow: ScriptedWorkflow) -> None:
+    document = await sync_to_async(attached)(api.user)
+    other = await sync_to_async(attached)(api.user)
+    conversation = document.collection.conversation_id
+    await api.ask(session_id=str(conversation))
+    await session_delete(user=api.user, session_id=conversation)
+    left = Document.objects.values_list("pk", flat=True)
+    assert [key async for key in left] == [other.pk]
+    assert not await Message.objects.aexists()
+
+
+def test_files_of_conversations_that_never_began_are_swept(user: User) -> None:
+    begun, young, old = attached(user), attached(user), attached(user)
+    SessionFactory(user=user, pk=begun.collection.conversation_id)
+    ordinary = DocumentFactory()
+    long_ago = timezone.now() - timedelta(days=3)
+    Collection.objects.exclude(pk=young.collection_id).update(created_at=long_ago)
+    assert attachments_sweep() == 1
+    assert set(Document.objects.all()) == {begun, young, ordinary}
+    assert not Collection.objects.filter(pk=old.collection_id).exists()
+
+
+def test_a_file_is_kept_in_a_collection_of_the_user(user: User, client_of: Any) -> None:
+    client, document = client_of(user), attached(user)
+    kept = client.post(f"/api/attachments/{document.pk}/keep", {"collection": "contracts"}, format="json")
+    assert (kept.status_code, kept.json()["collection"]) == (200, "contracts")
+    assert [row["id"] for row in client.get("/api/documents").json()["results"]] == [str(document.pk)]
+    assert client.get("/api/collections").json()["results"][0]["name"] == "contracts"
+    assert client.post(f"/api/attachments/{document.pk}/keep", {}, format="json").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [({"collection": "a:b"}, 400), ({"collection": 5}, 400), ({"where": "x"}, 400)]
+)
+def test_keeping_says_what_is_wrong(user: User, client_of: Any, body: Any, status: int) -> None:
+    response = client_of(user).post(f"/api/attachments/{attached(user).pk}/keep", body, format="json")
+    assert response.status_code == status
+
+
+def test_a_file_that_is_being_read_is_not_kept_yet(user: User, client_of: Any) -> None:
+    document = attached(user, status="parsing")
+    assert client_of(user).post(f"/api/attachments/{document.pk}/keep", {}, format="json").status_code == 409
+
+
+def test_a_file_is_taken_away_by_its_owner(user: User, client_of: Any) -> None:
+    document = attached(user)
+    assert client_of(user).delete(f"/api/documents/{document.pk}").status_code == 204
+
+
+async def test_over_a_socket_the_first_question_makes_the_session_too(
+    user: User, socket: Any, workflow: ScriptedWorkflow
+) -> None:
+    document = await sync_to_async(attached)(user)
+    opened = await socket()
+    conversation = str(document.collection.conversation_id)
+    await opened.send("ask", message="How many books?", session_id=conversation)
+    started = (await opened.until("done"))[0]
+    assert (started["type"], started["session_id"]) == ("started", conversation)
+    assert workflow.questions[0].scope.ids == (str(document.collection_id),)
