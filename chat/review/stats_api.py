@@ -44,9 +44,9 @@ class DayField(serializers.DateField):
 class StatsQuerySerializer(QuerySerializer):
     """The last 30 days unless `from` and `to` name others, both included."""
 
-    workflow = serializers.CharField(required=False, allow_blank=True, max_length=40)
-    model = serializers.CharField(required=False, allow_blank=True, max_length=200)
-    language = serializers.CharField(required=False, allow_blank=True, max_length=10)
+    workflow = serializers.CharField(required=False, max_length=40)
+    model = serializers.CharField(required=False, max_length=200)
+    language = serializers.CharField(required=False, max_length=10)
     collection = serializers.UUIDField(required=False)
 
     def get_fields(self) -> dict[str, serializers.Field]:
