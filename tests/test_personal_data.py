@@ -62,7 +62,7 @@ def site(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> list
 def person(**values: Any) -> User:
     """Somebody with a row of every kind."""
     user: User = UserFactory(**values)
-    Account.objects.create(user=user, language="zh-hans", confirmed_email=user.email)
+    Account.objects.create(user=user, language="en", theme="dark", confirmed_email=user.email)
     session = SessionFactory(user=user, title="图书馆 fees / deposit")
     question = MessageFactory(session=session, question=True)
     answer = MessageFactory(session=session, reply_to=question)

@@ -20,7 +20,7 @@ from ragsite.core.api.user import asking_user
 from retrieval.api.documents import documents_store, refuse_unknown_fields, uploaded_files
 from retrieval.api.serializers import DocumentSerializer, UploadedDocumentSerializer
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
-from retrieval.services.documents import DEFAULT_COLLECTION
+from retrieval.services import documents as document_services
 from retrieval.services.metadata import DocumentMetadata
 
 SESSION_ID = "The conversation; without it, one that begins with its first question: ask with the id of the answer."
@@ -54,7 +54,9 @@ class AttachmentListSerializer(serializers.Serializer[Any]):
 class KeepSerializer(StrictSerializer):
     """A collection that you may write to; a plain name of none makes one of your own."""
 
-    collection = TextField(required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"Default: {DEFAULT_COLLECTION}.")
+    collection = TextField(
+        required=False, max_length=MAX_ADDRESS_CHARS, help_text=f"Default: {document_services.DEFAULT_COLLECTION}."
+    )
 
 
 class AttachmentsApi(APIView):
@@ -108,6 +110,6 @@ class AttachmentKeepApi(APIView):
         """Move an attached file to a collection of yours, so that it outlives the conversation."""
         user = asking_user(request)
         selectors.attachment_get(user=user, document_id=document_id)  # before the input: a 400 would tell of it
-        name = checked(KeepSerializer, request.data).get("collection", DEFAULT_COLLECTION)
+        name = checked(KeepSerializer, request.data).get("collection", document_services.DEFAULT_COLLECTION)
         document = attachment_keep(user=user, document_id=document_id, collection=name)
         return Response(DocumentSerializer(document, context={"request": request}).data)

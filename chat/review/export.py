@@ -94,8 +94,12 @@ def anonymised(text: str, names: Iterable[str] = ()) -> str:
     """Without e-mail addresses and these names. What else people wrote of themselves stays in it."""
     text = _E_MAIL.sub(MASK, text)
     for name in names:
-        text = re.sub(re.escape(name), MASK, text, flags=re.IGNORECASE)
+        text = name_pattern(name).sub(MASK, text)
     return text
+
+
+def name_pattern(name: str) -> re.Pattern[str]:
+    return re.compile(re.escape(name), re.IGNORECASE)
 
 
 def _names(user: User) -> list[str]:

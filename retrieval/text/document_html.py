@@ -26,7 +26,7 @@ MOST_COLUMNS = 200
 CELL_END = " | "
 
 Block = Sequence[int | str]  # start, end, kind, level, as of `retrieval.ingest.parts`
-_HEADING_SIGNS = re.compile(r"^#{1,6}\s+|\s+#+\s*$")
+_HEADING_SIGNS = re.compile(r"^#{1,6} | #+$")  # of a line without double spaces
 _HEADING_TAG = re.compile(r"<(/?)h([1-6])>")
 
 

@@ -144,7 +144,7 @@ def test_an_answer_goes_on_through_a_reload_and_can_be_stopped(open_page: OpenPa
     page.reload()
     expect(page.locator(".is-live .prose")).to_contain_text("Undergraduates")
     page.get_by_role("button", name="Stop the answer").click()
-    expect(page.locator(".answer")).to_contain_text("You stopped this answer.")
+    expect(page.locator(".answer")).to_contain_text("You stopped this answer; it can be continued.")
     expect(page.get_by_role("button", name="Send the question")).to_be_visible()
 
 

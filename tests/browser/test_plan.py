@@ -74,7 +74,7 @@ def test_tasks_are_shown_with_their_states_while_they_run(
     expect(answer.locator(".plan-row").first.locator(".plan-task")).to_have_count(2)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Stop the answer").click()
-    expect(answer).to_contain_text("You stopped this answer.")
+    expect(answer).to_contain_text("You stopped this answer; it can be continued.")
     expect(answer.locator(".answer-status .plan")).to_have_count(0)
 
 

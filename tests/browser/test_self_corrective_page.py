@@ -47,7 +47,7 @@ def test_nodes_light_up_as_they_run_and_the_answer_can_be_stopped(
     expect(page.locator("#grades .is-passed").first).to_contain_text(REASON)
     expect(page.locator('#path [data-step="assess"]')).to_be_visible()
     page.get_by_role("button", name="Stop the answer").click()
-    expect(answer).to_contain_text("You stopped this answer.")
+    expect(answer).to_contain_text("You stopped this answer; it can be continued.")
     expect(page.locator("#node-now")).to_have_text("You stopped the answer.")
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from chat.review.export import name_pattern as masked_name
 from retrieval.answerability import oppositions
 from retrieval.steps.query.route import name_pattern, tag_pattern
 from tests.patterns.collect import SEARCHES, Found, our_patterns
@@ -30,6 +31,7 @@ MOST_CHARS = {
 }
 # Patterns built of a value that a document or an administrator gives: one of each kind; and of lists of words: all.
 BUILT_AT_RUN = {
+    "chat.review.export": (masked_name("Ann Lee"),),
     "retrieval.steps.query.route": (name_pattern("annual report"), tag_pattern("exam rules")),
     "retrieval.answerability.oppositions": tuple({side for pair in oppositions._OPPOSITES for side in pair}),
 }

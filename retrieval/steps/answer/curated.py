@@ -14,8 +14,8 @@ from ragsite.core.errors import UnavailableError
 from ragsite.core.wording import worded
 from retrieval.steps.answer.generate import AnswerWriter
 from retrieval.steps.answer.markers import cited_markers
+from retrieval.steps.grounding import verify
 from retrieval.steps.grounding.claims import claims_of
-from retrieval.steps.grounding.verify import MAX_SENTENCES, check_by_words
 from retrieval.steps.query.small_talk import small_talk_kind
 from retrieval.steps.step import Context
 from retrieval.trace import Trace
@@ -68,8 +68,8 @@ async def _given(found: CuratedAnswer, question: Question, trace: Trace) -> Answ
 
 def _evidence(answer: Answer, question: str) -> tuple[GroundedSentence, ...]:
     """Where its sentences rest. None of them is doubted for its words: people have judged it."""
-    claims = claims_of(answer.text)[:MAX_SENTENCES]
+    claims = claims_of(answer.text)[: verify.MAX_SENTENCES]
     return tuple(
         sentence if sentence.supported else replace(sentence, supported=None, reason=worded("checked by a person"))
-        for sentence in check_by_words(answer, claims, question, supported_score=SUPPORTED_SCORE)
+        for sentence in verify.check_by_words(answer, claims, question, supported_score=SUPPORTED_SCORE)
     )

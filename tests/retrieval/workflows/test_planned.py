@@ -417,9 +417,9 @@ async def test_with_nothing_to_search_in_it_says_what_to_do(offline) -> None:
 @pytest.mark.parametrize(
     ("question", "lead"),
     [
-        ("校长奖学金每学年多少欧元？", "本回答未经"),
-        ("校長獎學金每學年多少歐元？", "本回答未經"),
-        (CLEAR, "No language model"),
+        ("校长奖学金每学年多少欧元？", "- 校长奖学金"),
+        ("校長獎學金每學年多少歐元？", "- 校長獎學金"),
+        (CLEAR, "- The deposit"),
     ],
 )
 async def test_offline_it_plans_by_rules_and_answers_in_the_questions_language(offline, question, lead) -> None:

@@ -245,10 +245,10 @@ async def test_instructions_in_a_web_page_change_nothing(online) -> None:
 @pytest.mark.parametrize(
     ("question", "lead"),
     [
-        ("校长奖学金每学年多少欧元？", "本回答未经"),
-        ("校長獎學金每學年多少歐元？", "本回答未經"),
-        (CLEAR, "No language model"),
-        (CHATTY, "No language model"),
+        ("校长奖学金每学年多少欧元？", "- 校长奖学金"),
+        ("校長獎學金每學年多少歐元？", "- 校長獎學金"),
+        (CLEAR, "- The deposit"),
+        (CHATTY, "- The deposit"),
     ],
 )
 async def test_without_a_model_it_answers_in_the_questions_language(offline, question: str, lead: str) -> None:
