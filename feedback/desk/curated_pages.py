@@ -48,7 +48,7 @@ class CuratedForm(forms.Form):
     )  # fmt: skip
     text = forms.CharField(
         label=gettext_lazy("Answer"), max_length=MAX_TEXT_CHARS, widget=forms.Textarea({"rows": 10}),
-        help_text=gettext_lazy("Markdown. Cite the passages below by their numbers, as [1]."),
+        help_text=gettext_lazy("Markdown. Cite the passages by their numbers, as [1]."),
     )  # fmt: skip
     expires_on = forms.DateField(
         label=gettext_lazy("Given until"), required=False, widget=forms.DateInput({"type": "date"}),
