@@ -29,9 +29,13 @@ START_S, READY_S = 120, 180
 PHASES = "examples,coverage,fuzzing,stateful"
 LEFT_OUT: dict[str, str] = {}  # operationId: why schemathesis does not call it
 REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it keeps to the schema, which can't say it
+    "attachments_add": "a file whose content no reader takes",
     "auth_token": "a name and password that belong to nobody",
+    "chat": "a model that the model server does not list",
     "collections_change": "groups that the user is not in, or none for a shared collection",
     "collections_create": "groups that the user is not in, or none for a shared collection",
+    "documents_bulk": "what another action needs",
+    "documents_change": "an old version for a document that no newer one replaces",
     "documents_upload": "a file whose content no reader takes",
     "feedback_golden_change": "documents and collections that are not there",
     "feedback_golden_create": "documents and collections that are not there",
@@ -40,6 +44,9 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "feedback_golden_export": "a collection that is not there",
     "feedback_manual_boosts_create": "a chunk of another document, or a boost that changes nothing",
     "feedback_manual_boost_change": "a boost that changes nothing, or a time that has passed",
+    "filter_values": "more than 50 collections, in one text",
+    "groups_change": "members that are not there",
+    "groups_create": "members that are not there",
     "messages_continue_create": "the id of a question",
     "messages_edit_create": "the id of an answer",
     "messages_rating_update": "neither score nor thumb, or both and different",
@@ -47,6 +54,7 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_answer_mark": "somebody who does not work at the desk",
     "review_answers_list": "a group or collection that is not there, or a cursor of no page",
     "review_answers_mark": "somebody who does not work at the desk",
+    "review_curated_create": "passages or an answer that are not there, or a time that has passed",
     "review_export": "a group or collection that is not there",
     "review_views_create": "filters that the queue does not have, or a name twice",
     "rag_upload": "a file whose content no reader takes",

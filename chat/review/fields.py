@@ -88,7 +88,7 @@ class FiltersSerializer(QuerySerializer):
         return fields
 
     def to_internal_value(self, data: Any) -> Any:
-        empty = {name for name, field in self.fields.items() if data.get(name) == "" and hasattr(field, "allow_blank")}
+        empty = {name for name, field in self.fields.items() if data.get(name) == "" and getattr(field, "allow_blank", False)}
         return super().to_internal_value({name: value for name, value in data.items() if name not in empty})
 
 

@@ -155,7 +155,7 @@ class CompareSerializer(serializers.Serializer[Any]):
     rows = CompareRowSerializer(many=True)
 
 
-class GapSerializer(serializers.Serializer[Any]):
+class DeskGapSerializer(serializers.Serializer[Any]):
     """A subject that questions were not answered on."""
 
     question = serializers.CharField()
@@ -216,7 +216,7 @@ class CompareApi(DeskView):
 class DeskGapsApi(DeskView):
     """`/api/review/gaps`."""
 
-    @schema(operation_id="review_gaps", parameters=[GapsQuerySerializer], responses={200: GapSerializer(many=True)})
+    @schema(operation_id="review_gaps", parameters=[GapsQuerySerializer], responses={200: DeskGapSerializer(many=True)})
     def get(self, request: Request) -> Response:
         """Subjects that questions were not answered on, the largest first. A collection that the caller may not know is
         left out."""
