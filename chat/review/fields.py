@@ -88,7 +88,8 @@ class FiltersSerializer(QuerySerializer):
         return fields
 
     def to_internal_value(self, data: Any) -> Any:
-        empty = {name for name, field in self.fields.items() if data.get(name) == "" and getattr(field, "allow_blank", False)}
+        blank = {name for name, field in self.fields.items() if getattr(field, "allow_blank", False)}
+        empty = {name for name in blank if data.get(name) == ""}
         return super().to_internal_value({name: value for name, value in data.items() if name not in empty})
 
 
