@@ -159,7 +159,8 @@ async def _answer(setup: Setup) -> tuple[dict[str, Any], Wordings]:
     boosts = engine.boosts
     if setup.revision:
         boosts = await database_call(_boosts, setup.revision, engine.models)
-    tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, judge_tally=JudgeTally())
+    # What the engine makes of the question is asked for: neither what is remembered nor what somebody has written.
+    tools: Toolbox = replace(engine, models=models, boosts=boosts, memory=None, curated=None, judge_tally=JudgeTally())
     began = timezone.now()
     async with asyncio.timeout(settings.RAG.limits.answer_timeout_s):
         answer = await get_workflow(setup.workflow, engine=tools).answer(setup.question, trace=trace)

@@ -19,6 +19,7 @@ from chat.review import replays
 from chat.review.records import answers_record
 from chat.review.replay_run import as_asked
 from chat.review.replays import replay_cancel, replays_work
+from feedback.curation.curated import curated_save
 from feedback.models import Evidence, GoldenQuestion, GoldenRelevance, Rating
 from retrieval.models import Chunk, Memory
 from retrieval.steps.step import Context  # noqa: F401  (loaded before a test is timed)
@@ -99,6 +100,17 @@ async def test_both_answers_stand_side_by_side(desk: Desk, online: OllamaServer,
     page = await desk.get(f"/review/replays/{data['id']}/")
     assert page.status_code == 200
     assert "<ins>" in page.content.decode() and "react" in page.content.decode()
+
+
+async def test_a_checked_answer_is_left_out(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
+    curator = await sync_to_async(person)("Curators")
+    await sync_to_async(curated_save)(by=curator, question=QUESTION, text="Checked: ten [1].", chunk_ids=[library.pk])
+    online.reply(structured=False, text="Undergraduates may borrow ten books for four weeks [1].")
+    answer = await sync_to_async(stored)()
+    data = await desk.ended((await desk.post(f"answers/{answer.pk}/replay")).json()["id"])
+    assert data["status"] == "complete", data["error"]
+    assert data["replay"]["curated"] is None
+    assert data["replay"]["answer"].startswith("Undergraduates may borrow")
 
 
 async def test_nothing_of_the_user_is_touched(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811
