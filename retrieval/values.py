@@ -379,6 +379,7 @@ class Question:
     user_id: str = ""
     conversation_id: str = ""
     answer_id: str = ""
+    again: bool = False  # it has been answered, and is to be answered anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

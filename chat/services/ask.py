@@ -195,7 +195,10 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
         user_message_id=asked.pk,
         workflow=ask.workflow,
         unread=tuple(key for key, status in attached.items() if status not in FINISHED),
-        question=question_to_answer(user=user, ask=ask, asked=asked, scope=scope, answer_id=answer_id),
+        question=replace(
+            question_to_answer(user=user, ask=ask, asked=asked, scope=scope, answer_id=answer_id),
+            again=regenerated is not None,
+        ),
     )
 
 

@@ -41,3 +41,11 @@ async def test_where_they_cannot_be_looked_at_the_workflow_answers_and_says_so(
     assert message["status"] == "complete"
     reason = "answers checked beforehand could not be looked at: the database could not be read"
     assert {"step": "route", "reason": reason} in message["degraded"]
+
+
+async def test_who_has_it_written_anew_gets_another(api: Api, online: Any, transactional_db: None) -> None:
+    chunk = await sync_to_async(passage)("Students may borrow ten books.")
+    await sync_to_async(saved)(await sync_to_async(UserFactory)(is_staff=True), chunk)
+    first = (await api.ask(QUESTION)).json()
+    again = (await api.call("post", f"/api/messages/{first['message_id']}/regenerate")).json()
+    assert (first["curated"] is not None, again["curated"]) == (True, None)

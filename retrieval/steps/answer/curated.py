@@ -27,9 +27,11 @@ TIMEOUT_S = 1.0  # for a look into memory, and one into the database where somet
 
 async def curated_answer(question: Question, draft: str, context: Context) -> Answer | None:
     """The answer, streamed as one piece; None where none fits. A reply to a question that was asked back is no question
-    of its own, and strict filters ask for other documents than those that were chosen."""
+    of its own, filters and attached files ask for other documents than those that were chosen, and who has an answer
+    written anew wants another one."""
     tools, trace = context.tools, context.run.trace
-    if tools.curated is None or question.open_clarification or question.filters or small_talk_kind(question.text):
+    asks_otherwise = question.again or question.filters or any(ref.attached for ref in question.scope.collections)
+    if tools.curated is None or asks_otherwise or question.open_clarification or small_talk_kind(question.text):
         return None
     try:
         async with asyncio.timeout(TIMEOUT_S):
