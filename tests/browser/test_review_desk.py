@@ -82,6 +82,7 @@ def test_several_answers_are_labelled_at_once_and_kept_as_a_view(api: httpx.Clie
     page.get_by_role("dialog").get_by_label("Labels").fill("shed, yard")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
     expect(page.locator(".review-row .chip.is-label")).to_have_count(4)
+    page.wait_for_load_state("networkidle")  # the page came anew
     page.get_by_text("Filters", exact=True).click()
     page.locator("#save-view").click()
     page.get_by_role("dialog").get_by_label("Name").fill("The shed")

@@ -47,7 +47,7 @@ def test_questions_follow_each_other_and_cut_answers_say_so(old_apps: Any) -> No
     at(5, "assistant", "new", reply_to=first)
     fell = [{"step": "generate", "reason": "the answer was cut at its limit of 1024 tokens"}]
     at(4, "assistant", "long", reply_to=second, status="interrupted", degraded=fell)
-    at(6, "assistant", "lost", reply_to=at(6, "user", "Q3"), status="interrupted")
+    at(7, "assistant", "lost", reply_to=at(6, "user", "Q3"), status="interrupted")
     migrate(*leaves)
     now = Session.objects.get(pk=session.pk)
     shown = list(selectors.message_list(user=User.objects.get(pk=user.pk), session=now))
