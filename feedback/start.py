@@ -96,9 +96,11 @@ def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
 def _document_saved(
     sender: type[Model], instance: Document, update_fields: Collection[str] | None = None, **_: Any
 ) -> None:
-    """Its ingest is done: what was rated in it may stand in other chunks now."""
-    if instance.status == Document.Status.READY and "status" in (update_fields or ()):
+    """Its ingest is done: what was rated in it may stand in other chunks now. Or a newer version is in force."""
+    changed = set(update_fields or ())
+    if instance.status == Document.Status.READY and "status" in changed:
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
+    if instance.status == Document.Status.READY and changed & {"status", "superseded_at"}:
         transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 
 

@@ -91,11 +91,12 @@ def curated_end(*, answer: CuratedAnswer, end: str = End.BY_PERSON, by: User | N
 
 
 def curated_check(document_id: UUID) -> None:
-    """At the end of a document's ingest: its chunks have other ids now. An answer whose passage is not among them word
-    for word is withdrawn, for nobody has checked it against what the document says today."""
+    """At the end of a document's ingest, when its chunks have other ids, or when a newer version takes its place. An
+    answer whose passage is not in force word for word is withdrawn: nobody has checked it against what holds today."""
     cited = CuratedSource.objects.filter(document_id=document_id, answer__ended_at=None).select_related("answer")
     for source in cited:
-        same = Chunk.objects.filter(document=document_id, text=source.text).values_list("pk", flat=True).first()
+        current = Chunk.objects.filter(document=document_id, document__superseded_at=None, text=source.text)
+        same = current.values_list("pk", flat=True).first()
         if same is None:
             _withdraw(source.answer, End.SOURCE_CHANGED)
         elif same != source.chunk_id:

@@ -25,7 +25,8 @@ def document_supersede(*, document_id: UUID) -> None:
     document = documents.filter(pk=document_id, superseded_at=None).first()
     if document is None:
         return
-    Document.objects.filter(pk=document.pk).update(superseded_at=timezone.now())
+    document.superseded_at = timezone.now()
+    document.save(update_fields=["superseded_at"])  # who cites it is told by the signal
     Chunk.objects.filter(document=document).update(indexed=False, embedded=False)
     if space := collection_space(document.collection):
         transaction.on_commit(partial(document_unindex_queue, document_id=document.pk, space=space))

@@ -17,6 +17,7 @@ from feedback.ranking.near_identical import NearIdentical
 from ragsite.core.errors import ConflictError, InvalidInputError
 from retrieval.models import Chunk
 from retrieval.selectors import scope_for
+from retrieval.services.document_versions import document_supersede
 from retrieval.values import CuratedAnswer as Given
 from retrieval.values import SearchScope
 from tests.factories import ChunkFactory, CollectionFactory, UserFactory
@@ -115,6 +116,15 @@ def test_a_passage_that_changed_withdraws_it_and_one_that_only_moved_does_not(cu
     answer.refresh_from_db()
     assert (answer.end, answer.ended_by) == ("source_changed", None)
     assert RevisionEvent.objects.filter(action="curated_ended").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_newer_version_of_its_document_withdraws_it(curator: User, chunk: Chunk) -> None:
+    answer = saved(curator, chunk)
+    document_supersede(document_id=chunk.document_id)
+    assert found(QUESTION, UserFactory()) is None
+    answer.refresh_from_db()
+    assert answer.end == "source_changed"
 
 
 def test_a_deleted_document_withdraws_it(curator: User, chunk: Chunk) -> None:
