@@ -9,9 +9,9 @@ from asgiref.sync import sync_to_async
 from celery import shared_task
 from django.db import close_old_connections
 
+from chat.review.figures.rollups import rollups_refresh
 from chat.review.records import answers_catch_up
-from chat.review.replays import replays_queue, replays_work
-from chat.review.rollups import rollups_refresh
+from chat.review.replay.replays import replays_queue, replays_work
 from chat.services.attachments import attachments_sweep
 from retrieval.engine import close_engine
 

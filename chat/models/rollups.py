@@ -1,6 +1,6 @@
 """Counts of answers by day, so that the dashboard reads some thousand rows however many answers there are.
 
-`chat.review.rollups` makes a day's rows from answers, and again when one of the day's answers changes.
+`chat.review.figures.rollups` makes a day's rows from answers, and again when one of the day's answers changes.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from chat.models import AnswerReview, AnswerTerms, Message, ReviewedCollection
 from chat.ratings import Rating, get_ratings
-from chat.review.rollups import days_touch
+from chat.review.figures.rollups import days_touch
 from chat.review.terms import terms_of
 from retrieval.models import Collection, Document
 from retrieval.selectors import as_uuid

@@ -22,8 +22,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.models import Message, Session
+from chat.review.figures.rollups import days_touch, rollups_refresh
 from chat.review.records import answers_record
-from chat.review.rollups import days_touch, rollups_refresh
 from chat.runs.answers import Outcome, answer_finish, answer_lease
 from chat.runs.run import answer_question
 from chat.services.ask import session_title

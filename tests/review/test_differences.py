@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.review.differences import answer_differences, source_differences, summary_of, text_differences
+from chat.review.replay.differences import answer_differences, source_differences, summary_of, text_differences
 
 WORDS = st.text(alphabet="ab 图书。\n", max_size=60)
 

@@ -15,10 +15,10 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from chat.models import Message, Replay
-from chat.review import replays
 from chat.review.records import answers_record
-from chat.review.replay_run import as_asked
-from chat.review.replays import replay_cancel, replays_work
+from chat.review.replay import replays
+from chat.review.replay.replay_run import as_asked
+from chat.review.replay.replays import replay_cancel, replays_work
 from feedback.curation.curated import curated_save
 from feedback.models import Evidence, GoldenQuestion, GoldenRelevance, Rating
 from retrieval.models import Chunk, Memory
@@ -209,7 +209,7 @@ async def test_a_cancelled_replay_stops_and_stays_cancelled(
     library: Chunk,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("chat.review.replay_run.LEASE_S", 0.6)
+    monkeypatch.setattr("chat.review.replay.replay_run.LEASE_S", 0.6)
     online.reply(structured=False, text="Undergraduates may", stall_after=2)
     answer = await sync_to_async(stored)()
     replay_id = (await desk.post(f"answers/{answer.pk}/replay")).json()["id"]

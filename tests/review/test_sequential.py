@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.review.intervals import wilson
-from chat.review.sequential import block_sizes, evidence
-from chat.review.sketches import added, bucket, percentile
+from chat.review.figures.intervals import wilson
+from chat.review.figures.sequential import block_sizes, evidence
+from chat.review.figures.sketches import added, bucket, percentile
 
 RUNS, BLOCKS = 400, 250
 ALPHA = 0.05

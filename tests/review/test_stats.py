@@ -11,9 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.models import AnswerRollup, AskerDay, Experiment, ExperimentAnswer, Message, RollupDay
-from chat.review.experiments import experiment_result
+from chat.review.figures.experiments import experiment_result
+from chat.review.figures.rollups import day_of, rollups_refresh
 from chat.review.records import answers_record
-from chat.review.rollups import day_of, rollups_refresh
 from chat.services.experiments import arm_of, experiment_assign
 from retrieval.values import AnswerOptions
 from tests.factories import (

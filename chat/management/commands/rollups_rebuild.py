@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from chat.review.figures.rollups import rollups_rebuild
 from chat.review.records import answers_catch_up
-from chat.review.rollups import rollups_rebuild
 
 EVERYTHING = 10**9
 

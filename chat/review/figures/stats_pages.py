@@ -12,10 +12,7 @@ from rest_framework.exceptions import ValidationError
 
 from chat.review import labels
 from chat.review.feedback_port import get_feedback
-from chat.review.pages import desk_page
-from chat.review.queue import collections_offered, values_found
-from chat.review.roles import DeskAccess
-from chat.review.stats import (
+from chat.review.figures.stats import (
     CHOSEN,
     RATED,
     StatsFilters,
@@ -27,7 +24,10 @@ from chat.review.stats import (
     stats_filters,
     totals,
 )
-from chat.review.stats_api import COMPARED, CompareQuerySerializer, StatsQuerySerializer, read_filters
+from chat.review.figures.stats_api import COMPARED, CompareQuerySerializer, StatsQuerySerializer, read_filters
+from chat.review.pages import desk_page
+from chat.review.queue import collections_offered, values_found
+from chat.review.roles import DeskAccess
 from ragsite.core.api.fields import checked
 from ragsite.core.errors import AppError
 from ragsite.core.localized import localized

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from chat.api.serializers import OptionsSerializer
 from chat.models import Experiment
 from chat.review.api import DeskView, schema
-from chat.review.experiments import (
+from chat.review.figures.experiments import (
     LEAST_MINIMUM,
     LEAST_SHARE,
     MOST_MINIMUM,
@@ -24,8 +24,8 @@ from chat.review.experiments import (
     experiment_start,
     experiment_stop,
 )
-from chat.review.replay_api import ReplayPages
-from chat.review.stats_api import RateSerializer
+from chat.review.figures.stats_api import RateSerializer
+from chat.review.replay.replay_api import ReplayPages
 from ragsite.core.api.fields import (
     NoFieldsSerializer,
     NumberField,

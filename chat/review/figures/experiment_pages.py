@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from chat.review import labels
-from chat.review.experiments import (
+from chat.review.figures.experiments import (
     LEAST_MINIMUM,
     LEAST_SHARE,
     MOST_MINIMUM,
@@ -19,10 +19,10 @@ from chat.review.experiments import (
     experiment_list,
     experiment_result,
 )
+from chat.review.figures.stats_pages import percents
 from chat.review.pages import desk_page
-from chat.review.replay_pages import OPTIONS, change_words
+from chat.review.replay.replay_pages import OPTIONS, change_words
 from chat.review.roles import DeskAccess
-from chat.review.stats_pages import percents
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 LISTED = 50

@@ -18,10 +18,10 @@ from django.db.models import Avg, Count, Q, QuerySet
 from django.utils import timezone
 
 from chat.models import AnswerReview, Experiment
+from chat.review.figures.rollups import BAD_SCORE, GOOD_SCORE
+from chat.review.figures.sequential import block_sizes, evidence
+from chat.review.figures.stats import rate
 from chat.review.roles import DeskAccess
-from chat.review.rollups import BAD_SCORE, GOOD_SCORE
-from chat.review.sequential import block_sizes, evidence
-from chat.review.stats import rate
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.wording import worded
 from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows

@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, path
 
-from chat.review import replay_api as api
-from chat.review import replay_pages as pages
+from chat.review.replay import replay_api as api
+from chat.review.replay import replay_pages as pages
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("review/replays/", pages.replays_page, name="review_replays"),

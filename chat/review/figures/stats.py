@@ -1,4 +1,4 @@
-"""Figures of the dashboard and comparisons, from the counts of `chat.review.rollups`."""
+"""Figures of the dashboard and comparisons, from the counts of `chat.review.figures.rollups`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from chat.models import AnswerRollup, AskerDay, DocumentRollup, RollupDay
-from chat.review.intervals import wilson
+from chat.review.figures.intervals import wilson
+from chat.review.figures.sketches import added, percentile
 from chat.review.queue import collections_offered
 from chat.review.roles import DeskAccess
-from chat.review.sketches import added, percentile
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.models import Document

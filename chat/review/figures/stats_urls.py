@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from chat.review import experiment_api, experiment_pages, stats_api, stats_pages
+from chat.review.figures import experiment_api, experiment_pages, stats_api, stats_pages
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("review/dashboard/", stats_pages.dashboard_page, name="review_dashboard"),

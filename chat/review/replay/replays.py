@@ -18,7 +18,7 @@ from kombu.exceptions import OperationalError
 
 from chat.models import Message, Replay, ReplayBatch
 from chat.review.feedback_port import get_feedback
-from chat.review.replay_run import MAX_ATTEMPTS, NO_REVISION, OPEN, replay_lease, replay_run
+from chat.review.replay.replay_run import MAX_ATTEMPTS, NO_REVISION, OPEN, replay_lease, replay_run
 from chat.review.roles import DeskAccess
 from chat.runs.run import detach
 from ragsite.core.database import database_call

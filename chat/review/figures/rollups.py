@@ -17,7 +17,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from chat.models import AnswerReview, AnswerRollup, AskerDay, DocumentRollup, ReviewedCollection, RollupDay, Source
-from chat.review.sketches import bucket
+from chat.review.figures.sketches import bucket
 
 BATCH = 2_000
 GOOD_SCORE, BAD_SCORE = 4, 2  # and above, and below

@@ -22,8 +22,8 @@ from django.utils import timezone
 from chat import selectors
 from chat.messages.data import answer_as_stored, answer_data_in_english
 from chat.models import Message, Replay
-from chat.review.differences import answer_differences, summary_of
 from chat.review.feedback_port import get_feedback
+from chat.review.replay.differences import answer_differences, summary_of
 from chat.runs.run import INTERNAL, MODEL_AWAY, TIMED_OUT
 from ragsite.core.database import DatabaseAwayError, database_call, is_database_away
 from ragsite.core.errors import AppError, ConflictError, NotFoundError

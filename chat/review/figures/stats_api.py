@@ -11,8 +11,7 @@ from rest_framework.response import Response
 
 from chat.review.api import DeskView, schema
 from chat.review.feedback_port import get_feedback
-from chat.review.queue import collections_offered
-from chat.review.stats import (
+from chat.review.figures.stats import (
     CHOSEN,
     RATED,
     StatsFilters,
@@ -22,6 +21,7 @@ from chat.review.stats import (
     stats_filters,
     totals,
 )
+from chat.review.queue import collections_offered
 from ragsite.core.api.fields import QuerySerializer, checked
 from ragsite.core.localized import localized
 

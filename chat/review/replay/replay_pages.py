@@ -13,14 +13,14 @@ from django.utils.translation import gettext as _
 
 from chat.models import Message, Replay
 from chat.review import labels
-from chat.review.differences import source_differences, step_differences, text_differences
 from chat.review.feedback_port import get_feedback
 from chat.review.fields import FiltersSerializer
 from chat.review.pages import desk_page
-from chat.review.replay_api import answers_chosen, replay_reading_log
-from chat.review.replay_data import batch_data, replay_data, replay_row
-from chat.review.replay_run import NO_REVISION, OPEN
-from chat.review.replays import (
+from chat.review.replay.differences import source_differences, step_differences, text_differences
+from chat.review.replay.replay_api import answers_chosen, replay_reading_log
+from chat.review.replay.replay_data import batch_data, replay_data, replay_row
+from chat.review.replay.replay_run import NO_REVISION, OPEN
+from chat.review.replay.replays import (
     MAX_QUESTIONS,
     batch_get,
     batch_list,

@@ -21,9 +21,9 @@ from chat.review.fields import FiltersSerializer as QueueFiltersSerializer
 from chat.review.fields import read_filters
 from chat.review.marks import reading_log
 from chat.review.queue import SORTS, answers_queue
-from chat.review.replay_data import batch_data, replay_data, replay_row
-from chat.review.replay_run import NO_REVISION
-from chat.review.replays import (
+from chat.review.replay.replay_data import batch_data, replay_data, replay_row
+from chat.review.replay.replay_run import NO_REVISION
+from chat.review.replay.replays import (
     MAX_QUESTIONS,
     batch_create,
     batch_create_golden,

@@ -1,0 +1,1 @@
+"""What the desk counts: rollups, the dashboard, comparison with intervals, experiments."""
