@@ -23,6 +23,7 @@ from chat.review.start import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.for_desk import DeskFeedback
+from feedback.curation.gap_todos import gap_document_ready
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
@@ -100,6 +101,7 @@ def _document_saved(
     changed = set(update_fields or ())
     if instance.status == Document.Status.READY and "status" in changed:
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
+        transaction.on_commit(partial(gap_document_ready, instance.pk), robust=True)
     if instance.status == Document.Status.READY and changed & {"status", "superseded_at"}:
         transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 
