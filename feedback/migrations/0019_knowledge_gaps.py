@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                 ('newest_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='newest question at')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('assignee', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='assignee')),
-                ('collection', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='retrieval.collection', verbose_name='collection')),
+                ('collection', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='knowledge_gaps', to='retrieval.collection', verbose_name='collection')),
                 ('state_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='state set by')),
             ],
             options={

@@ -35,7 +35,12 @@ class KnowledgeGap(models.Model):
         max_length=300, blank=True, help_text=_("What was asked of: a collection's id, its name, or all.")
     )
     collection = models.ForeignKey(
-        Collection, null=True, blank=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("collection")
+        Collection,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="knowledge_gaps",
+        verbose_name=_("collection"),
     )
     leader = models.CharField(max_length=32, blank=True, help_text=_("The wording that it is called by."))
     state = models.CharField(max_length=10, choices=State, default=State.OPEN, verbose_name=_("state"))
