@@ -248,9 +248,8 @@ def _acting(view: Callable[..., str]) -> Callable[..., HttpResponse]:
 
 @_acting
 def gap_change(request: HttpRequest, *, access: DeskAccess, gap: KnowledgeGap) -> str:
-    changes: dict[str, Any] = {
-        name: request.POST[name] for name in ("state", "assignee", "note") if name in request.POST
-    }
+    given = (name for name in ("state", "assignee", "note") if name in request.POST)
+    changes: dict[str, Any] = {name: request.POST[name] for name in given}
     if "due" in request.POST:
         changes["due"] = _day(request.POST["due"])
     gap_mark(access=access, gap=gap, changes=changes)

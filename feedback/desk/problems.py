@@ -10,7 +10,6 @@ from ragsite.core.localized import localized
 
 def problem_sentence(error: AppError) -> str:
     """Of its fields, else its own, in the active language."""
-    told: list[Any] = [
-        one for items in error.fields.values() for one in (items if isinstance(items, list) else [items])
-    ]
+    fields: list[Any] = [items if isinstance(items, list) else [items] for items in error.fields.values()]
+    told = [one for items in fields for one in items]
     return " ".join(str(localized(one)) for one in told) or str(localized(error.message))
