@@ -77,7 +77,7 @@ def gaps_called() -> QuerySet[KnowledgeGap]:
     newest = GapQuestion.objects.filter(gap=OuterRef("pk")).order_by("-at", "-id").values("text")[:1]
     of_leader = GapQuestion.objects.filter(gap=OuterRef("pk"), key=OuterRef("leader")).order_by("-at", "-id")
     called = Coalesce(Subquery(of_leader.values("text")[:1]), Subquery(newest))
-    return KnowledgeGap.objects.select_related("assignee", "collection__owner").annotate(called=called)
+    return KnowledgeGap.objects.select_related("assignee", "state_by", "collection__owner").annotate(called=called)
 
 
 def gaps_page(gaps: QuerySet[KnowledgeGap], *, sort: Sort, size: int, after: str = "") -> Page:

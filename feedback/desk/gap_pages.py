@@ -47,7 +47,7 @@ from feedback.models import GapEvent, KnowledgeGap
 from ragsite.core.errors import AppError, InvalidInputError
 from ragsite.core.text import clean_file_name
 from ragsite.core.wording import worded
-from retrieval.models import Collection, Document
+from retrieval.models import SITE, Collection, Document
 from retrieval.selectors import as_uuid, document_list, visible_documents, writable_collections
 from retrieval.services.documents import document_create
 
@@ -76,13 +76,14 @@ def gaps_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     counts = gap_counts()
     states = [(TODO, _("To do"), counts.get(State.OPEN, 0) + counts.get(State.IN_WORK, 0))]
     states += [(value, str(name), counts.get(value, 0)) for value, name in State.choices]
+    states.append(("all", _("All"), sum(counts.values())))
     context = {
         "section": "review",
         "desk_part": "gaps",
         "access": access,
         "rows": [_row(gap, collections) for gap in page.rows],
         "states": [
-            {"value": value, "name": name, "count": count, "current": filters.state == value,
+            {"value": value, "name": name, "count": count, "current": (filters.state or "all") == value,
              "address": _address(given | {"state": value})}
             for value, name, count in states
         ],
@@ -212,7 +213,10 @@ def _targets(gap: KnowledgeGap, access: DeskAccess) -> list[tuple[str, str]]:
     public = Case(When(visibility=Collection.Visibility.PUBLIC, then=Value(0)), default=Value(1))
     own = Case(When(pk=gap.collection_id, then=Value(0)), default=Value(1), output_field=IntegerField())
     rows = writable_collections(access.user).filter(conversation_id=None).select_related("owner")
-    return [(str(row.pk), row.address) for row in rows.distinct().order_by(own, public, "name", "pk")[:CHOICES]]
+    return [
+        (str(row.pk), row.address.removeprefix(SITE))
+        for row in rows.distinct().order_by(own, public, "name", "pk")[:CHOICES]
+    ]
 
 
 def _event(event: GapEvent) -> dict[str, Any]:

@@ -146,7 +146,8 @@ def test_ten_thousand_questions_are_one_page_and_few_queries(curator: User, djan
     gap, session = gap_of(), answer.session
     now = timezone.now()
     answers = Message.objects.bulk_create(
-        Message(session=session, role="assistant", text="–", created_at=now) for _ in range(10_000)
+        Message(session=session, role="assistant", text="–", reply_to=answer.reply_to, created_at=now)
+        for _ in range(10_000)
     )
     GapQuestion.objects.bulk_create(
         GapQuestion(gap=gap, message=one, key=f"{number % 700:032x}", text=f"Parking {number}?", at=now, no_answer=True)
@@ -158,7 +159,7 @@ def test_ten_thousand_questions_are_one_page_and_few_queries(curator: User, djan
     assert response.status_code == 200 and len(response.content) < 120_000
     assert "10001" in response.content.decode()
     run = gap_ask_again(access=desk_access(curator), gap=gap)
-    assert run.batch.replays.count() <= gap_todos.ASKED_AGAIN
+    assert run.batch.replays.count() == gap_todos.ASKED_AGAIN
 
 
 # ------------------------------------------------------------------------------------------------ asked again
@@ -276,7 +277,7 @@ def test_a_curator_uploads_a_document_that_closes_the_gap(curator: User) -> None
 def test_a_document_goes_into_no_collection_that_a_curator_may_not_write(curator: User) -> None:
     unanswered()
     gaps_refresh()
-    gap, drawer = gap_of(), CollectionFactory(owner=UserFactory())
+    gap, drawer = gap_of(), CollectionFactory(owner=UserFactory(), visibility="private")
     secret = DocumentFactory(collection=drawer, title="Secret")
     address = reverse("review_gap_document", args=[gap.pk])
     for body in (
@@ -290,7 +291,7 @@ def test_a_document_goes_into_no_collection_that_a_curator_may_not_write(curator
     assert not gap.documents.exists()
     assert (
         "Secret"
-        not in client_of(curator).get(reverse("review_gap", args=[gap.pk]) + "?document=Secret").content.decode()
+        not in client_of(curator).get(reverse("review_gap", args=[gap.pk]) + "?document=Secre").content.decode()
     )
 
 
@@ -385,7 +386,7 @@ def test_roles_read_and_curators_work(who: str) -> None:
     gaps_refresh()
     gap = gap_of()
     assert gap.collection == drawer
-    user = None if who == "anonymous" else UserFactory() if who == "user" else person(who)
+    user: Any = None if who == "anonymous" else UserFactory() if who == "user" else person(who)
     client = client_of(user)
     works = who in ("Curators", "Administrators")
     for name in (*READ, *WORK):
@@ -442,7 +443,7 @@ def test_what_a_person_did_with_gaps_is_told_and_loses_the_name(curator: User) -
     gap_mark(access=desk_access(other), gap=gap_of(), changes={"assignee": "mei"})
     gap_mark(access=desk_access(curator), gap=gap_of(), changes={"note": "Mine."})
     holder = FeedbackHolder()
-    parts = {part.path: list(part.content) for part in holder.parts(curator)}
+    parts: Any = {part.path: list(part.content) for part in holder.parts(curator)}
     assert [row["kind"] for row in parts["knowledge-gaps.json"]] == ["note"]
     assert [row["text"] for row in parts["unanswered-questions.json"]] == [PARKING]
     list(holder.erase(curator))
