@@ -123,10 +123,20 @@ class AnswerRatingSerializer(serializers.Serializer[Any]):
 
 
 class PromptSerializer(serializers.Serializer[Any]):
-    """text: of the file, null where it has changed since. How it was filled is not stored."""
+    """text: of the file, null where it has changed since."""
 
     name = serializers.CharField()
     hash = serializers.CharField()
+    text = serializers.CharField(allow_null=True)
+
+
+class FilledPromptSerializer(serializers.Serializer[Any]):
+    """What one call asked, where the site keeps that and you may see names. text: null where it held what is remembered
+    for the user. step: its `seq` in the path; call: its place in that step's calls, from 0."""
+
+    step = serializers.IntegerField()
+    call = serializers.IntegerField()
+    name = serializers.CharField()
     text = serializers.CharField(allow_null=True)
 
 
@@ -140,6 +150,8 @@ class ReviewDetailSerializer(ReviewSerializer):
         child=serializers.CharField(), help_text="What the chunk ids of the path are, as far as you may read them."
     )
     prompts = PromptSerializer(many=True)
+    filled_prompts = FilledPromptSerializer(many=True)
+    path_deleted = serializers.BooleanField(help_text="It is older than the site keeps decision paths.")
     history = DeskEventSerializer(many=True)
     read_by = DeskEventSerializer(many=True)
 

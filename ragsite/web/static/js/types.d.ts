@@ -159,7 +159,8 @@ declare namespace Api {
   interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
   interface ReviewDetail extends Review {
     message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
-    prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
+    prompts: { name: string; hash: string; text: string | null }[]; path_deleted: boolean;
+    filled_prompts: { step: number; call: number; name: string; text: string | null }[]; passages: Record<string, string>;
   }
 
   interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }
