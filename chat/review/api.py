@@ -30,7 +30,7 @@ from chat.review.fields import (
     read_filters,
 )
 from chat.review.marks import answers_mark, export_log, reading_log
-from chat.review.queue import COUNTED, answer_review_get, answers_page, answers_queue, count_up_to
+from chat.review.queue import COUNTED, answer_review_get, answers_page, answers_queue, counts_up_to
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess, Right, desk_access
 from chat.review.saved_views import saved_view_create, saved_view_delete, saved_views
@@ -194,7 +194,9 @@ class AnswersApi(DeskView):
         cursors = {name: query.get(name, "") for name in ("after", "before")}
         page = answers_page(answers, sort=filters.sort, size=query["page_size"], **cursors)
         offered = offered_collections(self.access)
-        count = count_up_to(answers, COUNTED + 1)
+        if filters.search:
+            answers = answers_queue(access=self.access, filters=filters, in_order=False)
+        count = counts_up_to({"shown": (answers, COUNTED + 1)})["shown"]
         return Response(
             {
                 "count": min(count, COUNTED),

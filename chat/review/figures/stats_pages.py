@@ -50,10 +50,11 @@ def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], Stats
 
 
 def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
+    found = values_found("workflow", "model", "language")
     return {
-        "workflow": [(value, value.replace("_", " ")) for value in values_found("workflow")],
-        "model": [(value, value) for value in values_found("model")],
-        "language": [(value, labels.language_label(value)) for value in values_found("language")],
+        "workflow": [(value, value.replace("_", " ")) for value in found["workflow"]],
+        "model": [(value, value) for value in found["model"]],
+        "language": [(value, labels.language_label(value)) for value in found["language"]],
         "collection": [(str(row.pk), row.address) for row in collections_offered(access)[:CHOICES]],
     }
 
