@@ -143,7 +143,7 @@ export const hasDocument = ({ kind, document_id: id }) => kind === "document" &&
 export function pageFigure({ source, quotes }) {
   const figure = h("figure", { class: "page-figure", "aria-busy": "true" });
   const known = knownSpans(source, quotes);
-  const first = known[0]?.page || source.page || 1;
+  const first = firstPage(source, quotes);
   let asked = 0;
   /** @param {number} number @param {boolean} mayGoOn whether the texts may stand on the next page */
   async function show(number, mayGoOn) {
@@ -192,6 +192,25 @@ export function pageFigure({ source, quotes }) {
   show(first, true);
   return figure;
 }
+
+/** @type {Map<string, HTMLImageElement>} by address; a picture that nobody holds may be given up */
+const ahead = new Map();
+const MOST_AHEAD = 12;
+
+/** Has a source's page drawn before it is opened: the browser keeps the picture. @param {Evidence} evidence */
+export function pageAhead({ source, quotes }) {
+  if (!hasPage(source)) return;
+  const address = pictureAddress(String(source.document_id), firstPage(source, quotes));
+  if (ahead.has(address)) return;
+  const picture = new Image();
+  picture.addEventListener("error", () => ahead.delete(address));
+  picture.src = address;
+  ahead.set(address, picture);
+  if (ahead.size > MOST_AHEAD) ahead.delete([...ahead.keys()][0]);
+}
+
+/** @param {Api.Source} source @param {string[]} quotes */
+const firstPage = (source, quotes) => knownSpans(source, quotes)[0]?.page || source.page || 1;
 
 /** Those of the source's spans that lie in the texts, where it is known where they stand. @param {Api.Source} source @param {string[]} quotes */
 function knownSpans({ spans = [], text }, quotes) {
