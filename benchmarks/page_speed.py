@@ -21,12 +21,9 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,8 +42,8 @@ HOVER_MS = 150
 TYPED = "What else should a reader know who is late with a book, please? " * 2
 PATIENCE_MS = 60_000
 OBSERVERS = """
-globalThis.seen = { shift: 0, shifts: [], task: 0, tasks: 0, key: 0, keys: 0 };
-new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) { seen.shift += entry.value; seen.shifts.push([Math.round(entry.value * 1e4) / 1e4, ...entry.sources.map((one) => one.node?.className || one.node?.nodeName)]); } }).observe({ type: "layout-shift", buffered: true });
+globalThis.seen = { shift: 0, task: 0, tasks: 0, key: 0, keys: 0 };
+new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) seen.shift += entry.value; }).observe({ type: "layout-shift", buffered: true });
 new PerformanceObserver((list) => { for (const entry of list.getEntries()) { seen.task = Math.max(seen.task, entry.duration); seen.tasks += 1; } }).observe({ type: "longtask", buffered: true });
 new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (entry.name.startsWith("key") || entry.name === "input") { seen.key = Math.max(seen.key, entry.duration); seen.keys += 1; } }).observe({ type: "event", durationThreshold: 16, buffered: true });
 """
@@ -270,13 +267,11 @@ class Hand:
         with self.page() as page:
             page.goto("/")
             page.fill("#composer textarea", "How long may reader 1407 keep book 603, and by which rule?")
-            page.evaluate("Object.assign(seen, { shift: 0, shifts: [], task: 0, tasks: 0, key: 0 })")
+            page.evaluate("Object.assign(seen, { shift: 0, task: 0, tasks: 0, key: 0 })")
             page.keyboard.press("Enter")
             page.wait_for_selector(".answer .answer-actions")
             page.wait_for_timeout(300)
             still = page.evaluate("seen")
-            if os.environ.get("SHOW_SHIFTS"):
-                print(still["shifts"], file=sys.stderr)
             page.fill("#composer textarea", "And how long may reader 2107 keep book 903, by which rule?")
             page.keyboard.press("Enter")
             page.wait_for_selector(".answer.is-live .prose h2")

@@ -243,7 +243,7 @@ function receive(event) {
   }
   if (!answer) return;
   answer.apply(event);
-  thread.grew(event.done);
+  if (event.type !== "chunk") thread.grew(event.done); // a chunk is drawn with the next frame, and seen to then
   speak(event);
   if (event.done) {
     composer.setBusy(false);
