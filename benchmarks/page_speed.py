@@ -119,7 +119,8 @@ def answer() -> str:
             "$\\bar F = F / n$, as the next lines compute it.",
             "```python\ndef fee(days: list[int]) -> float:\n    total = 0.0\n    for day in days:\n"
             "        total += min(0.2 * day, 20.0)\n    return total / len(days)\n```",
-            "| Kind | Weeks | Fee a day |\n|---|---:|---:|\n" + "\n".join(f"| Kind {row} | {row} | 0.{row} |" for row in range(1, 8)),
+            "| Kind | Weeks | Fee a day |\n|---|---:|---:|\n"
+            + "\n".join(f"| Kind {row} | {row} | 0.{row} |" for row in range(1, 8)),
             "1. Ask at the desk.\n2. Show the card.\n   - of the library,\n   - or of the university.\n3. Pay.",
         ]
     return "\n\n".join(parts)
@@ -142,7 +143,9 @@ class Shown:
             token = http.post("/api/auth/token", json={"username": "admin", "password": ADMIN_PASSWORD}).json()["token"]
             http.headers["Authorization"] = f"Token {token}"
             files = {"file": ("rules.pdf", pdf(), "application/pdf")}
-            document = http.post("/api/documents", files=files, data={"collection": "rules"}).json()["documents"][0]["id"]
+            document = http.post("/api/documents", files=files, data={"collection": "rules"}).json()["documents"][0][
+                "id"
+            ]
 
             def is_read() -> bool:
                 status = http.get(f"/api/documents/{document}").json()
@@ -316,7 +319,9 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[list[Row], list[
             row[site] = round(median(values), digits)
             row[f"{site}, worst"] = round(max(values), digits)
         rows.append(row)
-    note = f"{options.runs} runs; {os.cpu_count()} processors, load {min(load):.1f}–{max(load):.1f}; Chromium {version}."
+    note = (
+        f"{options.runs} runs; {os.cpu_count()} processors, load {min(load):.1f}–{max(load):.1f}; Chromium {version}."
+    )
     return rows, [note]
 
 

@@ -207,7 +207,7 @@ class ModelServer:
 
 # ------------------------------------------------------------------------------------------------ the site
 class Site:
-    """`manage.py up` on a folder and a port of its own. root: whose code it runs; another version's for a comparison."""
+    """`manage.py up` on a folder and a port of its own. root: whose code it runs, such as another version's."""
 
     def __init__(self, data_dir: Path, log: Path, environment: Mapping[str, str], *, root: Path = ROOT) -> None:
         self.port, self.data_dir, self._log, self._root = free_port(), data_dir, log, root

@@ -18,7 +18,7 @@ PARAGRAPHS = (
     "| Kind | Weeks | Renewals |\n|---|---:|---:|\n| Book | 4 | 2 |\n| Journal | 1 | 0 |\n| Film | 2 | 1 |",
     "```python\ndef fee(days: int) -> float:\n    return min(0.2 * days, 20.0)\n```",
     "The mean delay is $\\bar d = \\frac{1}{n}\\sum_{i=1}^{n} d_i$, which grows with the number of readers.",
-    "### What follows\n\nWhoever is late pays twenty cents a day, at most twenty euros; nothing is due on holidays [1].",
+    "### What follows\n\nWhoever is late pays twenty cents a day, at most twenty euros; not on holidays, though [1].",
 )
 
 
@@ -92,6 +92,7 @@ def main() -> None:
 
     django.setup()
     from django.contrib.auth.models import User
+
     from retrieval.models import Chunk
 
     admin = User.objects.get(username="admin")

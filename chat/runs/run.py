@@ -310,7 +310,9 @@ class Run:
         if (begun := task.beginning) is None:
             question = await attachments_await(task.question, unread=task.unread, trace=self.trace)
             return await answer_question(question, workflow=task.workflow, trace=self.trace)
-        rest = Begun(question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason, taken=begun.taken)
+        rest = Begun(
+            question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason, taken=begun.taken
+        )
         return await continue_answer(rest, tools=await _tools(task.question), trace=self.trace)
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:
