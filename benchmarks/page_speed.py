@@ -43,9 +43,18 @@ TYPED = "What else should a reader know who is late with a book, please? " * 2
 PATIENCE_MS = 60_000
 OBSERVERS = """
 globalThis.seen = { shift: 0, task: 0, tasks: 0, key: 0, keys: 0 };
-new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) seen.shift += entry.value; }).observe({ type: "layout-shift", buffered: true });
-new PerformanceObserver((list) => { for (const entry of list.getEntries()) { seen.task = Math.max(seen.task, entry.duration); seen.tasks += 1; } }).observe({ type: "longtask", buffered: true });
-new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (entry.name.startsWith("key") || entry.name === "input") { seen.key = Math.max(seen.key, entry.duration); seen.keys += 1; } }).observe({ type: "event", durationThreshold: 16, buffered: true });
+const watch = (what, see) =>
+  new PerformanceObserver((list) => list.getEntries().forEach(see)).observe({ buffered: true, ...what });
+watch({ type: "layout-shift" }, (entry) => { if (!entry.hadRecentInput) seen.shift += entry.value; });
+watch({ type: "longtask" }, (entry) => {
+  seen.task = Math.max(seen.task, entry.duration);
+  seen.tasks += 1;
+});
+watch({ type: "event", durationThreshold: 16 }, (entry) => {
+  if (!entry.name.startsWith("key") && entry.name !== "input") return;
+  seen.key = Math.max(seen.key, entry.duration);
+  seen.keys += 1;
+});
 """
 CLICKED = """async ({ index, hover }) => {
   const link = document.querySelectorAll(".answer a.citation")[index];
@@ -60,7 +69,7 @@ CLICKED = """async ({ index, hover }) => {
   link.click();
   const drawn = () => {
     const picture = document.querySelector("#source-panel .page-frame img");
-    return picture && picture.complete && picture.naturalWidth > 0 && document.querySelector("#source-panel .page-mark");
+    return picture?.complete && picture.naturalWidth > 0 && document.querySelector("#source-panel .page-mark");
   };
   while (!drawn()) {
     if (performance.now() - begun > 20000) throw new Error("no page");
@@ -76,9 +85,15 @@ READABLE = """() => {
   return bottom && bottom.height > 0 && bottom.top < innerHeight && bottom.top > 0;
 }"""
 WHEN_READABLE = f"""(begun) => new Promise((done) => {{
-  const look = () => (({READABLE})() ? requestAnimationFrame(() => done(performance.now() - (begun ?? 0))) : setTimeout(look, 4));
+  const shown = () => done(performance.now() - (begun ?? 0));
+  const look = () => (({READABLE})() ? requestAnimationFrame(shown) : setTimeout(look, 4));
   look();
 }})"""
+OPENED = f"""(link) => {{
+  const begun = performance.now();
+  document.querySelector(link).click();
+  return ({WHEN_READABLE})(begun);
+}}"""
 SCROLLED = """async () => {
   const scroll = document.querySelector("#thread-scroll");
   let longest = 0, before = performance.now(), frames = 0;
@@ -255,11 +270,7 @@ class Hand:
             link = page.locator(f"#session-list a[href*='{shown.made['long']}']").first
             link.wait_for()
             page.wait_for_timeout(500)
-            clicked = page.evaluate(
-                f"(href) => {{ const begun = performance.now(); document.querySelector(`#session-list a[href*='${{href}}']`).click();"
-                f" return ({WHEN_READABLE})(begun); }}",
-                shown.made["long"],
-            )
+            clicked = page.evaluate(OPENED, f"#session-list a[href*='{shown.made['long']}']")
         return {
             "session, by address": opened, "session, by click": clicked, "session, longest task": opening,
             "scroll, longest frame": scrolled["longest"], "scroll, longest task": scrolling["task"],
