@@ -126,6 +126,17 @@ function wrap(node, spans) {
   return marks;
 }
 
+/**
+ * Marks texts within a rendered document: as they are, else sentence by sentence, else as the rows of a table. Returns the
+ * first mark.
+ * @param {Element} root @param {string[]} texts
+ */
+export function markQuotes(root, texts) {
+  if (!texts.length) return null;
+  const rows = () => texts.flatMap((text) => text.split("\n")).map(cells);
+  return markTexts(root, texts) ?? markTexts(root, sentences(texts)) ?? markTexts(root, rows());
+}
+
 // ------------------------------------------------------------------------------------------------ on the page
 /** Whether the source is a page that can be shown. @param {Api.Source} source */
 export function hasPage({ kind, page, file_name: file }) {
@@ -250,7 +261,7 @@ export function documentFigure({ source, quotes }, { passage, copied }) {
     if (turn !== asked) return;
     const part = drawPart(content);
     const frame = h("div", { class: "doc-frame", tabindex: "0", role: "group", "aria-label": gettext("The document"), oncopy: copied }, part);
-    const mark = markTexts(part, quotes) ?? (quotes.length ? markTexts(part, sentences(quotes)) : null);
+    const mark = markQuotes(part, quotes);
     const words = { before: gettext("Part before"), after: gettext("Part after"), here: gettext("Part {part} of {count}", { part: content.part, count: content.part_count }) };
     replace(figure, newerNotice(content), frame, content.part_count > 1 ? partTurn(content.part, content.part_count, words, (other) => show({ part: other })) : null);
     figure.removeAttribute("aria-busy");

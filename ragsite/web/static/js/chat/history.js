@@ -26,7 +26,8 @@ export class History {
     const page = await api.get(this.next);
     this.next = page.next && (isFirst ? `${this.address}&page_size=${EARLIER}` : samePath(page.next));
     /** @type {Api.Message[]} */
-    const rows = page.results.filter((/** @type {Api.Message} */ { message_id: id }) => !this.given.has(id));
+    const results = page.results;
+    const rows = results.slice(results.findLastIndex(({ message_id: id }) => this.given.has(id)) + 1); // above these is what came meanwhile
     for (const { message_id: id } of rows) this.given.add(id);
     return rows.reverse();
   }
