@@ -100,6 +100,7 @@ def _refresh() -> int:
     new = 0
     for cluster, members in clusters:
         new += _place(cluster, members, scopes[cluster.collection], collections[cluster.collection], gap_of)
+    _results_align()
     gaps_recount()
     gap_results_take()
     return new
@@ -163,6 +164,20 @@ def _place(
             update_fields=["no_answer", "badly_rated", "failed"],
         )
     return made
+
+
+def _results_align() -> None:
+    """All rows of a wording have its result; one that was not answered again since has none any more."""
+    fresh = GapQuestion.objects.filter(gap__asked_again__gt=0, answered=None).order_by()
+    for row in list(fresh.values("gap", "key").annotate(newest=Max("at"))):
+        wording = GapQuestion.objects.filter(gap=row["gap"], key=row["key"])
+        asked = wording.filter(answered__isnull=False).order_by("-asked_again_at").first()
+        if asked is None or asked.asked_again_at is None:
+            continue
+        if asked.asked_again_at < row["newest"]:
+            wording.update(answered=None, asked_again_at=None, replay=None)
+        else:
+            wording.update(answered=asked.answered, asked_again_at=asked.asked_again_at, replay=asked.replay_id)
 
 
 def _forget_those_answered(since: Any, still: set[UUID | None]) -> None:
@@ -340,7 +355,7 @@ def _take(gap: KnowledgeGap, rows: Sequence[tuple[UUID, UUID, dict[str, Any], An
         if key := key_of.get(message):
             answered = bool((summary.get("supported") or [False, False])[1])
             older = Q(asked_again_at=None) | Q(asked_again_at__lt=finished)
-            gap.rows.filter(older, key=key).update(answered=answered, asked_again_at=finished, replay=replay)
+            gap.rows.filter(older, key=key, at__lte=finished).update(answered=answered, asked_again_at=finished, replay=replay)
 
 
 def _judge(run: GapRun, messages: set[UUID]) -> None:

@@ -177,6 +177,19 @@ def test_asked_again_a_gap_tells_which_wordings_are_answered(curator: User) -> N
     assert GapRun.objects.get().taken
 
 
+def test_a_wording_that_people_ask_in_vain_again_counts_as_answered_no_longer(curator: User) -> None:
+    unanswered(ago_days=1)
+    gaps_refresh()
+    end(gap_ask_again(access=desk_access(curator), gap=gap_of()), True)
+    unanswered(ago_days=2)
+    gaps_refresh()
+    gaps_refresh()
+    assert (gap_of().answered, {row.answered for row in GapQuestion.objects.all()}) == (1, {True}), "asked before that"
+    unanswered()
+    gaps_refresh()
+    assert (gap_of().questions, gap_of().answered, gap_of().asked_again) == (3, 0, 0)
+
+
 def test_what_could_not_be_asked_is_not_unanswered(curator: User) -> None:
     unanswered()
     gaps_refresh()
