@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
