@@ -20,7 +20,8 @@ RULES = (
     "# 借閱冊數\n大學部學生最多可借閱十冊圖書，借期四週。\n# 逾期罰款\n逾期歸還者每冊每日繳納五元。",
 )
 LOANS, FINES = "大學部學生最多可借閱十冊圖書，借期四週 [1]。", "逾期歸還者每冊每日繳納五元 [1]。"
-QUESTION, EDITED, LONG = "大學部學生最多可借閱幾冊圖書？", "逾期歸還要繳納多少錢？", "請詳細說明借閱規則。"
+QUESTION, EDITED = "大學部學生最多可借閱幾冊圖書？", "逾期歸還要繳納多少錢？"
+LONG = "大學部學生借閱圖書的冊數、借期和逾期罰款是多少？"
 CUT_AT = "大學部學生最多可借閱十冊圖書，借期四週。逾期歸還者每冊"
 ENGLISH = re.compile(r"[A-Za-z]{3,}(?: [A-Za-z]{2,}){2,}")  # three words in a row: a sentence of ours, forgotten
 
@@ -58,7 +59,7 @@ def ask(page: Page, question: str) -> None:
 
 def test_a_whole_visit_in_chinese(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
     site.ollama.reset()
-    site.ollama.reply(match="写完中断的回答|Go on where the answer ends", text="每日繳納五元 [1]。")
+    site.ollama.reply(match="写到一半中断|Go on where the answer ends", text="每日繳納五元 [1]。")
     site.ollama.reply(structured=False, text=LOANS, times=1)
     site.ollama.reply(structured=False, text=FINES, times=1)
     site.ollama.reply(structured=False, text=CUT_AT, done_reason="length", times=1)
