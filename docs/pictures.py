@@ -65,13 +65,11 @@ def chat(page: Page) -> None:
 def decision_path(page: Page) -> None:
     answer = page.get_by_role("article", name="Answer").last
     answer.locator(".path-toggle > summary").click()
-    answer.locator(".path-step details > summary").first.click()
-    answer.locator(".path-toggle > summary").scroll_into_view_if_needed()
     save(page, "decision-path")
 
 
 def review_desk(page: Page) -> None:
-    page.goto("/review/?sort=worst")
+    page.goto("/review/?sort=worst&decision=ANSWER&rating=bad")
     page.locator(".review-question").first.click()
     page.locator(".timeline-step").first.wait_for()
     save(page, "review-answer")
