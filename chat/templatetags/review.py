@@ -8,6 +8,7 @@ from typing import Any
 from django import template
 from django.utils.translation import gettext as _
 
+from chat.messages.rendering import reachable
 from chat.review.labels import step_status, workflow_label
 from chat.review.roles import has_desk
 
@@ -17,6 +18,7 @@ register.filter("has_desk", lambda user: has_desk(user))
 
 register.filter("workflow", workflow_label)
 register.filter("step_status", step_status)
+register.filter("reachable", reachable)
 _MARKUP = re.compile(
     r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
     r"|^[ \t]{0,3}(?:#{1,6}|[-*+>]|\d{1,3}[.)])[ \t]"
