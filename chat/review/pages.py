@@ -202,7 +202,7 @@ def _active_filters(given: Mapping[str, str], filters: AnswerFilters, access: De
         shown: dict[str, Mapping[str, Any]] = {
             "reason": labels.REASONS, "decision": labels.DECISIONS, "language": labels.LANGUAGES,
             "state": dict(AnswerReview.State.choices), "rating": dict(_ratings()), "collection": collections,
-            "reviewer": {NOBODY: _("Nobody")},
+            "reviewer": {NOBODY: _("Nobody")}, "workflow": labels.WORKFLOWS,
         }  # fmt: skip
         return str(shown.get(name, {}).get(value, value[:60]))
 
@@ -231,7 +231,7 @@ def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
         "rating": _ratings(),
         "decision": [(value, str(labels.DECISIONS.get(value, value))) for value in Message.Decision.values],
         "state": [(value, str(name)) for value, name in AnswerReview.State.choices],
-        "workflow": [(value, value.replace("_", " ")) for value in found["workflow"]],
+        "workflow": [(value, labels.workflow_label(value)) for value in found["workflow"]],
         "model": [(value, value) for value in found["model"]],
         "language": [(value, labels.language_label(value)) for value in found["language"]],
         "collection": [(str(row.pk), row.address) for row in collections_offered(access)[:CHOICES]],

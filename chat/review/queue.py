@@ -283,9 +283,12 @@ def groups_offered(access: DeskAccess) -> QuerySet[Group]:
 
 
 def collections_offered(access: DeskAccess) -> QuerySet[Collection]:
-    """Who sees no names sees no collections but those they may read: a private one tells whose question it was."""
+    """Who sees no names sees no collections but those they may read: a private one tells whose question it was.
+
+    What holds a conversation's attached files has no name that says anything.
+    """
     collections = Collection.objects if access.sees_names else visible_collections(access.user)
-    return collections.select_related("owner").order_by("name", "pk")
+    return collections.filter(conversation_id=None).select_related("owner").order_by("name", "pk")
 
 
 def labels_found() -> list[str]:

@@ -141,7 +141,8 @@ describe("an answer", () => {
 describe("a decision path", () => {
   const detail = (values) => decisionPath([step({ detail: values })]).querySelectorAll("dd").map((value) => value.textContent);
   for (const [value, shown] of [
-    [3, ["3"]], [0.12345, ["0.123"]], [true, ["yes"]], ["text", ["text"]], [["a", "b"], ["ab"]], [{ a: 1 }, ['{\n  "a": 1\n}']], [0, ["0"]], [false, ["no"]],
+    [3, ["3"]], [0.12345, ["0.123"]], [true, ["yes"]], ["text", ["text"]], [["a", "b"], ["ab"]], [{ a: 1, b: 0.5 }, ["a: 1b: 0.500"]],
+    [[{ kind: "original", text: "Days?" }], ["kind: original · text: Days?"]], [{ a: { b: 1 } }, ['{\n  "a": {\n    "b": 1\n  }\n}']], [0, ["0"]], [false, ["no"]],
     [null, []], ["", []], [[], []], [{}, []],
   ]) test(`a detail: ${JSON.stringify(value)}`, () => assert.deepEqual(detail({ key: value }), shown));
   test("shows model calls in words", () => {

@@ -52,7 +52,7 @@ def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], Stats
 def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
     found = values_found("workflow", "model", "language")
     return {
-        "workflow": [(value, value.replace("_", " ")) for value in found["workflow"]],
+        "workflow": [(value, labels.workflow_label(value)) for value in found["workflow"]],
         "model": [(value, value) for value in found["model"]],
         "language": [(value, labels.language_label(value)) for value in found["language"]],
         "collection": [(str(row.pk), row.address) for row in collections_offered(access)[:CHOICES]],
@@ -71,7 +71,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Charts of the days, with their tables; documents, gaps, revisions."""
     _checked, filters, wrong = _query(request, StatsQuerySerializer)
     days = stats_by(access=access, by="day", filters=filters)
-    workflows = stats_by(access=access, by="workflow", filters=filters)
+    workflows = _named(stats_by(access=access, by="workflow", filters=filters), "workflow")
     collections = localized(stats_by(access=access, by="collection", filters=filters))
     unused, unused_rows = documents_unused(access=access, filters=filters, limit=DOCUMENTS)
     made_at, stale = counted_at()
@@ -102,12 +102,18 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     return render(request, "review/dashboard.html", context)
 
 
+def _named(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """With what people call a workflow or a language as `label`."""
+    said = {"workflow": labels.workflow_label, "language": labels.language_label}.get(by)
+    return [row | {"label": said(row["key"])} if said and row["key"] else row for row in rows]
+
+
 @desk_page()
 def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Rates with intervals, as bars between 0 and 100 % and as figures."""
     query, filters, wrong = _query(request, CompareQuerySerializer)
     by = query.get("by", "workflow")
-    rows = localized(compare_by(access=access, by=by, filters=filters))
+    rows = _named(localized(compare_by(access=access, by=by, filters=filters)), by)
     names = {
         "good": _("Well rated"), "bad": _("Badly rated"), "no_answer": _("No answer"),
         "weak": _("Weakly grounded"), "degraded": _("A fallback served"),

@@ -4,7 +4,7 @@ import { markTexts } from "../chat/evidence.js";
 import { TAGS } from "../chat/rating.js";
 import { isWeb, placeIn, scoreShare, webPlace } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
-import { bootData, byId, dateOf, h, icon, query, replace } from "../dom.js";
+import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
@@ -69,10 +69,10 @@ replace(byId("sources"), reviewed.message.sources.length
 
 /** @param {Api.Usage} usage */
 function usage({ llm_calls: calls, llm_rounds: rounds, prompt_tokens: read, completion_tokens: written, first_token_ms: first, total_ms: total }) {
-  const time = (/** @type {number | null | undefined} */ ms) => (ms === null || ms === undefined ? "–" : gettext("{time} s", { time: (ms / 1000).toFixed(1) }));
+  const time = (/** @type {number | null | undefined} */ ms) => seconds(ms) || "–";
   return [
     [gettext("First word"), time(first)], [gettext("In all"), time(total)],
-    [gettext("Model calls"), gettext("{calls} in {rounds} rounds", { calls: calls ?? 0, rounds: rounds ?? 0 })],
+    [gettext("Model calls"), ngettext("{calls} in {count} round", "{calls} in {count} rounds", rounds ?? 0, { calls: calls ?? 0 })],
     [gettext("Tokens"), `${(read ?? 0).toLocaleString(LOCALE)} → ${(written ?? 0).toLocaleString(LOCALE)}`],
   ].map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
 }
