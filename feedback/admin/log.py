@@ -71,7 +71,9 @@ class RevisionEventAdmin(ToolsAdmin, PartOfHistoryAdmin):
         )  # fmt: skip
 
     what = column(_("What"), lambda event: event.get_action_display(), ordering="action")
-    who = column(_("Who"), lambda event: event.by.get_username() if event.by else said("the periodic round"), ordering="by")
+    who = column(
+        _("Who"), lambda event: event.by.get_username() if event.by else said("the periodic round"), ordering="by"
+    )
     because = column(_("Why"), lambda event: excerpt(event.why) or "–")
 
     @admin.display(description=_("About"))
