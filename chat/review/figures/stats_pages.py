@@ -50,10 +50,11 @@ def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], Stats
 
 
 def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
+    found = values_found("workflow", "model", "language")
     return {
-        "workflow": [(value, labels.workflow_label(value)) for value in values_found("workflow")],
-        "model": [(value, value) for value in values_found("model")],
-        "language": [(value, labels.language_label(value)) for value in values_found("language")],
+        "workflow": [(value, labels.workflow_label(value)) for value in found["workflow"]],
+        "model": [(value, value) for value in found["model"]],
+        "language": [(value, labels.language_label(value)) for value in found["language"]],
         "collection": [(str(row.pk), row.address) for row in collections_offered(access)[:CHOICES]],
     }
 
@@ -121,7 +122,14 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         {
             "name": name,
             "title": title,
-            "rows": [{"label": row["label"], **row["rates"][name], **percents(row["rates"][name])} for row in rows],
+            "rows": [
+                {
+                    "label": row["label"], **row["rates"][name], **percents(row["rates"][name]),
+                    "corrected": _corrected(row["corrected"].get(name)),
+                }
+                for row in rows
+            ],
+            "corrects": any(name in row["corrected"] for row in rows),
         }
         for name, title in names.items()
     ]
@@ -143,6 +151,12 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "notes": localized([CHOSEN, RATED]),
     }
     return render(request, "review/compare.html", context)
+
+
+def _corrected(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    if found is None or found["rate"] is None:
+        return found
+    return {**found, **percents(found), "count": 1, "others_percent": round(100 * found["others"], 1)}
 
 
 def percents(rate: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
 import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { documentFigure, hasDocument, hasPage, knownSpans, markTexts, pageFigure } from "./evidence.js";
+import { documentFigure, hasDocument, hasPage, knownSpans, markTexts, pageAhead, pageFigure } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
@@ -16,6 +16,33 @@ const SCORES = {
 let view = "document";
 const SHOWN_INLINE = /\.(pdf|txt|text|log|srt|rst|md|markdown|mdx|csv|tsv)$/i; // by the browser, as the server sends it
 
+/** Makes ready what the reader is about to open. @param {Evidence} [shown] */
+export function makeReady(shown) {
+  if (shown?.source && view === "document") pageAhead(shown);
+}
+
+const NEXT_AFTER_MS = 500; // the page that is looked at comes first
+const RESTING_MS = 60; // of a pointer that is not on its way elsewhere
+
+/**
+ * Tells which citation a reader is about to open: the pointer rests on it, a finger or the focus is on it.
+ * @param {HTMLElement} element
+ * @param {(link: HTMLElement) => unknown} tell
+ */
+export function watchIntent(element, tell) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let resting;
+  const told = (/** @type {Event} */ event, /** @type {number} */ after) => {
+    clearTimeout(resting);
+    /** @type {HTMLElement | null} */
+    const link = /** @type {Element} */ (event.target).closest("[data-marker]");
+    if (link) resting = setTimeout(() => tell(link), after);
+  };
+  element.addEventListener("pointerover", (event) => told(event, event.pointerType === "mouse" ? RESTING_MS : 0));
+  element.addEventListener("pointerleave", () => clearTimeout(resting));
+  element.addEventListener("focusin", (event) => told(event, 0));
+}
+
 export class SourcePanel {
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -26,6 +53,8 @@ export class SourcePanel {
     this.answer = null;
     /** @type {(step: number) => void} to the evidence before or after; nothing where there is none */
     this.go = () => {};
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.next = undefined;
     element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
@@ -84,6 +113,8 @@ export class SourcePanel {
     this.mark(source.marker);
     title.focus({ preventScroll: true });
     tell("opened");
+    clearTimeout(this.next);
+    this.next = setTimeout(() => this.isOpen && makeReady(shown[index + 1]), NEXT_AFTER_MS);
     this.element.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
   }
 

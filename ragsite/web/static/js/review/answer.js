@@ -61,7 +61,7 @@ function draw(message, list) {
 // ------------------------------------------------------------------------------------------- how it came about
 replace(byId("path"), reviewed.message.decision_path.length
   ? timeline(reviewed.message.decision_path, reviewed.message.usage, reviewed.passages)
-  : h("p", { class: "muted" }, gettext("No step is stored.")));
+  : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No step is stored.")));
 replace(byId("usage"), usage(reviewed.message.usage));
 replace(byId("sources"), reviewed.message.sources.length
   ? reviewed.message.sources.map(sourceRow)
@@ -121,7 +121,10 @@ replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating)
 replace(byId("prompts"), reviewed.prompts.length ? reviewed.prompts.map(({ name, hash, text }) => h("details", { class: "review-prompt" },
   h("summary", {}, name, h("code", {}, ` ${hash}`), icon("chevron")),
   text === null ? h("p", { class: "muted" }, gettext("The file of this prompt has changed since; its text from then is not kept.")) : h("pre", {}, text)))
-  : h("p", { class: "muted" }, gettext("No model was asked.")));
+  : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No model was asked.")));
+replace(byId("filled"), reviewed.filled_prompts.map(({ step, name, text }) => h("details", { class: "review-prompt" },
+  h("summary", {}, gettext("{name}, as it was filled in step {step}", { name, step }), icon("chevron")),
+  text === null ? h("p", { class: "muted" }, gettext("It held what is remembered for the user, and was not stored.")) : h("pre", { dir: "auto" }, text))));
 
 /** @param {Api.Time} at */
 const moment = (at) => `${dateOf(at)} ${new Date(at).toLocaleTimeString(LOCALE, { hour: "2-digit", minute: "2-digit" })}`;
