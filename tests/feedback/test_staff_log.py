@@ -122,7 +122,7 @@ def test_an_import_is_logged_with_its_counts(staff: Client, golden: GoldenQuesti
 def test_the_log_names_the_question_of_a_checked_answer(staff: Client, admin_user: User) -> None:
     detail = {"curated_answer": "0190", "question": "What does a late book cost?"}
     RevisionEvent.objects.create(action=RevisionEvent.Action.CURATED_SET, by=admin_user, detail=detail)
-    page = staff.get(reverse("admin:feedback_revisionevent_changelist"))
+    page = staff.get(url("feedback_revisionevent_changelist"))
     assert "What does a late book cost?" in page.content.decode()
 
 
