@@ -64,9 +64,11 @@ def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:
     message, question = row.message, row.message.reply_to
     usage = message.usage if isinstance(message.usage, dict) else {}
     texts = {"question": question.text if question else "", "answer": message.text, "note": row.note}
+    titles = list(dict.fromkeys(source.title for source in message.sources.all()))
     if not names:
         masked = _names(row.user)
         texts = {name: anonymised(text, masked) for name, text in texts.items()}
+        titles = [anonymised(title, masked) for title in titles]
     data = {
         "message_id": str(row.message_id),
         "session_id": str(row.session_id),
@@ -82,7 +84,7 @@ def _data(row: AnswerReview, *, names: bool) -> dict[str, Any]:
         "state": row.state,
         "assignee": row.assignee.get_username() if row.assignee else None,
         "labels": [label.name for label in row.labels.all()],
-        "sources": list(dict.fromkeys(source.title for source in message.sources.all())),
+        "sources": titles,
         **{name: usage.get(name) for name in USAGE},
         **texts,
     }
