@@ -181,6 +181,14 @@ def test_a_collection_that_the_asker_lost_ends_it_with_a_sentence(desk: Desk) ->
     assert (replay.status, replay.error["code"]) == ("failed", "collection_not_found")
 
 
+def test_the_files_of_the_conversation_are_searched(db: None) -> None:
+    answer = stored()
+    attached = CollectionFactory(
+        owner=answer.session.user, visibility="private", conversation_id=answer.session_id, name="conversation"
+    )
+    assert str(attached.pk) in as_asked(answer).question.scope.ids
+
+
 def test_history_is_what_it_was_then(db: None) -> None:
     session, now = SessionFactory(), timezone.now()
 
