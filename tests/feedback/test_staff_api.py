@@ -296,6 +296,18 @@ def test_evidence_tells_boosts_votes_and_weights(client: APIClient) -> None:
     assert vote["voter_weight"] == vote["counts_now"] == pytest.approx(1.0, abs=0.1)
 
 
+def test_who_voted_is_told_to_those_alone_who_see_names(client: APIClient, staff: User) -> None:
+    _, chunk = live_revision()
+    voter = Evidence.objects.all()[0].voter.username
+    client.post("/api/feedback/reset", {"rater": voter, **WHY})
+    evidence, log = f"/api/feedback/evidence?document={chunk.document_id}", "/api/feedback/events?action=reset_rater"
+    assert {vote["user"] for vote in client.get(evidence).json()["votes"]["results"]} == {None}
+    assert [row["rater"] for row in client.get(log).json()["results"]] == [None]
+    administrator = client_of(person("Administrators"))
+    assert voter in {vote["user"] for vote in administrator.get(evidence).json()["votes"]["results"]}
+    assert [row["rater"] for row in administrator.get(log).json()["results"]] == [voter]
+
+
 def test_evidence_is_narrowed_to_a_chunk(client: APIClient) -> None:
     _, chunk = live_revision()
     url = f"/api/feedback/evidence?document={chunk.document_id}"
