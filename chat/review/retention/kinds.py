@@ -147,8 +147,8 @@ def _under_review(prefix: str = "") -> Q:
 
 
 def sessions_eraser(over: Callable[[datetime], QuerySet[Any]]) -> Callable[[datetime], Iterator[int]]:
-    """As their users delete them: with them go memories, attached files, ratings and evidence (`chat.services.deletion`,
-    `feedback.start`). The dashboard's counts of their days are closed first."""
+    """As their users delete them: with them go memories, attached files, ratings and evidence
+    (`chat.services.deletion`, `feedback.start`). The dashboard's counts of their days are closed first."""
 
     def erase(before: datetime) -> Iterator[int]:
         while ids := list(over(before).order_by("updated_at", "pk").values_list("pk", flat=True)[:SESSIONS_AT_ONCE]):
