@@ -132,9 +132,9 @@ def prompts_of(path: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def filled_prompts_of(answer: Message, access: DeskAccess) -> list[dict[str, Any]]:
-    """What the models were asked, where the site keeps that. text: null where it held what is remembered for the user.
+    """What the models were asked, where the site keeps that. text: null where it held what is remembered of the user.
 
-    For those who see names alone: candidates of a search stand there too, of collections that tell whose question it was.
+    For those who see names alone: candidates of a search stand there, too, whose collections may tell who asked.
     """
     if not access.sees_names:
         return []

@@ -27,7 +27,13 @@ from ragsite.core.rag_settings.retrieval import (
     VerifySettings,
 )
 from ragsite.core.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
-from ragsite.core.rag_settings.site import LimitSettings, QuotaSettings, RetentionSettings, SiteSettings, StorageSettings
+from ragsite.core.rag_settings.site import (
+    LimitSettings,
+    QuotaSettings,
+    RetentionSettings,
+    SiteSettings,
+    StorageSettings,
+)
 from ragsite.core.rag_settings.workflows import (
     CorrectiveSettings,
     MemorySettings,
