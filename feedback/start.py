@@ -16,15 +16,19 @@ from django.db.models.signals import post_delete, post_save, pre_delete
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from chat.models import Source
 from chat.ratings import use_ratings
 from chat.review.feedback_port import use_feedback
-from chat.review.improvements import Improvement, use_improvements
+from chat.review.improvements import Improvement, Made, use_improvements
 from chat.review.start import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
+from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.for_desk import DeskFeedback
-from feedback.models import Rating, SourceUse
+from feedback.curation.gap_todos import gap_document_ready
+from feedback.models import Evidence, GoldenQuestion, Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
+from feedback.rounds import retention
 from feedback.rounds.boost_source import LiveBoosts
 from feedback.rounds.deletions import rounds_wait
 from feedback.rounds.evidence import answer_touch, rating_forget, use_touch
@@ -38,6 +42,8 @@ from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
 from retrieval.models import Document
 from retrieval.ports import Models
 
+MADE_SHOWN = 10
+
 
 def connect() -> None:
     use_boosts(_make_boosts)
@@ -45,13 +51,17 @@ def connect() -> None:
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
-    use_improvements(Improvement(_curated_answer, _curated_address))
+    use_improvements(
+        Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
+    )
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
+    retention.connect()
     post_delete.connect(_rating_deleted, sender=Rating, dispatch_uid="feedback.rating_deleted")
     post_save.connect(_document_saved, sender=Document, dispatch_uid="feedback.document_saved")
     pre_delete.connect(_rating_goes, sender=Rating, dispatch_uid="feedback.rating_goes")
     pre_delete.connect(_use_goes, sender=SourceUse, dispatch_uid="feedback.use_goes")
+    post_delete.connect(_use_gone, sender=SourceUse, dispatch_uid="feedback.use_gone")
     pre_delete.connect(_document_goes, sender=Document, dispatch_uid="feedback.document_goes")
     pre_delete.connect(_user_goes, sender=get_user_model(), dispatch_uid="feedback.user_goes")
     post_delete.connect(_user_gone, sender=get_user_model(), dispatch_uid="feedback.user_gone")
@@ -65,6 +75,33 @@ def _curated_address(message_id: UUID) -> str:
     return f"{reverse('review_curated_new')}?answer={message_id}"
 
 
+def _golden_question() -> str:
+    return gettext("Golden question")
+
+
+def _golden_address(message_id: UUID) -> str:
+    return f"{reverse('review_golden_new')}?answer={message_id}"
+
+
+def _made_of(message_id: UUID) -> list[Made]:
+    """Its golden questions, and the boosts by hand that are in force on what it was given."""
+    expected = {
+        GoldenQuestion.Expected.ANSWER: gettext("Golden question: these documents are expected"),
+        GoldenQuestion.Expected.CLARIFY: gettext("Golden question: that it asks back"),
+        GoldenQuestion.Expected.NO_ANSWER: gettext("Golden question: that there is no answer"),
+    }
+    made = [
+        Made(expected[GoldenQuestion.Expected(row.expects)], reverse("review_golden_undo", args=[row.pk]))
+        for row in GoldenQuestion.objects.filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
+    ]
+    given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
+    for boost in manual_boosts_in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:
+        told = gettext("Hidden: {title}") if boost.hide else gettext("Boost × {factor}: {title}")
+        text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
+        made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
+    return made
+
+
 def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
     return LiveBoosts(models, rag.feedback)
 
@@ -73,11 +110,26 @@ def _rating_goes(sender: type[Model], instance: Rating, origin: Any = None, **_:
     rounds_wait()
     if getattr(origin, "model", type(origin)) is Rating:  # it is taken back, its answer and its rater stay
         rating_forget(instance.pk)
+    else:
+        _note_questions(instance, origin, rating=instance.pk)
 
 
-def _use_goes(sender: type[Model], instance: SourceUse, **_: Any) -> None:
+def _use_goes(sender: type[Model], instance: SourceUse, origin: Any = None, **_: Any) -> None:
     """With its conversation."""
     rounds_wait()
+    _note_questions(instance, origin, use=instance.pk)
+
+
+def _use_gone(sender: type[Model], instance: SourceUse, **_: Any) -> None:
+    questions_forget(getattr(instance, "_rated_questions", []))
+
+
+def _note_questions(instance: Any, origin: Any, **evidence: Any) -> None:
+    """What its evidence is about: with a conversation go the questions that nobody else has rated. (`_user_goes` looks
+    after those of an account.)"""
+    if getattr(origin, "model", type(origin)) is not get_user_model():
+        questions = Evidence.objects.filter(**evidence).order_by().values_list("question", flat=True)
+        instance._rated_questions = list(questions.distinct())
 
 
 def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_: Any) -> None:
@@ -88,6 +140,7 @@ def _rating_saved(sender: type[Model], instance: Rating, raw: bool = False, **_:
 def _rating_deleted(sender: type[Model], instance: Rating, **_: Any) -> None:
     """A source's own rating stood in the way of the answer's, and of what opening it says: these are drawn anew."""
     answer_changed(instance.message_id)
+    questions_forget(getattr(instance, "_rated_questions", []))
     if instance.source_id is not None:
         answer_touch(user_id=instance.user_id, message_id=instance.message_id)
         use_touch(user_id=instance.user_id, source_id=instance.source_id)
@@ -100,6 +153,7 @@ def _document_saved(
     changed = set(update_fields or ())
     if instance.status == Document.Status.READY and "status" in changed:
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
+        transaction.on_commit(partial(gap_document_ready, instance.pk), robust=True)
     if instance.status == Document.Status.READY and changed & {"status", "superseded_at"}:
         transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 

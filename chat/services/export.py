@@ -38,5 +38,6 @@ def _markdown(session: Session, messages: list[Message]) -> str:
 def _place(source: Any) -> str:
     if source.kind == source.Kind.WEB:
         return f", <{source.url}>{f', {source.published}' if source.published else ''}"
-    page = _(", page %(page)s") % {"page": source.page} if source.page else ""
+    cited = next((span["page"] for span in source.spans or [] if span.get("page")), source.page)
+    page = _(", page %(page)s") % {"page": cited} if cited else ""
     return f"{page}, {source.heading}" if source.heading else page

@@ -116,7 +116,7 @@ def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) ->
     """Both answers side by side."""
     replay = replay_get(replay_id)
     replay_reading_log(access=access, replay=replay)
-    data = replay_data(replay)
+    data = replay_data(replay, reader=access.user)
     context = {
         "section": "review",
         "desk_part": "replays",
@@ -224,7 +224,7 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
     """What is done otherwise, for people."""
     said: list[str] = []
     if workflow := change.get("workflow"):
-        said.append(_("workflow {name}").format(name=workflow.replace("_", " ")))
+        said.append(_("workflow {name}").format(name=labels.workflow_label(workflow)))
     if model := change.get("model"):
         said.append(_("model {name}").format(name=model))
     if revision := change.get("revision"):

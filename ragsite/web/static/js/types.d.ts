@@ -99,7 +99,7 @@ declare namespace Api {
   }
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
-    message: string; session_id: Id | null; workflow: string; collections?: string[]; options?: Options; filters?: Filters;
+    message: string; session_id: Id | null; workflow?: string; collections?: string[]; options?: Options; filters?: Filters;
     filters_mode?: "strict" | "prefer"; model?: string;
   }
   interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {
@@ -159,7 +159,8 @@ declare namespace Api {
   interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
   interface ReviewDetail extends Review {
     message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
-    prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
+    prompts: { name: string; hash: string; text: string | null }[]; path_deleted: boolean;
+    filled_prompts: { step: number; call: number; name: string; text: string | null }[]; passages: Record<string, string>;
   }
 
   interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }

@@ -319,7 +319,7 @@ export class Answer {
 const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);
 
 /** @param {Api.Source} source */
-const pageOf = ({ page }) => (page ? gettext("p. {page}", { page }) : null);
+const pageOf = ({ page, spans }) => (page ? gettext("p. {page}", { page: spans?.find((span) => span.page)?.page ?? page }) : null);
 
 /** @param {string} answer @param {Api.Source[]} sources */
 export function withSources(answer, sources) {

@@ -161,6 +161,7 @@ export function pageFigure({ source, quotes }) {
     const turn = asked += 1;
     const picture = h("img", { alt: gettext("Page {page} of {title}", { page: number, title: source.title }), src: pictureAddress(String(source.document_id), number), decoding: "async" });
     const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page: number }) }, picture);
+    picture.addEventListener("load", () => frame.classList.add("is-drawn")); // marks on a blank page say nothing
     picture.addEventListener("error", () => fail(gettext("The page could not be shown.")));
     const boxes = known.filter(({ page }) => page === number).flatMap((span) => span.boxes);
     if (boxes.length) { // what the answer knows of it needs no more questions
@@ -224,7 +225,7 @@ export function pageAhead({ source, quotes }) {
 const firstPage = (source, quotes) => knownSpans(source, quotes)[0]?.page || source.page || 1;
 
 /** Those of the source's spans that lie in the texts, where it is known where they stand. @param {Api.Source} source @param {string[]} quotes */
-function knownSpans({ spans = [], text }, quotes) {
+export function knownSpans({ spans = [], text }, quotes) {
   const wanted = quotes.map(letters);
   return spans.filter(({ boxes, start, end }) => boxes.length && wanted.some((quote) => quote.includes(letters(text.slice(start, end)))));
 }

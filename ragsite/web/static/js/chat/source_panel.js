@@ -1,7 +1,7 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
 import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { documentFigure, hasDocument, hasPage, markTexts, pageAhead, pageFigure } from "./evidence.js";
+import { documentFigure, hasDocument, hasPage, knownSpans, markTexts, pageAhead, pageFigure } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
@@ -100,7 +100,7 @@ export class SourcePanel {
         h("span", { class: "source-number", "aria-label": gettext("Source {number}", { number: source.marker }) }, source.marker), title,
         iconButton("close", gettext("Close the source"), () => this.close())),
       h("div", { class: "panel-body" },
-        meta(source),
+        meta({ source, quotes }),
         this.evidence({ source, quotes }, () => tell("copied")),
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : documentLinks({ source, quotes })),
         scores(source.scores, boostOrigin(answer.message?.decision_path || [], source.chunk_id)),
@@ -163,13 +163,13 @@ function documentLinks({ source, quotes }) {
   const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
   return [
     h("a", { class: "button small", href: `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
-    SHOWN_INLINE.test(source.file_name) ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
+    SHOWN_INLINE.test(source.file_name) ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source, quotes)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
     h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
   ];
 }
 
-/** The page of what is cited first. @param {Api.Source} source */
-const pageOf = ({ spans, page }) => spans?.find((span) => span.page)?.page ?? page;
+/** The page of these texts, else of what is cited first: a passage may go over several. @param {Api.Source} source @param {string[]} quotes */
+const pageOf = (source, quotes) => (knownSpans(source, quotes)[0] ?? source.spans?.find((span) => span.page))?.page ?? source.page;
 
 /** @param {Api.Source} source */
 export function isWeb({ kind, url }) {
@@ -197,9 +197,10 @@ export function firstLine({ title, text }) {
   return (lines.find((line) => line && line !== title) || "").slice(0, 80);
 }
 
-/** @param {Api.Source} source */
-function meta(source) {
-  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [source.page ? gettext("Page {page}", { page: pageOf(source) }) : null, placeIn(source)].filter(Boolean);
+/** Where the evidence stands. @param {Evidence} shown */
+function meta({ source, quotes }) {
+  const page = source.page ? pageOf(source, quotes) : null;
+  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [page ? gettext("Page {page}", { page }) : null, placeIn(source)].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 
