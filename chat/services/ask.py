@@ -34,7 +34,7 @@ from chat.runs.attachments import FINISHED
 from chat.runs.run import Assignment, detach, run_start
 from chat.services.experiments import experiment_assign
 from ragsite.core.errors import InvalidInputError, PermissionDeniedError
-from ragsite.core.text import clean_text
+from ragsite.core.text import clean_line, clean_text
 from ragsite.core.wording import worded
 from retrieval.engine import get_engine
 from retrieval.providers.discovery import canonical
@@ -312,7 +312,7 @@ def check_limits(user: User) -> None:
 
 def session_title(text: str) -> str:
     """The first question on one line, cut at a word where there is one near the end."""
-    title = " ".join(clean_text(text).split())
+    title = clean_line(text)
     if len(title) <= TITLE_CHARS:
         return title
     cut = title[: TITLE_CHARS - 1]
