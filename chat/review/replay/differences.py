@@ -147,8 +147,8 @@ def summary_of(original: Data, replay: Data, *, documents: Sequence[str] = ()) -
     """A pair in one row of a table.
 
     decision, total_ms, cited (how many): [of the original, of the replay]. same_sources: share of all their passages
-    that both have, 0..1; same_words: likeness of the texts, 0..1. found: for a golden question, whether one of its
-    `documents` is cited by each.
+    that both have, 0..1; same_words: likeness of the texts, 0..1. For a golden question, found: whether one of its
+    `documents` is cited by each; rank: the place of the first passage of them among the sources, from 1, 0: in none.
     """
     chunks = [{source["chunk_id"] for source in data.get("sources") or ()} for data in (original, replay)]
     union = chunks[0] | chunks[1]
@@ -165,7 +165,13 @@ def summary_of(original: Data, replay: Data, *, documents: Sequence[str] = ()) -
             any(source["cited"] and source["document_id"] in documents for source in data.get("sources") or ())
             for data in (original, replay)
         ]
+        summary["rank"] = [_rank(data.get("sources") or (), documents) for data in (original, replay)]
     return summary
+
+
+def _rank(sources: Sequence[Data], documents: Sequence[str]) -> int:
+    places = (place for place, source in enumerate(sources, start=1) if source["document_id"] in documents)
+    return next(places, 0)
 
 
 def _likeness(old: Sequence[str], new: Sequence[str]) -> float:

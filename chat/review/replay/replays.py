@@ -244,7 +244,8 @@ def replay_cancel(*, replays: QuerySet[Replay]) -> int:
 def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
     """Of what has ended: how often the decision changed, how alike sources and texts are, median times.
 
-    better, worse: of golden questions, those whose document only the replay, or only the original, cites.
+    Of golden questions, better, worse: those whose document only the replay, or only the original, cites; among_sources:
+    those of which a right document is among the sources; mrr: the mean of 1 / its place there, 0 where there is none.
     """
     rows = [row for row in batch.replays.filter(status=Replay.Status.COMPLETE).values_list("summary", flat=True) if row]
     moves: dict[str, int] = {}
@@ -253,6 +254,7 @@ def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
         moves[move] = moves.get(move, 0) + 1
     times = [[row["total_ms"][side] for row in rows if row["total_ms"][side] is not None] for side in (0, 1)]
     judged = [row["found"] for row in rows if "found" in row]
+    ranks = [row["rank"] for row in rows if "rank" in row]
     return {
         "complete": len(rows),
         "decisions": dict(sorted(moves.items(), key=lambda move: -move[1])),
@@ -264,6 +266,8 @@ def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
         "found": [sum(found[side] for found in judged) for side in (0, 1)],
         "better": sum(found[1] and not found[0] for found in judged),
         "worse": sum(found[0] and not found[1] for found in judged),
+        "among_sources": [sum(rank[side] > 0 for rank in ranks) for side in (0, 1)],
+        "mrr": [_mean([1 / rank[side] if rank[side] else 0.0 for rank in ranks]) for side in (0, 1)],
     }
 
 
