@@ -108,7 +108,7 @@ ADDRESS = worded("Where the site connects to, and with which secrets, is decided
 INDEX = worded("The index is built with it: after a change, documents have to be read or embedded anew.")
 START = worded("It is read when the processes start.")
 OPERATOR = worded("It protects the site or its machine, and is decided by the operator.")
-REASONS: dict[str, Sentence] = {  # of a group, or of one setting
+REASONS: dict[str, Sentence] = {  # of a group, or of one setting; what is not here: OPERATOR
     "milvus": ADDRESS,
     "ollama.base_url": ADDRESS,
     "ollama.offline": ADDRESS,
@@ -125,8 +125,6 @@ REASONS: dict[str, Sentence] = {  # of a group, or of one setting
     "ingest": START,
     "search.max_top_k": START,
     "limits.message_chars": START,
-    "limits": OPERATOR,
-    "storage": OPERATOR,
 }
 
 
@@ -186,4 +184,4 @@ def kept_by_operator() -> Iterator[tuple[str, Sentence]]:
     for group, kind in GROUPS.items():
         for field in kind.model_fields:
             if (name := f"{group}.{field}") not in OFFERED:
-                yield name, REASONS[name] if name in REASONS else REASONS[group]
+                yield name, REASONS.get(name) or REASONS.get(group, OPERATOR)
