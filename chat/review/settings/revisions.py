@@ -20,7 +20,7 @@ from chat.review.replay.replays import batch_create_golden, replays_queue
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.rag_settings import RagSettings
-from ragsite.core.rag_settings.changes import Problems, changed
+from ragsite.core.rag_settings.changes import UNKNOWN, Problems, changed
 from ragsite.core.rag_settings.offered import OFFERED, kind_of
 from ragsite.core.text import clean_text
 from ragsite.core.wording import Sentence, worded
@@ -157,23 +157,14 @@ def _draft_change(
     draft = SettingRevision.objects.select_for_update().filter(state=State.DRAFT, made_by=access.user).first()
     if draft is None:
         live = live_revision()
-        draft = SettingRevision(made_by=access.user, base=live, changes=changes_of(live))
+        draft = SettingRevision(made_by=access.user, base=live, changes=_usable(changes_of(live)))
     changes = changes_of(draft)
     for name in reset:
         changes["values"].pop(name, None)
-    before = dict(changes["values"])
     changes["values"].update(values)
     rag, problems = changed(operator_settings(), changes["values"], locked=locked_settings())
-    problems = {name: problem for name, problem in problems.items() if name in values or name in before}
-    problems |= _refused(values, rag, models)
-    for name in [*reset, *prompts]:
-        if name not in (OFFERED if name in reset else built_in_prompts()):
-            problems[name] = worded("There is none of this name.")
-    prompt_problems = _prompts_refused(prompts)
-    if wrong := {name: [said] for name, said in problems.items()}:
-        raise InvalidInputError(fields={"values": wrong, **({"prompts": prompt_problems} if prompt_problems else {})})
-    if prompt_problems:
-        raise InvalidInputError(fields={"prompts": prompt_problems})
+    problems |= _refused(values, rag, models) | {name: UNKNOWN for name in reset if name not in OFFERED}
+    _raise_for(problems, _prompts_refused(prompts))
     changes["values"] = _differing(rag, changes["values"])
     for name, text in prompts.items():
         changes["prompts"].pop(name, None)
@@ -261,7 +252,7 @@ def draft_rebase(*, access: DeskAccess) -> tuple[SettingRevision, list[str]]:
                 both.append(name)
             if chosen is not None:
                 merged[part][name] = chosen
-    draft.base, draft.changes = live, merged
+    draft.base, draft.changes = live, _usable(merged)
     draft.save()
     return draft, both
 
@@ -337,10 +328,24 @@ def _live_locked() -> SettingRevision | None:
 
 def _check(changes: Changes) -> None:
     _, problems = changed(operator_settings(), changes["values"], locked=locked_settings())
-    prompts = {name: faults for name, text in changes["prompts"].items() if (faults := prompt_faults(name, text))}
-    if problems or prompts:
-        wrong: dict[str, Any] = {"values": {name: [said] for name, said in problems.items()}, "prompts": prompts}
-        raise InvalidInputError(fields={part: said for part, said in wrong.items() if said})
+    texts = changes["prompts"].items()
+    _raise_for(problems, {name: faults for name, text in texts if (faults := prompt_faults(name, text))})
+
+
+def _raise_for(problems: Problems, prompts: Mapping[str, Sequence[Sentence]]) -> None:
+    """Raises InvalidInputError where something is wrong."""
+    wrong: dict[str, Any] = {"values": {name: [said] for name, said in problems.items()}, "prompts": prompts}
+    if fields := {part: said for part, said in wrong.items() if said}:
+        raise InvalidInputError(fields=fields)
+
+
+def _usable(changes: Changes) -> Changes:
+    """Without what this version can't use: a draft must not be stuck with it."""
+    _, problems = changed(operator_settings(), changes["values"])
+    return {
+        "values": {name: value for name, value in changes["values"].items() if name not in problems},
+        "prompts": {name: text for name, text in changes["prompts"].items() if not prompt_faults(name, text)},
+    }
 
 
 def _go_live(revision: SettingRevision, live: SettingRevision | None, note: str) -> SettingRevision:
