@@ -97,7 +97,7 @@ def setting_data(view: View, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "label": localized(OFFERED[name].label),
-        "meaning": localized(worded(meaning_of(name))),
+        "meaning": localized(worded(meaning_of(name))).replace("`", ""),
         "variable": variable_of(name),
         "kind": kind_of(name),
         "choices": list(choices_of(name)) if kind_of(name) == "choice" else [],
@@ -159,9 +159,11 @@ def prompt_rows(view: View) -> list[dict[str, Any]]:
 
 
 def about_prompt(text: str) -> str:
-    """The comment on top."""
+    """The first sentence of the comment on top; what follows is for those who change the code."""
     found = LEADING_COMMENT.match(text)
-    return found[0].strip().removeprefix("<!--").removesuffix("-->").strip() if found else ""
+    comment = " ".join(found[0].strip().removeprefix("<!--").removesuffix("-->").split()) if found else ""
+    first, end, _ = comment.partition(". ")
+    return first + end.rstrip()
 
 
 def prompt_data(view: View, stem: str) -> dict[str, Any]:
