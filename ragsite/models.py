@@ -251,8 +251,8 @@ class SignUp(models.Model):
 class SettingRevision(models.Model):
     """Settings as an administrator has changed them: a draft, what was tried of one, or what is or was live.
 
-    Rows are added, never rewritten, but for a draft while it is one. changes: what differs from the operator's settings,
-    `{"values": {"search.top_k": 8}, "prompts": {"generate.en": "…"}}` (`ragsite.core.rag_settings.changes`).
+    Rows are added, never rewritten, but for a draft while it is one. changes: what differs from the operator's
+    settings, `{"values": {"search.top_k": 8}, "prompts": {"generate.en": "…"}}` (`ragsite.core.rag_settings.changes`).
     number: 1, 2, 3 … in the order of going live. base: the live one on which a draft was begun; None: there was none.
     """
 

@@ -1,8 +1,8 @@
 """Puts the engine together for the running event loop: the one place where its parts meet Django's settings.
 
 Clients of Ollama and Milvus belong to the loop that made them, so there is one engine per loop. When the settings
-change (`ragsite.runtime.live_settings`), the next question gets another one, which keeps every part whose settings are the
-same; answers that are being written go on with the engine that they began with.
+change (`ragsite.runtime.live_settings`), the next question gets another one, which keeps every part whose settings are
+the same; answers that are being written go on with the engine that they began with.
 """
 
 from __future__ import annotations

@@ -165,6 +165,21 @@ def built_in_text(stem: str) -> str:
     return (BUILT_IN / f"{stem}.md").read_text(encoding="utf-8")
 
 
+def about_prompt(text: str) -> str:
+    """The first sentence of the comment on top; what follows is for those who change the code."""
+    found = LEADING_COMMENT.match(text)
+    comment = " ".join(found[0].strip().removeprefix("<!--").removesuffix("-->").split()) if found else ""
+    first, end, _ = comment.partition(". ")
+    return first + end.rstrip()
+
+
+def prompt_abouts() -> list[str]:
+    """What each of ours is for, in English: the keys of their translations."""
+    return [
+        about for stem in built_in_prompts() if stem.endswith(".en") and (about := about_prompt(built_in_text(stem)))
+    ]
+
+
 def prompt_faults(stem: str, text: str) -> list[Sentence]:
     """Why this text can't stand in place of our prompt of that name; empty: it can.
 

@@ -56,7 +56,8 @@ class Ask:
     """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked.
 
     `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
-    `workflow`: "" the site's default. `model` writes the answer; "": the site's own. `model_kept`: it was chosen before, and may have gone since.
+    `workflow`: "" the site's default. `model` writes the answer; "": the site's own. `model_kept`: it was chosen
+    before, and may have gone since.
     """
 
     text: str

@@ -42,7 +42,9 @@ class AccountHolder:
         yield Part("signed-in-browsers.json", sessions.values("device", "signed_in_at", "last_seen_at").iterator())
         jobs = PersonalDataJob.objects.filter(user=user).values("kind", "reason", "state", "created_at", "finished_at")
         yield Part("exports-and-deletions.json", jobs.iterator())
-        changed = _settings_of(user).order_by("pk").values("number", "state", "changes", "note", "created_at", "live_at")
+        changed = (
+            _settings_of(user).order_by("pk").values("number", "state", "changes", "note", "created_at", "live_at")
+        )
         yield Part("settings.json", changed.iterator())
 
     def erase(self, user: User) -> Iterator[int]:

@@ -1,7 +1,7 @@
-"""Settings as administrators change them: a draft each, tried, made live, rolled back. Nothing that was live is rewritten.
+"""Settings as administrators change them: a draft each, tried, made live, rolled back. What was live is not rewritten.
 
-A draft begins as a copy of what is live. Where another revision has gone live meanwhile, it can't: it is first put on top
-of that one (`draft_rebase`), so that nobody undoes another one's change without seeing it.
+A draft begins as a copy of what is live. Where another revision has gone live meanwhile, it is first put on top of that
+one (`draft_rebase`), so that nobody undoes another one's change without seeing it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from retrieval.prompting import built_in_prompts, built_in_text, prompt_faults
 NOTE_CHARS = 500
 LISTED = 100  # revisions in the history
 TRIES_SHOWN = 5
+MOST_NUMBER = 2**31 - 1  # that every database holds
 ALL_SETS = "*"  # of golden questions
 State = SettingRevision.State
 Changes = dict[str, dict[str, Any]]
@@ -92,7 +93,7 @@ def history() -> QuerySet[SettingRevision]:
 
 def revision_get(number: int) -> SettingRevision:
     """Raises NotFoundError."""
-    revision = history().filter(number=number).first()
+    revision = history().filter(number=number).first() if number <= MOST_NUMBER else None
     if revision is None:
         raise NotFoundError
     return revision
@@ -115,6 +116,8 @@ def tries() -> list[tuple[SettingRevision, ReplayBatch]]:
 
 def try_get(pk: int) -> tuple[SettingRevision, ReplayBatch]:
     """Raises NotFoundError."""
+    if pk > MOST_NUMBER:
+        raise NotFoundError
     revision = SettingRevision.objects.filter(pk=pk, state=State.TRIED).select_related("made_by", "base").first()
     batch = ReplayBatch.objects.filter(change__settings=pk).first()
     if revision is None or batch is None:
@@ -270,8 +273,8 @@ def _draft_locked(access: DeskAccess) -> SettingRevision:
 def draft_try(*, access: DeskAccess, set_name: str | None) -> tuple[SettingRevision, ReplayBatch]:
     """Answer golden questions as the site does now and with the draft, as a job of replays; None: of all sets.
 
-    What is tried is a copy: the draft may change meanwhile. Raises NoDraftError, NothingChangedError, InvalidInputError,
-    TooManyReplaysError.
+    What is tried is a copy: the draft may change meanwhile. Raises NoDraftError, NothingChangedError,
+    InvalidInputError, TooManyReplaysError.
     """
     access.require("administer")
     draft = draft_get(access)
@@ -363,4 +366,3 @@ def _go_live(revision: SettingRevision, live: SettingRevision | None, note: str)
 def size_of(changes: Changes) -> int:
     """How many settings and prompts it changes."""
     return len(changes["values"]) + len(changes["prompts"])
-

@@ -78,7 +78,10 @@ class DraftInputSerializer(StrictSerializer):
 
     values = ValuesField(required=False, help_text="Setting, such as search.top_k, and its value.")
     reset = serializers.ListField(
-        child=TextField(max_length=100), required=False, max_length=MOST_NAMES, help_text="Settings as the operator has them."
+        child=TextField(max_length=100),
+        required=False,
+        max_length=MOST_NAMES,
+        help_text="Settings as the operator has them.",
     )
     prompts = serializers.DictField(
         child=TextField(allow_null=True, allow_blank=True, max_length=2 * MAX_CHARS, trim_whitespace=False),
@@ -93,7 +96,11 @@ class NoteSerializer(StrictSerializer):
 
 class TrySerializer(StrictSerializer):
     golden = TextField(
-        required=False, default=ALL_SETS, allow_blank=True, max_length=100, help_text="A set of golden questions; *: all."
+        required=False,
+        default=ALL_SETS,
+        allow_blank=True,
+        max_length=100,
+        help_text="A set of golden questions; *: all.",
     )
 
 
@@ -317,7 +324,7 @@ class SettingsDraftLiveApi(SettingsView):
         responses={200: RevisionSerializer, **errors(404, 409)},
     )
     def post(self, request: Request) -> Response:
-        """Make your draft live: every process takes it up within seconds, answers that run keep what they began with."""
+        """Make your draft live: every process takes it up within seconds; answers that run keep what they have."""
         note = checked(NoteSerializer, request.data).get("note", "")
         return Response(revision_data(draft_live(access=self.access, note=note)))
 

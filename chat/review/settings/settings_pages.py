@@ -1,8 +1,8 @@
-"""Pages of settings: all of them as a form, a prompt in both languages, what a draft did to golden questions, history."""
+"""Pages of settings: all of them as a form, a prompt in both languages, a draft on golden questions, history."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from typing import Any
 
@@ -41,7 +41,6 @@ from chat.review.settings.revisions import (
 from chat.review.settings.shown import (
     PROMPT_LANGUAGES,
     View,
-    about_prompt,
     as_text,
     differences,
     operator_data,
@@ -55,10 +54,10 @@ from chat.review.settings.shown import (
 from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
 from ragsite.core.rag_settings.offered import OFFERED
+from ragsite.core.wording import worded
 from ragsite.models import SettingRevision
 from ragsite.runtime import live_settings
-from retrieval.prompting import MAX_CHARS, built_in_text, parse_prompt
-from retrieval.prompting import BUILT_IN as PROMPTS_FOLDER
+from retrieval.prompting import BUILT_IN, MAX_CHARS, about_prompt, built_in_text, parse_prompt
 
 WORSE_SHOWN = 50
 
@@ -91,6 +90,7 @@ def settings_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "prompts": prompt_rows(view),
         "operator": [row | {"value": said_value(row["value"])} for row in operator_data(view)],
         "live": view.live,
+        "may_reset": any(view.live_changes.values()),
         "draft": _draft(view),
         "others": drafts_of_others(access),
         "problems": [
@@ -271,7 +271,7 @@ def _diffed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shipped(stem: str) -> str:
-    return built_in_text(stem) if (PROMPTS_FOLDER / f"{stem}.md").is_file() else ""
+    return built_in_text(stem) if (BUILT_IN / f"{stem}.md").is_file() else ""
 
 
 def diff_lines(old: str, new: str) -> list[dict[str, str]]:
@@ -320,13 +320,13 @@ def prompt_page(request: HttpRequest, *, access: DeskAccess, name: str) -> HttpR
                 "changed": now != live,
                 "replaced": data["draft"] is not None,
                 "lines": diff_lines(data["shipped"], now) if now != data["shipped"] else [],
-                "variables": sorted(parse_prompt(name, PROMPTS_FOLDER / f"{stem}.md").variables),
+                "variables": sorted(parse_prompt(name, BUILT_IN / f"{stem}.md").variables),
             }
         )
     context = {
         **_base(access),
         "name": name,
-        "about": about_prompt(texts[0]["shipped"]),
+        "about": localized(worded(about_prompt(texts[0]["shipped"]))),
         "texts": texts,
         "one_sided": sum(text["replaced"] for text in texts) == 1,
         "most": MAX_CHARS,
@@ -389,33 +389,30 @@ def _try(tried: SettingRevision, batch_id: Any) -> dict[str, Any]:
 
 
 def _figures(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows of the table: name, now, with the draft, and whether more is better."""
-    judged = summary["golden"]
+    """Rows of the table: title, now, draft; shares of counts; better, worse: where more is better."""
     rows: list[dict[str, Any]] = []
-    if judged:
-        for title, counts, of in (
-            (_("Right document cited"), summary["found"], judged),
-            (_("Right document among the sources"), summary["among_sources"], summary["ranked"]),
-        ):
-            if not of:
-                continue
+    for title, counts, of in (
+        (_("Right document cited"), summary["found"], summary["golden"]),
+        (_("Right document among the sources"), summary["among_sources"], summary["ranked"]),
+    ):
+        if of:
             shares = [f"{100 * count / of:.0f} %" for count in counts]
-            rows.append({"title": title, "now": f"{counts[0]} / {of}", "draft": f"{counts[1]} / {of}",
-                         "shares": shares, "better": counts[1] > counts[0], "worse": counts[1] < counts[0]})  # fmt: skip
-        old, new = summary["mrr"]
-        if old is not None and new is not None:
-            title = _("Place of the right document (mean of 1 / place)")
-            rows.append({"title": title, "now": f"{old:.3f}", "draft": f"{new:.3f}", "shares": None,
-                         "better": new > old, "worse": new < old})  # fmt: skip
+            rows.append(_figure(title, *counts, shown=[f"{count} / {of}" for count in counts]) | {"shares": shares})
+    old, new = summary["mrr"]
+    if old is not None and new is not None:
+        title = _("Place of the right document (mean of 1 / place)")
+        rows.append(_figure(title, old, new, shown=[f"{old:.3f}", f"{new:.3f}"]))
     for decision in ("ANSWER", "CLARIFY", "NO_ANSWER"):
-        counts = summary["decided"].get(decision, [0, 0])
-        rows.append({"title": labels.decision_label(decision), "now": counts[0], "draft": counts[1], "shares": None,
-                     "better": False, "worse": False})  # fmt: skip
-    times = summary["median_ms"]
-    if None not in times:
-        rows.append({"title": _("Median time, in ms"), "now": times[0], "draft": times[1], "shares": None,
-                     "better": times[1] < times[0], "worse": times[1] > times[0]})  # fmt: skip
+        now, draft = summary["decided"].get(decision, (0, 0))
+        rows.append({"title": labels.decision_label(decision), "now": now, "draft": draft})
+    now, draft = summary["median_ms"]  # too noisy to be called better or worse
+    if now is not None and draft is not None:
+        rows.append({"title": _("Median time, in ms"), "now": now, "draft": draft})
     return rows
+
+
+def _figure(title: str, now: float, draft: float, *, shown: Sequence[str]) -> dict[str, Any]:
+    return {"title": title, "now": shown[0], "draft": shown[1], "better": draft > now, "worse": draft < now}
 
 
 def _worse(batch: Any) -> list[dict[str, Any]]:

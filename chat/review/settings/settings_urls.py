@@ -1,24 +1,15 @@
-from django.urls import URLPattern, URLResolver, path, register_converter
-from django.urls.converters import IntConverter
+from django.urls import URLPattern, URLResolver, path
 
 from chat.review.settings import settings_api as api
 from chat.review.settings import settings_pages as pages
 
-
-class NumberConverter(IntConverter):
-    """A number that every database holds."""
-
-    regex = "[0-9]{1,9}"
-
-
-register_converter(NumberConverter, "number")
 urlpatterns: list[URLPattern | URLResolver] = [
     path("review/settings/", pages.settings_page, name="review_settings"),
     path("review/settings/draft/", pages.draft_page, name="review_settings_draft"),
     path("review/settings/prompts/<slug:name>/", pages.prompt_page, name="review_settings_prompt"),
-    path("review/settings/tries/<number:pk>/", pages.try_page, name="review_settings_try"),
-    path("review/settings/revisions/<number:number>/", pages.revision_page, name="review_settings_revision"),
-    path("review/settings/revisions/<number:number>/restore/", pages.restore_page, name="review_settings_restore"),
+    path("review/settings/tries/<int:pk>/", pages.try_page, name="review_settings_try"),
+    path("review/settings/revisions/<int:number>/", pages.revision_page, name="review_settings_revision"),
+    path("review/settings/revisions/<int:number>/restore/", pages.restore_page, name="review_settings_restore"),
     path("api/review/settings", api.SettingsApi.as_view(), name="api-review-settings"),
     path("api/review/settings/prompts/<str:name>", api.SettingsPromptApi.as_view(), name="api-review-settings-prompt"),
     path("api/review/settings/draft", api.SettingsDraftApi.as_view(), name="api-review-settings-draft"),
@@ -31,12 +22,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/review/settings/draft/live", api.SettingsDraftLiveApi.as_view(), name="api-review-settings-draft-live"),
     path("api/review/settings/revisions", api.SettingsRevisionsApi.as_view(), name="api-review-settings-revisions"),
     path(
-        "api/review/settings/revisions/<number:number>",
+        "api/review/settings/revisions/<int:number>",
         api.SettingsRevisionApi.as_view(),
         name="api-review-settings-revision",
     ),
     path(
-        "api/review/settings/revisions/<number:number>/restore",
+        "api/review/settings/revisions/<int:number>/restore",
         api.SettingsRestoreApi.as_view(),
         name="api-review-settings-restore",
     ),

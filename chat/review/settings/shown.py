@@ -36,7 +36,7 @@ from ragsite.core.rag_settings.offered import (
 from ragsite.core.wording import worded
 from ragsite.models import SettingRevision
 from ragsite.runtime.live_settings import live_revision, locked_settings, operator_settings, resolve
-from retrieval.prompting import LEADING_COMMENT, built_in_prompts, built_in_text, prompt_faults
+from retrieval.prompting import about_prompt, built_in_prompts, built_in_text, prompt_faults
 
 PROMPT_LANGUAGES = ("en", "zh")
 
@@ -140,30 +140,24 @@ def prompt_names() -> list[str]:
 
 
 def prompt_rows(view: View) -> list[dict[str, Any]]:
-    """Each name once, with what it is for as its English file says. state: of the draft, or of what is live."""
+    """Each name once, with what it is for as its English file says."""
     locked = prompts_locked()
     rows = []
     for name in prompt_names():
         stems = [f"{name}.{language}" for language in PROMPT_LANGUAGES]
-        live, drafted = ([side["prompts"].get(stem) for stem in stems] for side in (view.live_changes, view.draft_changes))
+        live, drafted = (
+            [side["prompts"].get(stem) for stem in stems] for side in (view.live_changes, view.draft_changes)
+        )
         rows.append(
             {
                 "name": name,
-                "about": about_prompt(built_in_text(stems[0])),
+                "about": localized(worded(about_prompt(built_in_text(stems[0])))),
                 "locked": any(stem in locked for stem in stems),
                 "replaced": any(text is not None for text in live),
                 "changed": drafted != live,
             }
         )
     return rows
-
-
-def about_prompt(text: str) -> str:
-    """The first sentence of the comment on top; what follows is for those who change the code."""
-    found = LEADING_COMMENT.match(text)
-    comment = " ".join(found[0].strip().removeprefix("<!--").removesuffix("-->").split()) if found else ""
-    first, end, _ = comment.partition(". ")
-    return first + end.rstrip()
 
 
 def prompt_data(view: View, stem: str) -> dict[str, Any]:
