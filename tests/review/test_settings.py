@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 
 from chat.review.roles import DeskAccess, RightMissingError, desk_access
 from chat.review.settings.revisions import (
@@ -23,10 +23,16 @@ from chat.review.settings.revisions import (
     draft_save,
     restore,
 )
+from chat.review.settings.settings_urls import urlpatterns
+from chat.services.experiments import experiment_assign
+from ragsite.accounts.account_data import AccountHolder
 from ragsite.core.errors import InvalidInputError
+from ragsite.core.rag_settings import GROUPS
+from ragsite.core.rag_settings.offered import OFFERED, field_of, kept_by_operator, meaning_of
 from ragsite.models import SettingRevision
 from ragsite.runtime import live_settings
 from retrieval.prompting import built_in_text
+from retrieval.values import AnswerOptions
 from tests.ollama_server import RagSettingsChanger
 from tests.review.people import client_of, person
 
@@ -253,6 +259,34 @@ def test_rolling_back_to_the_operators_settings(access: DeskAccess, settings: An
         restore(access=access, number=0)
 
 
+# ------------------------------------------------------------------------------------------------ who asks
+def test_a_persons_data_names_their_settings_and_lets_them_go(access: DeskAccess) -> None:
+    go_live(access, search__top_k=9)
+    draft_save(access=access, values={"search.top_k": 7})
+    holder = AccountHolder()
+    assert any("draft of settings" in held.what and held.count == 1 for held in holder.goes(access.user))
+    assert [held.count for held in holder.stays(access.user)] == [1]
+    assert any(part.path == "settings.json" for part in holder.parts(access.user))
+    list(holder.erase(access.user))
+    assert list(SettingRevision.objects.values_list("state", "made_by")) == [("live", None)]
+
+
+def test_a_question_that_names_no_workflow_gets_the_sites(access: DeskAccess, settings: Any) -> None:
+    go_live(access, answer__workflow="react")
+    boot = client_of(access.user).get(reverse("chat")).context["boot"]
+    assert boot["default_workflow"] == "react"
+    assert experiment_assign(user_id=access.user.pk, workflow="corrective", options=AnswerOptions()) is None
+
+
+def test_every_setting_is_offered_or_has_a_reason() -> None:
+    names = {f"{group}.{field}" for group, kind in GROUPS.items() for field in kind.model_fields}
+    kept = dict(kept_by_operator())
+    assert set(OFFERED) | set(kept) == names and not set(OFFERED) & set(kept)
+    assert all(meaning_of(name) for name in OFFERED)
+    secret = {name for name in names if not field_of(name).repr}
+    assert not secret & set(OFFERED)
+
+
 # ------------------------------------------------------------------------------------------------ prompts
 def test_a_prompt_of_ones_own_is_used_and_the_shipped_one_is_no_change(access: DeskAccess, settings: Any) -> None:
     shipped = built_in_text("hyde.en")
@@ -283,6 +317,30 @@ def test_a_prompt_of_the_operator_is_locked(access: DeskAccess, settings: Any, t
 def test_only_administrators_change_settings(role: str) -> None:
     with pytest.raises(RightMissingError):
         draft_save(access=desk_access(person(role)), values={"search.top_k": 9})
+
+
+NOTHING = {"number": 1, "pk": 1, "name": "hyde"}
+
+
+def test_every_address_is_walked_as_every_role() -> None:
+    """Administrators alone get further than the refusal, whatever the method."""
+    clients = {role: client_of(person(role)) for role in ("Reviewers", "Curators", "")}
+    for pattern in urlpatterns:
+        assert isinstance(pattern, URLPattern)
+        names = pattern.pattern.converters
+        address = reverse(str(pattern.name), kwargs={name: NOTHING[name] for name in names})
+        for method in ("get", "post", "patch", "delete"):
+            for role, client in clients.items():
+                status = getattr(client, method)(address, content_type="application/json").status_code
+                assert status in (403, 405), (pattern.name, method, role)
+            assert getattr(client_of(person(is_staff=False)), method)(address).status_code in (404, 405)
+            assert getattr(client_of(None), method)(address).status_code in (302, 401, 405)
+
+
+def test_a_number_that_no_database_holds_is_not_found(client: Client) -> None:
+    for name in ("revision", "try", "restore"):
+        assert client.get(reverse(f"review_settings_{name}", args=[10**30])).status_code in (404, 405)
+    assert client.get(reverse("api-review-settings-revision", args=[10**30])).status_code == 404
 
 
 PAGES = ["review_settings", "api-review-settings", "api-review-settings-revisions"]

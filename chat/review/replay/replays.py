@@ -257,8 +257,8 @@ def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
     median times. Pairs are [of the originals, of the replays].
 
     Of golden questions, better, worse: those whose document only the replay, or only the original, cites; ranked: those
-    with right documents; among_sources: those of which one is among the sources; mrr: the mean of 1 / its place there, 0
-    where there is none.
+    with right documents; among_sources: those of which one is among the sources; mrr: the mean of 1 / its place there,
+    0 where there is none.
     """
     rows = [row for row in batch.replays.filter(status=Replay.Status.COMPLETE).values_list("summary", flat=True) if row]
     moves: dict[str, int] = {}
