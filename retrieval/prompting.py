@@ -16,13 +16,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragsite.core.wording import Sentence, worded
+from ragsite.core.wording import Sentence, joined, worded
 from retrieval.errors import ModelError
 from retrieval.ports import Prompt
 
 BUILT_IN = Path(__file__).resolve().parent / "prompts"
 MARKER = re.compile(r"^---[ \t]*$", re.MULTILINE)
 LEADING_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)
+SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 NAME = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 QUOTED = re.compile(r"^<([a-z_]+)>\n\$(\w+)\n</\1>$", re.MULTILINE)  # what others wrote, within its tags
 MAX_CHARS = 20_000  # of a prompt in place of ours
@@ -169,8 +170,7 @@ def about_prompt(text: str) -> str:
     """The first sentence of the comment on top; what follows is for those who change the code."""
     found = LEADING_COMMENT.match(text)
     comment = " ".join(found[0].strip().removeprefix("<!--").removesuffix("-->").split()) if found else ""
-    first, end, _ = comment.partition(". ")
-    return first + end.rstrip()
+    return SENTENCE_END.split(comment, maxsplit=1)[0].partition(" (retrieval/")[0].rstrip(".。")
 
 
 def prompt_abouts() -> list[str]:
@@ -190,7 +190,7 @@ def prompt_faults(stem: str, text: str) -> list[Sentence]:
         ours = parse_text(stem, Path(f"{stem}.md"), built_in_text(stem))
         theirs = parse_text(stem, Path(f"{stem}.md"), text)
     except PromptError as error:
-        return [worded("{reason}", reason=error.reason)]
+        return [joined("", [error.reason])]
     return list(_faults(ours, theirs, text))
 
 

@@ -125,7 +125,7 @@ class SettingDifferenceSerializer(serializers.Serializer[Any]):
     """before, after: values; of a prompt its text, null where it is the shipped one."""
 
     name = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     prompt = serializers.BooleanField()
     before = serializers.JSONField(allow_null=True)
     after = serializers.JSONField(allow_null=True)
@@ -145,7 +145,7 @@ class SettingSerializer(serializers.Serializer[Any]):
     """value: that is live. draft: null without a draft. default: where no revision sets it."""
 
     name = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     meaning = serializers.CharField()
     variable = serializers.CharField()
     kind = serializers.ChoiceField(["flag", "whole", "number", "choice", "model", "models"])

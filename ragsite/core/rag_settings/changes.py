@@ -108,7 +108,7 @@ def _faults(kind: type[Group], fields: Mapping[str, Any], error: ValidationError
             found[field] = fault_sentence(fault)
         else:
             text = sentence(fault)
-            said = next((words for rule, words in RULES.items() if text.startswith(rule)), worded("{rule}", rule=text))
+            said = next((words for rule, words in RULES.items() if text.startswith(rule)), Sentence(text))
             named_fields = [field for field in fields if re.search(rf"\b{field}\b", text)]
             found |= dict.fromkeys(named_fields or fields, said)
     return found if any(field in fields for field in found) else dict.fromkeys(fields, worded("Not possible here."))
