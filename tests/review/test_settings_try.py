@@ -52,7 +52,7 @@ async def test_golden_questions_are_answered_with_both_settings(
         return client_of(access.user).get(reverse("review_settings_try", args=[tried.pk])).text
 
     text = await sync_to_async(page)()
-    assert "Right document cited" in text and "Nothing so far." in text
+    assert "As expected" in text and "Nothing so far." in text
     assert "Your draft has changed since" in text
 
 

@@ -77,6 +77,7 @@ class Prepared:
     changed: Setup
     original: dict[str, Any] | Setup
     documents: tuple[str, ...] = ()
+    expects: str = "ANSWER"
 
 
 class OriginalGoneError(ConflictError):
@@ -136,7 +137,7 @@ async def _answered(replay_id: UUID) -> dict[str, Any]:
     def compare() -> dict[str, Any]:
         return {
             "differences": answer_differences(original, replayed),
-            "summary": summary_of(original, replayed, documents=prepared.documents),
+            "summary": summary_of(original, replayed, documents=prepared.documents, expects=prepared.expects),
         }
 
     return {
@@ -216,7 +217,8 @@ def _prepare(replay_id: UUID) -> Prepared:
         changed = _changed(asked, change)
         if changed.settings and not change.get("workflow"):  # it is asked as one that names no workflow
             changed = replace(changed, workflow=changed.settings.answer.workflow)
-        return Prepared(changed=changed, original=asked, documents=documents)
+        expects = replay.golden.get("expects", "ANSWER")  # those of an earlier version name none
+        return Prepared(changed=changed, original=asked, documents=documents, expects=expects)
     message = selectors.message_find(replay.message_id) if replay.message_id else None
     if message is None or message.role != Message.Role.ASSISTANT or message.reply_to is None:
         raise OriginalGoneError

@@ -122,7 +122,12 @@ def batch_create_golden(
         Replay(
             batch=batch,
             question=asked.text,
-            golden={"id": str(asked.id), "collection": asked.collection, "documents": list(asked.documents)},
+            golden={
+                "id": str(asked.id),
+                "collection": asked.collection,
+                "documents": list(asked.documents),
+                "expects": asked.expects,
+            },
             change=dict(change),
             made_by=access.user,
         )
@@ -256,7 +261,7 @@ def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
     """Of what has ended: how often each decision was come to (decided) and changed, how alike sources and texts are,
     median times. Pairs are [of the originals, of the replays].
 
-    Of golden questions, better, worse: those whose document only the replay, or only the original, cites; ranked: those
+    Of golden questions, better, worse: those where only the replay, or only the original, is as expected; ranked: those
     with right documents; among_sources: those of which one is among the sources; mrr: the mean of 1 / its place there,
     0 where there is none.
     """

@@ -392,7 +392,7 @@ def _figures(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Rows of the table: title, now, draft; shares of counts; better, worse: where more is better."""
     rows: list[dict[str, Any]] = []
     for title, counts, of in (
-        (_("Right document cited"), summary["found"], summary["golden"]),
+        (_("As expected"), summary["found"], summary["golden"]),
         (_("Right document among the sources"), summary["among_sources"], summary["ranked"]),
     ):
         if of:
@@ -416,13 +416,14 @@ def _figure(title: str, now: float, draft: float, *, shown: Sequence[str]) -> di
 
 
 def _worse(batch: Any) -> list[dict[str, Any]]:
-    """Questions whose right document only the present settings cite, or that are answered only by them; failures."""
+    """Questions that only the present settings answer, or answer as expected; failures."""
     rows = []
     for replay in replays_of(batch):
         summary = replay.summary
         lost = summary.get("found", [False, True]) == [True, False]
         decisions = summary.get("decision", ["", ""])
-        unanswered = decisions[0] == "ANSWER" and decisions[1] != "ANSWER"
+        as_expected = summary.get("found", [False, False])[1]
+        unanswered = decisions[0] == "ANSWER" and decisions[1] != "ANSWER" and not as_expected
         failed = replay.status == Replay.Status.FAILED
         if lost or unanswered or failed:
             row = replay_row(replay)
