@@ -36,12 +36,12 @@ export class Effort {
    * @param {HTMLElement} button
    * @param {object} options
    * @param {string[]} options.workflows
-   * @param {string} options.standard the site's workflow for questions that choose none
+   * @param {string} [options.standard] the site's workflow for questions that choose none
    * @param {string} options.page of the self-corrective workflow
    * @param {Kept} options.kept
    * @param {() => unknown} options.onChange
    */
-  constructor(button, { workflows, standard, page, kept, onChange }) {
+  constructor(button, { workflows, standard = workflows[0], page, kept, onChange }) {
     this.button = button;
     this.workflows = workflows;
     this.page = page;
