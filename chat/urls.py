@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("chat.review.replay.replay_urls")),
     path("", include("chat.review.figures.stats_urls")),
     path("", include("chat.review.settings.settings_urls")),
+    path("", include("chat.review.retention.urls")),
     path("", include("chat.review.urls")),
     path("", views.chat_page, name="chat"),
     path("chat/<uuid:session_id>/", views.chat_page, name="chat_session"),

@@ -24,6 +24,7 @@ BUILT_IN = Path(__file__).resolve().parent / "prompts"
 MARKER = re.compile(r"^---[ \t]*$", re.MULTILINE)
 LEADING_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.?!]) ")
+NO_MEMORIES = "-"  # what `$memories` is where nothing is remembered (`retrieval.steps.memory.quote_memories`)
 NAME = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 QUOTED = re.compile(r"^<([a-z_]+)>\n\$(\w+)\n</\1>$", re.MULTILINE)  # what others wrote, within its tags
 MAX_CHARS = 20_000  # of a prompt in place of ours
@@ -62,6 +63,7 @@ class PromptTemplate:
             hash=self.hash,
             system=self.system.substitute(variables),
             user=self.user.substitute(variables),
+            personal="memories" in self.variables and variables["memories"] != NO_MEMORIES,
         )
 
 

@@ -11,6 +11,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 
 from ragsite.accounts.choices import account_of
+from ragsite.accounts.letters import letters_forget
 from ragsite.accounts.personal_data import Held, Part
 from ragsite.core.wording import counted
 from ragsite.models import AccountSession, ApiToken, KnownOrigin, PersonalDataJob, SettingRevision
@@ -55,6 +56,7 @@ class AccountHolder:
         about.update(object_repr="")
         yield ApiToken.objects.filter(user=user).delete()[0]
         yield AccountSession.objects.filter(account=user).delete()[0]
+        yield letters_forget(user)
         yield KnownOrigin.objects.filter(user=user).delete()[0]
         yield _settings_of(user).filter(number=None).delete()[0]
         _settings_of(user).update(made_by=None)

@@ -223,7 +223,7 @@ def differences(old: Changes, new: Changes, operators: RagSettings) -> list[dict
 def said_value(value: Any) -> str:
     """For people: a number without an idle fraction, a flag in words, an empty text as a dash."""
     if isinstance(value, bool):
-        return str(localized(worded("On") if value else worded("Off")))
+        return str(localized(worded("Switched on") if value else worded("Switched off")))
     if value is None or value == "":
         return "–"
     return as_text(value)
