@@ -22,9 +22,7 @@ def connect() -> None:
             name="sign_ins",
             title=worded("Signed-in browsers"),
             rule=worded("Until their cookie ends, two weeks after they signed in."),
-            moment="expire_date",
-            rows=sign_ins_over,
-            erase=_sign_ins_erase,
+            moment="expire_date", rows=sign_ins_over, erase=_sign_ins_erase,
         )  # fmt: skip
     )
     use_kind(
@@ -32,9 +30,7 @@ def connect() -> None:
             name="attempts",
             title=worded("Counters of attempts to sign in"),
             rule=worded("Until they count no longer, within minutes or an hour."),
-            moment="expires_at",
-            rows=attempts_over,
-            erase=lambda before: erased(lambda: attempts_over(before)),
+            moment="expires_at", rows=attempts_over, erase=lambda before: erased(lambda: attempts_over(before)),
         )  # fmt: skip
     )
     use_kind(
@@ -42,9 +38,7 @@ def connect() -> None:
             name="origins",
             title=worded("Places that an account has signed in from"),
             rule=worded("Since they were last used; as keyed hashes."),
-            fixed=ORIGIN_KEPT,
-            moment="last_used_at",
-            rows=origins_over,
+            fixed=ORIGIN_KEPT, moment="last_used_at", rows=origins_over,
             erase=lambda before: erased(lambda: origins_over(before)),
         )  # fmt: skip
     )
@@ -53,9 +47,7 @@ def connect() -> None:
             name="exports",
             title=worded("Exports of a person's data"),
             rule=worded("A day after they were made, with their file."),
-            moment="expires_at",
-            rows=exports_over,
-            erase=_exports_erase,
+            moment="expires_at", rows=exports_over, erase=_exports_erase,
         )  # fmt: skip
     )
     use_kind(
@@ -63,9 +55,7 @@ def connect() -> None:
             name="deletions",
             title=worded("Records that a person's data were deleted"),
             rule=worded("Since it was done; they name no person, only the account's number."),
-            fixed=RECORD_KEPT,
-            moment="finished_at",
-            rows=records_over,
+            fixed=RECORD_KEPT, moment="finished_at", rows=records_over,
             erase=lambda before: erased(lambda: records_over(before)),
         )  # fmt: skip
     )
