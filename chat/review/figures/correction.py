@@ -88,10 +88,7 @@ def mantel_haenszel(strata: Iterable[tuple[Hits, Hits]]) -> tuple[float, float, 
 
 
 def _corrected(answers: Sequence[RatedAnswer], side: str, which: str) -> Corrected | Sentence:
-    own, others = (
-        _counted(answers, which, lambda name: name == side),
-        _counted(answers, which, lambda name: name != side),
-    )
+    own, others = _counted(answers, which, lambda name: name == side), _counted(answers, which, lambda name: name != side)
     people = sum(count for _, count in own.values())
     if people < LEAST_PEOPLE:
         return worded("Too few people have rated it to correct its rate ({count} of {least}).",
@@ -152,7 +149,5 @@ def _collections(answers: Sequence[int]) -> Mapping[int, str]:
 
 def between(since: Any, until: Any) -> Q:
     """Answers of these days of the site, both included."""
-    first, last = (
-        timezone.make_aware(datetime(day.year, day.month, day.day)) for day in (since, until + timedelta(days=1))
-    )
+    first, last = (timezone.make_aware(datetime(day.year, day.month, day.day)) for day in (since, until + timedelta(days=1)))
     return Q(created_at__gte=first, created_at__lt=last)
