@@ -155,6 +155,9 @@ class ScoresSerializer(serializers.Serializer[Any]):
     dense = serializers.FloatField(required=False, help_text="Cosine, -1 to 1.")
     bm25 = serializers.FloatField(required=False)
     fused = serializers.FloatField(required=False)
+    standing = serializers.FloatField(
+        required=False, help_text="Its place by `fused` between the worst candidate (0) and the best (1)."
+    )
     rerank = serializers.FloatField(required=False, help_text="0 to 1.")
     boost = serializers.FloatField(required=False, help_text="Multiplier from ratings.")
     final = serializers.FloatField(required=False)

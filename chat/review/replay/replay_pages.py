@@ -106,7 +106,7 @@ def replay_page(request: HttpRequest, *, access: DeskAccess, replay_id: UUID) ->
     """Both answers side by side."""
     replay = replay_get(replay_id)
     replay_reading_log(access=access, replay=replay)
-    data = replay_data(replay)
+    data = replay_data(replay, reader=access.user)
     context = {
         "section": "review",
         "desk_part": "replays",

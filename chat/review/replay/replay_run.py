@@ -36,7 +36,7 @@ from ragsite.runtime import live_settings
 from retrieval.engine import get_engine, get_engine_for
 from retrieval.errors import ModelError
 from retrieval.ports import BoostSource, ChatModel, Models
-from retrieval.selectors import scope_as_asked, scope_for
+from retrieval.selectors import scope_as_asked, scope_attached, scope_for
 from retrieval.steps.judge.tally import JudgeTally
 from retrieval.steps.toolbox import Toolbox
 from retrieval.text import quoting
@@ -226,7 +226,8 @@ def _prepare(replay_id: UUID) -> Prepared:
 
 
 def as_asked(message: Message) -> Setup:
-    """An answer's question as it was put: the asker's scope, decided anew; history and open clarification as then."""
+    """An answer's question as it was put: the asker's scope, decided anew, with the files of the conversation; history
+    and open clarification as then."""
     asked, request, user = message.reply_to, message.request, message.session.user
     assert asked is not None
     scope = scope_as_asked(
@@ -238,7 +239,7 @@ def as_asked(message: Message) -> Setup:
     return Setup(
         question=Question(
             text=asked.text,
-            scope=scope,
+            scope=scope.beside(scope_attached(user=user, conversation_id=message.session_id)),
             history=_history_then(asked),
             filters=search_filters(request.get("filters", {})).in_mode(request.get("filters_mode", "strict")),
             options=AnswerOptions(**request.get("options", {})),
