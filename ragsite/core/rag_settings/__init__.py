@@ -35,6 +35,7 @@ from ragsite.core.rag_settings.site import (
     StorageSettings,
 )
 from ragsite.core.rag_settings.workflows import (
+    AnswerSettings,
     CorrectiveSettings,
     MemorySettings,
     PlannedSettings,
@@ -43,6 +44,7 @@ from ragsite.core.rag_settings.workflows import (
 
 __all__ = [
     "GROUPS",
+    "AnswerSettings",
     "CompressSettings",
     "CorrectiveSettings",
     "FeedbackSettings",
@@ -71,7 +73,11 @@ __all__ = [
 
 
 class RagSettings(BaseModel):
-    """The settings of retrieval and answering: all groups but the site's own."""
+    """The settings of retrieval and answering: all groups but the site's own.
+
+    prompts: (file name without its ending, text) of those that administrators have replaced. revision: the number of
+    the live revision of settings (`ragsite.runtime.live_settings`); 0: none is live.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -86,6 +92,7 @@ class RagSettings(BaseModel):
     compress: CompressSettings = CompressSettings()
     verify: VerifySettings = VerifySettings()
     grade: GradeSettings = GradeSettings()
+    answer: AnswerSettings = AnswerSettings()
     corrective: CorrectiveSettings = CorrectiveSettings()
     self_corrective: SelfCorrectiveSettings = SelfCorrectiveSettings()
     memory: MemorySettings = MemorySettings()
@@ -98,6 +105,8 @@ class RagSettings(BaseModel):
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"
     prompts_dir: str = ""
+    prompts: tuple[tuple[str, str], ...] = ()
+    revision: int = 0
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], *, data_dir: str = "var", prompts_dir: str = "") -> Self:
