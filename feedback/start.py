@@ -23,6 +23,8 @@ from chat.review.start import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
 from feedback.curation.for_desk import DeskFeedback
+from feedback.evaluation.letters import KIND as EVALUATION_LETTER
+from feedback.evaluation.letters import alarm_letters
 from feedback.models import Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds.boost_source import LiveBoosts
@@ -32,6 +34,7 @@ from feedback.rounds.judge_records import LearnedJudgeRecords
 from feedback.rounds.passages import document_forget, document_relocate
 from feedback.rounds.personal_data import FeedbackHolder
 from feedback.rounds.questions import questions_forget, questions_of
+from ragsite.accounts.letters import use_letter
 from ragsite.accounts.personal_data import use_holder
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
@@ -45,6 +48,7 @@ def connect() -> None:
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
+    use_letter(EVALUATION_LETTER, alarm_letters)
     use_improvements(Improvement(_curated_answer, _curated_address))
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())

@@ -7,6 +7,8 @@ from typing import Any
 from celery import shared_task
 from django.contrib.auth.models import User
 
+from feedback.evaluation.run import evaluations_work
+from feedback.evaluation.runs import runs_of_the_night, runs_queue, runs_wait
 from feedback.rounds.round import feedback_round, rare_collections
 
 AGAIN_S, MOST_TIMES = 60, 30  # while another round runs
@@ -25,3 +27,21 @@ def reindex_feedback(self: Any, by: int | None = None) -> str:
     if status == "busy" and by is not None and not self.request.called_directly and self.request.retries < MOST_TIMES:
         raise self.retry(countdown=AGAIN_S)
     return status
+
+
+@shared_task
+def evaluations_work_task() -> str:
+    """One run of an evaluation that is open, as long as nobody else works on one. A message too many finds nothing."""
+    worked = evaluations_work()
+    if worked != "idle" and runs_wait():
+        runs_queue()
+    return worked
+
+
+@shared_task
+def evaluations_nightly_task() -> int:
+    """A run of each set that is measured every night. How many; 0 where there is nothing to measure."""
+    made = runs_of_the_night()
+    if made:
+        runs_queue()
+    return made

@@ -7,9 +7,17 @@ evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageS
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
+evaluation   EvaluationSet, EvaluationRun, EvaluationQuestion, EvaluationOutcome: how search fares, run by run
 """
 
 from feedback.models.curation import CuratedAnswer, CuratedSource, GoldenQuestion, GoldenRelevance, ManualBoost
+from feedback.models.evaluation import (
+    ALL_GOLDEN,
+    EvaluationOutcome,
+    EvaluationQuestion,
+    EvaluationRun,
+    EvaluationSet,
+)
 from feedback.models.evidence import (
     Burst,
     Evidence,
@@ -28,10 +36,15 @@ from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEv
 from feedback.models.uses import SourceUse
 
 __all__ = [
+    "ALL_GOLDEN",
     "Boost",
     "Burst",
     "CuratedAnswer",
     "CuratedSource",
+    "EvaluationOutcome",
+    "EvaluationQuestion",
+    "EvaluationRun",
+    "EvaluationSet",
     "Evidence",
     "FeedbackState",
     "GoldenQuestion",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
@@ -29,7 +29,7 @@ from ragsite.accounts.email_links import confirmation_token
 from ragsite.models import Account
 
 logger = logging.getLogger(__name__)
-Kind = Literal["confirm", "address_changed", "reset", "password_changed", "deleted"]
+Kind = str  # a key of WRITERS
 CONSOLE_BACKEND = "django.core.mail.backends.console.EmailBackend"
 ACCOUNTS_PER_ADDRESS = 5  # that one letter's address may belong to
 
@@ -174,6 +174,11 @@ WRITERS: dict[str, Callable[..., Iterator[Letter]]] = {
     "password_changed": _password_changed,
     "deleted": _deleted,
 }
+
+
+def use_letter(kind: Kind, write: Callable[..., Iterator[Letter]]) -> None:
+    """Say what a letter of another app says. write: called with the values of its message and `language`."""
+    WRITERS[kind] = write
 
 
 def is_confirmed(account: Account) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -243,7 +243,7 @@ def _tools(collection: ThrowAwayCollection, settings: RagSettings, boosts: Boost
 # ------------------------------------------------------------------------------------------------ measuring
 async def measure(
     bench: Bench, plan: Plan, *, progress: Progress, known: Collection[tuple[str, str]] = (), patient: bool = False
-) -> AsyncIterator[Batch]:
+) -> AsyncGenerator[Batch, None]:
     """Stage by stage, then the decisions. known: (stage, question) that need not be measured again. patient: a stage
     that can't be measured is left with its problem, and an answer that fails counts as FAILED; else both raise.
 
@@ -322,6 +322,7 @@ async def _decided(
     bar = progress(DECISIONS, len(questions))
     for question in questions:
         begun, trace = time.perf_counter(), Trace()
+        failed: tuple[str, ...] = ()
         try:
             async with asyncio.timeout(bench.tools.settings.limits.answer_timeout_s if patient else None):
                 answer = await workflow.answer(Question(text=question.text, scope=question.scope), trace=trace)
@@ -332,8 +333,6 @@ async def _decided(
             decision = FAILED
             reason = getattr(error, "message", "") or getattr(error, "reason", "") or "no answer within its time"
             failed = (f"answer: {reason}",)
-        else:
-            failed = ()
         told = dict.fromkeys(f"{entry['step']}: {entry['reason']}" for entry in trace.degraded)
         yield Batch(
             stage=DECISIONS,
