@@ -18,7 +18,7 @@ from feedback.models import EvaluationOutcome, EvaluationQuestion, EvaluationRun
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError
 from ragsite.core.leases import Lease, run_out
 from ragsite.core.wording import worded, wordings_of
-from retrieval.evaluation.runner import Plan
+from retrieval.evaluation.runner import DEFAULT_K
 
 TASK = "feedback.tasks.evaluations_work_task"
 Status = EvaluationRun.Status
@@ -69,11 +69,10 @@ def run_create(
         raise RunOpenError
     if EvaluationRun.objects.filter(status__in=OPEN).count() >= MAX_OPEN:
         raise TooManyRunsError
-    plan = Plan(stages=wanted, k=k or Plan.k, workflow=asked)
     return EvaluationRun.objects.create(
         set=chosen,
-        stages=list(plan.stages),
-        k=plan.k,
+        stages=wanted,
+        k=k or DEFAULT_K,
         workflow=asked,
         limit=limit or chosen.limit,
         trigger=EvaluationRun.Trigger.PERSON if by else EvaluationRun.Trigger.NIGHT,

@@ -43,6 +43,7 @@ from retrieval.workflows import DEFAULT_WORKFLOW, get_workflow
 
 CHUNKS_PER_DOCUMENT = 2  # candidates looked at for each document that recall@100 asks for
 WARM_UP = 3  # searches before the clock starts
+DEFAULT_K = 10  # the cut-off of nDCG and recall
 IN_BATCH = 20  # questions whose outcomes are given at a time
 DECISIONS = "decisions"  # the stage of outcomes that are a workflow's
 FAILED = "FAILED"  # in place of a decision, where no answer came
@@ -144,7 +145,7 @@ class Plan:
     """decisions: whether questions are asked of `workflow` too."""
 
     stages: Sequence[str]
-    k: int = 10
+    k: int = DEFAULT_K
     decisions: bool = True
     workflow: str = DEFAULT_WORKFLOW
 
