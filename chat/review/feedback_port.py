@@ -27,12 +27,13 @@ class RevisionChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldenAsked:
-    """A golden question, with the ids of the documents that answer it."""
+    """A golden question. expects: a decision; documents: with `ANSWER` the ids of those that answer it, else none."""
 
     id: UUID
     text: str
     collection: str
     documents: tuple[str, ...]
+    expects: str = "ANSWER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,7 +72,7 @@ class RelevanceFormSet(forms.BaseInlineFormSet):
             Relevant(document_id=row["document"].pk, chunk_id=row.get("chunk_id"), grade=row["grade"]) for row in rows
         ]
         try:
-            golden_check(self.instance.text, self.instance.collection, relevant)
+            golden_check(self.instance.text, self.instance.collection, relevant, expects=self.instance.expects)
         except InvalidInputError as error:
             raise forms.ValidationError([str(text) for texts in error.fields.values() for text in texts]) from error
 
@@ -88,15 +88,24 @@ class RelevanceInline(admin.TabularInline):
 
 @admin.register(GoldenQuestion)
 class GoldenQuestionAdmin(ToolsAdmin):
-    list_display = ["question", "set_name", "collection", "relevant_count", "source", "enabled", "updated_at"]
-    list_filter = ["enabled", SetFilter, "source", "collection"]
+    list_display = [
+        "question",
+        "set_name",
+        "collection",
+        "expects",
+        "relevant_count",
+        "source",
+        "enabled",
+        "updated_at",
+    ]
+    list_filter = ["enabled", SetFilter, "expects", "source", "collection"]
     list_select_related = ["collection", "created_by"]
     search_fields = ["text", "set_name"]
     date_hierarchy = "created_at"
     inlines = [RelevanceInline]
     autocomplete_fields = ["collection"]
     fields = [
-        "text", "collection", "set_name", "enabled", "source", "reviewed_answer", "created_by", "created_at",
+        "text", "collection", "set_name", "expects", "enabled", "source", "reviewed_answer", "created_by", "created_at",
         "updated_at",
     ]  # fmt: skip
     readonly_fields = ["source", "reviewed_answer", "created_by", "created_at", "updated_at"]
@@ -123,7 +132,7 @@ class GoldenQuestionAdmin(ToolsAdmin):
         )
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields if obj else ["text", "collection", "set_name", "enabled"]
+        return self.fields if obj else ["text", "collection", "set_name", "expects", "enabled"]
 
     def save_model(self, request: HttpRequest, obj: GoldenQuestion, form: Any, change: bool) -> None:
         if not change:

@@ -56,6 +56,7 @@ class DeskFeedback:
                 id=row.pk,
                 text=row.text,
                 collection=str(row.collection_id),
+                expects=row.expects,
                 documents=tuple(dict.fromkeys(str(one.document_id) for one in row.relevant.all())),
             )
             for row in rows.prefetch_related(relevant)[:limit]

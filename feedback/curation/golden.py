@@ -1,4 +1,5 @@
-"""Golden questions: what the guard measures a revision on. Entered one by one, or made from a reviewed answer.
+"""Golden questions: what a revision and the site's answers are measured on. Entered one by one, or made from a reviewed
+answer. One expects documents, or `NO_ANSWER` or `CLARIFY`; then it has no document, and no search is measured on it.
 
 Audited, because a revision may pass when a question is deleted or switched off.
 """
@@ -26,6 +27,7 @@ MAX_RELEVANT = 100
 MAX_SET_CHARS = 100
 GRADES = GoldenRelevance.Grade.values
 LOGGED_CHARS = 300
+NOTHING_RELEVANT = "Where NO_ANSWER or CLARIFY is expected, no document answers it: name none."
 Action = RevisionEvent.Action
 
 
@@ -45,6 +47,7 @@ def golden_save(
     text: str,
     collection: Collection,
     relevant: Sequence[Relevant],
+    expects: str = GoldenQuestion.Expected.ANSWER,
     enabled: bool = True,
     set_name: str = "",
     source: str = GoldenQuestion.Origin.MANUAL,
@@ -55,7 +58,7 @@ def golden_save(
     action = Action.GOLDEN_CHANGED if question else Action.GOLDEN_ADDED
     text = " ".join(text.split())
     set_name = " ".join(set_name.split())
-    golden_check(text, collection, relevant)
+    golden_check(text, collection, relevant, expects=expects)
     if len(set_name) > MAX_SET_CHARS:
         raise InvalidInputError(
             fields={"set": [worded("At most {max_set_chars} characters.", max_set_chars=MAX_SET_CHARS)]}
@@ -63,6 +66,7 @@ def golden_save(
     if question is None:
         question = GoldenQuestion(source=source, message=message, created_by=by)
     question.text, question.collection, question.enabled, question.set_name = text, collection, enabled, set_name
+    question.expects = expects
     question.save()
     question.relevant.all().delete()
     GoldenRelevance.objects.bulk_create(relevance_rows(question, relevant))
@@ -104,6 +108,7 @@ def golden_log(action: str, question: GoldenQuestion, *, by: User) -> None:
             "collection": question.collection.name,
             "enabled": question.enabled,
             "set": question.set_name,
+            "expects": question.expects,
             "relevant": question.relevant.count(),
         },
     )
@@ -116,14 +121,22 @@ def relevance_rows(question: GoldenQuestion, relevant: Sequence[Relevant]) -> li
     ]
 
 
-def golden_check(text: str, collection: Collection, relevant: Sequence[Relevant]) -> None:
+def golden_check(
+    text: str, collection: Collection, relevant: Sequence[Relevant], *, expects: str = GoldenQuestion.Expected.ANSWER
+) -> None:
     """Raises InvalidInputError."""
     fields: dict[str, list[str]] = {}
     if not text:
         fields["text"] = ["Write the question."]
     elif len(text) > MAX_TEXT_CHARS:
         fields["text"] = [f"At most {MAX_TEXT_CHARS} characters."]
-    if wrong := _wrong_with(collection, relevant):
+    if expects not in GoldenQuestion.Expected.values:
+        fields["expects"] = [f"One of {', '.join(GoldenQuestion.Expected.values)}."]
+    if expects != GoldenQuestion.Expected.ANSWER:
+        wrong = NOTHING_RELEVANT if relevant else ""
+    else:
+        wrong = _wrong_with(collection, relevant)
+    if wrong:
         fields["relevant"] = [wrong]
     if fields:
         raise InvalidInputError(fields=fields)

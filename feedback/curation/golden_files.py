@@ -3,8 +3,9 @@
     {"question": "…", "collection": "policies", "relevant": [{"document": "loans.md", "chunk": "uuid", "grade": 3}]}
 
 `document` is an id, or a file name or title that only one document of the collection has; `chunk` and `grade` (1) may
-be left out, and so may the object around a lone document: `"relevant": ["loans.md"]`. `"enabled": false` switches a
-question off, `"set": "loans"` puts it into a named set. An export adds ids, file names and titles; an import reads them
+be left out, and so may the object around a lone document: `"relevant": ["loans.md"]`. `"expects": "NO_ANSWER"` or
+`"CLARIFY"` is for a question that no document answers: it has no `relevant`. `"enabled": false` switches a question
+off, `"set": "loans"` puts it into a named set. An export adds ids, file names and titles; an import reads them
 back, on another site by file name.
 """
 
@@ -15,13 +16,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from feedback.curation.golden import (
     MAX_RELEVANT,
@@ -58,7 +59,8 @@ class _Line(BaseModel):
     question: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
     collection: str = Field(min_length=1, max_length=MAX_ADDRESS_CHARS)
     collection_id: str = Field(default="", max_length=40)
-    relevant: list[_Named] = Field(min_length=1, max_length=MAX_RELEVANT)
+    expects: Literal["ANSWER", "CLARIFY", "NO_ANSWER"] = "ANSWER"
+    relevant: list[_Named] = Field(default_factory=list, max_length=MAX_RELEVANT)
     enabled: bool = True
     set: str | None = Field(default=None, max_length=MAX_SET_CHARS)
 
@@ -79,6 +81,14 @@ class _Line(BaseModel):
         if not isinstance(value, list):
             return value
         return [{"document": item} if isinstance(item, str) else item for item in value]
+
+    @model_validator(mode="after")
+    def _relevant_as_expected(self) -> _Line:
+        if self.expects == "ANSWER" and not self.relevant:
+            raise ValueError('relevant: name at least one document, or say "expects": "NO_ANSWER" or "CLARIFY"')
+        if self.expects != "ANSWER" and self.relevant:
+            raise ValueError("relevant: where NO_ANSWER or CLARIFY is expected, no document answers it; name none")
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,14 +261,14 @@ def _store(
             added.append(question)
         else:
             updated.append(question)
-        question.enabled = line.enabled
+        question.enabled, question.expects = line.enabled, line.expects
         if line.set is not None:  # an export of an earlier version names none
             question.set_name = " ".join(line.set.split())
         relevances += relevance_rows(question, relevant[number])
     GoldenQuestion.objects.bulk_create(added, batch_size=IN_BATCH)
     for batch in _batches(updated):
         for question in batch:
-            question.save(update_fields=["enabled", "set_name", "updated_at"])
+            question.save(update_fields=["enabled", "expects", "set_name", "updated_at"])
         GoldenRelevance.objects.filter(question__in=batch).delete()
     GoldenRelevance.objects.bulk_create(relevances, batch_size=IN_BATCH)
     detail = {"added": len(added), "changed": len(updated)}
@@ -299,6 +309,7 @@ def _exported(question: GoldenQuestion) -> dict[str, Any]:
         "enabled": question.enabled,
         "set": question.set_name,
         "source": question.source,
+        "expects": question.expects,
         "relevant": [
             {
                 "document": str(item.document_id),

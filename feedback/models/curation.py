@@ -15,7 +15,14 @@ from retrieval.models import Collection, Document
 
 
 class GoldenQuestion(models.Model):
-    """A question with its relevant documents or chunks: what the guard measures a revision on."""
+    """A question with what is right for it: relevant documents or chunks, or that there is no answer, or that the site
+    asks back. The guard measures a revision on those with relevant ones.
+    """
+
+    class Expected(models.TextChoices):
+        ANSWER = "ANSWER", _("An answer from these documents")
+        CLARIFY = "CLARIFY", _("That it asks back")
+        NO_ANSWER = "NO_ANSWER", _("That there is no answer")
 
     class Origin(models.TextChoices):
         REVIEWED = "reviewed", _("A reviewed conversation")
@@ -32,6 +39,9 @@ class GoldenQuestion(models.Model):
         blank=True,
         help_text=_("Questions that are switched, exported and looked at together."),
         verbose_name=_("set"),
+    )
+    expects = models.CharField(
+        max_length=10, choices=Expected, default=Expected.ANSWER, verbose_name=_("what is right for it")
     )
     source = models.CharField(max_length=10, choices=Origin, default=Origin.MANUAL, verbose_name=_("source"))
     message = models.ForeignKey(

@@ -57,7 +57,10 @@ def _golden_agreement(votes: Votes, document_ids: Sequence[UUID], voter: Ints) -
     """Of each voter, how many votes agree with golden questions, and how many do not; both of shape (voters,)."""
     right, wrong = np.zeros(len(voter), dtype=np.int64), np.zeros(len(voter), dtype=np.int64)
     golden: defaultdict[str, set[UUID]] = defaultdict(set)
-    for question in GoldenQuestion.objects.filter(enabled=True).prefetch_related("relevant"):
+    # Where nothing is relevant, by what is expected or since it was deleted, a vote on a passage proves nothing.
+    for question in (
+        GoldenQuestion.objects.filter(enabled=True, relevant__isnull=False).distinct().prefetch_related("relevant")
+    ):
         relevant = {item.chunk_id or item.document_id for item in question.relevant.all()}
         golden[signature(question.text, query_terms(question.text))] |= relevant
     if not golden or not len(voter):

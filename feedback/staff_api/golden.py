@@ -65,7 +65,7 @@ class GoldenQuestionSerializer(serializers.ModelSerializer[GoldenQuestion]):
     class Meta:
         model = GoldenQuestion
         fields = [
-            "id", "text", "collection", "collection_id", "set", "enabled", "source", "message", "relevant",
+            "id", "text", "collection", "collection_id", "set", "enabled", "expects", "source", "message", "relevant",
             "created_by", "created_at", "updated_at",
         ]  # fmt: skip
         read_only_fields = fields
@@ -80,7 +80,11 @@ class RelevanceInputSerializer(StrictSerializer):
 class GoldenInputSerializer(StrictSerializer):
     text = TextField(max_length=4000)
     collection = TextField(max_length=MAX_ADDRESS_CHARS, help_text="Its name, owner/name, or id.")
-    relevant = RelevanceInputSerializer(many=True, allow_empty=False)
+    expects = serializers.ChoiceField(
+        choices=GoldenQuestion.Expected.choices, default=GoldenQuestion.Expected.ANSWER,
+        help_text="ANSWER: from what is relevant; else nothing is.",
+    )  # fmt: skip
+    relevant = RelevanceInputSerializer(many=True, required=False, help_text="At least one where ANSWER is expected.")
     enabled = FlagField(default=True)
     set = TextField(max_length=MAX_SET_CHARS, required=False, allow_blank=True, help_text="A name; empty: in none.")
 
@@ -89,6 +93,7 @@ class GoldenListQuerySerializer(QuerySerializer):
     collection = serializers.CharField(required=False, max_length=MAX_ADDRESS_CHARS)
     enabled = QueryFlagField(required=False)
     set = serializers.CharField(required=False, allow_blank=True, max_length=MAX_SET_CHARS, help_text="Its name.")
+    expects = serializers.ChoiceField(choices=GoldenQuestion.Expected.choices, required=False)
     search = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
 
 
@@ -127,7 +132,7 @@ class GoldenQuestionsApi(StaffView):
         responses={201: GoldenQuestionSerializer},
     )
     def post(self, request: Request) -> Response:
-        wanted = _values(checked(GoldenInputSerializer, request.data))
+        wanted = {"relevant": [], **_values(checked(GoldenInputSerializer, request.data))}
         question = golden_save(by=asking_user(request), **wanted)
         return Response(_payload(question.pk), status=status.HTTP_201_CREATED)
 
@@ -143,19 +148,23 @@ class GoldenQuestionApi(StaffView):
         responses={200: GoldenQuestionSerializer},
     )
     def patch(self, request: Request, question_id: UUID) -> Response:
-        """What is left out stays; `relevant` is replaced as a whole."""
+        """What is left out stays; `relevant` is replaced as a whole, and goes where NO_ANSWER or CLARIFY is expected
+        from now on."""
         question = row_get(GOLDEN, pk=question_id)
         kept = {
             "text": question.text,
             "collection": question.collection,
             "enabled": question.enabled,
             "set_name": question.set_name,
+            "expects": question.expects,
             "relevant": [
                 Relevant(document_id=row.document_id, chunk_id=row.chunk_id, grade=row.grade)
                 for row in question.relevant.all()
             ],
         }
         changes = _values(checked(GoldenInputSerializer, request.data, partial=True))
+        if changes.get("expects", question.expects) != GoldenQuestion.Expected.ANSWER:
+            kept["relevant"] = []
         golden_save(by=asking_user(request), question=question, **{**kept, **changes})
         return Response(_payload(question_id))
 
@@ -167,7 +176,7 @@ class GoldenQuestionApi(StaffView):
 
 def _values(given: dict[str, Any]) -> dict[str, Any]:
     """With the collection found and what is relevant as values. Only what was given."""
-    values: dict[str, Any] = {name: given[name] for name in ("text", "enabled") if name in given}
+    values: dict[str, Any] = {name: given[name] for name in ("text", "enabled", "expects") if name in given}
     if "set" in given:
         values["set_name"] = given["set"]
     if "collection" in given:

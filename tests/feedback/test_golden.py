@@ -147,6 +147,31 @@ def test_a_wrong_question_is_refused(client: APIClient, loans: Chunk, change: di
     assert not GoldenQuestion.objects.exists()
 
 
+@pytest.mark.parametrize("expects", ["NO_ANSWER", "CLARIFY"])
+def test_a_question_may_expect_a_decision_in_place_of_documents(client: APIClient, loans: Chunk, expects: str) -> None:
+    made = client.post(URL, {"text": "And on Mars?", "collection": "policies", "expects": expects})
+    assert (made.status_code, made.json()["expects"], made.json()["relevant"]) == (201, expects, [])
+    assert client.get(f"{URL}?expects={expects}").json()["count"] == 1
+    assert client.get(f"{URL}?expects=ANSWER").json()["count"] == 0
+    assert golden_questions(10) == [], "no search can be measured on it"
+
+
+def test_what_expects_no_document_may_name_none(client: APIClient, loans: Chunk) -> None:
+    relevant = [{"document": str(loans.document_id)}]
+    body = {"text": "x", "collection": "policies", "expects": "NO_ANSWER", "relevant": relevant}
+    assert "relevant" in client.post(URL, body).json()["error"]["fields"]
+    assert "expects" in client.post(URL, {**body, "expects": "REFINE"}).json()["error"]["fields"]
+
+
+def test_a_question_that_expects_no_answer_from_now_on_loses_its_documents(client: APIClient, loans: Chunk) -> None:
+    relevant = [{"document": str(loans.document_id)}]
+    made = client.post(URL, {"text": "x", "collection": "policies", "relevant": relevant}).json()
+    one = f"{URL}/{made['id']}"
+    assert client.patch(one, {"expects": "NO_ANSWER"}).json()["relevant"] == []
+    assert "relevant" in client.patch(one, {"expects": "ANSWER"}).json()["error"]["fields"]
+    assert len(client.patch(one, {"expects": "ANSWER", "relevant": relevant}).json()["relevant"]) == 1
+
+
 @pytest.mark.parametrize("change", [{"grade": 4}, {"grade": 0}, {"chunk_id": str(uuid4())}])
 def test_a_wrong_grade_or_chunk_is_refused(client: APIClient, loans: Chunk, change: dict[str, Any]) -> None:
     relevant = [{"document": str(loans.document_id), **change}]
@@ -205,6 +230,9 @@ WRONG_LINES = [
     (line(relevant=[{"document": "loans.md", "chunk": "x"}]), "has no chunk x"),
     (line(relevant=["loans.md", "Loans"]), "named twice"),
     (line(enabled="yes"), "enabled: "),
+    (line(expects="REFINE"), "expects: "),
+    (line(expects="NO_ANSWER"), "name none"),
+    ({"question": "x", "collection": "policies"}, "relevant: "),
 ]
 
 
@@ -279,6 +307,18 @@ def test_an_export_is_read_back_as_it_was(client: APIClient, staff: User, loans:
     assert [{**one, "source": ""} for one in again] == [
         {**json.loads(one), "source": ""} for one in exported.content.decode().splitlines()
     ]
+
+
+def test_expected_decisions_go_out_and_come_in(staff: User, loans: Chunk) -> None:
+    nothing = {"question": "And on Mars?", "collection": "policies", "expects": "NO_ANSWER"}
+    golden_import(content=jsonl(line(), nothing, {**nothing, "question": "Which?", "expects": "CLARIFY"}), by=staff)
+    exported = "".join(golden_export())
+    GoldenQuestion.objects.all().delete()
+    golden_import(content=exported.encode(), by=staff)
+    expected = dict(GoldenQuestion.objects.values_list("text", "expects"))
+    assert expected == {"How many books?": "ANSWER", "And on Mars?": "NO_ANSWER", "Which?": "CLARIFY"}
+    golden_import(content=jsonl({**line(), "question": "And on Mars?"}), by=staff)
+    assert GoldenQuestion.objects.get(text="And on Mars?").expects == "ANSWER", "as a file of an earlier version says"
 
 
 def test_an_export_is_read_on_another_site_by_file_names(staff: User, loans: Chunk) -> None:

@@ -329,7 +329,7 @@ def inline(**row: Any) -> dict[str, Any]:
 
 def test_a_golden_question_is_added_by_hand(staff: Client, admin_user: User) -> None:
     document = DocumentFactory()
-    body = {"text": "How many?", "collection": document.collection_id, "enabled": "on"}
+    body = {"text": "How many?", "collection": document.collection_id, "expects": "ANSWER", "enabled": "on"}
     assert (
         staff.post(url("feedback_goldenquestion_add"), {**body, **inline(document=document.pk, grade=3)}).status_code
         == 302
@@ -340,7 +340,7 @@ def test_a_golden_question_is_added_by_hand(staff: Client, admin_user: User) -> 
 
 def test_a_golden_question_needs_relevant_documents_of_its_collection(staff: Client) -> None:
     document, other = DocumentFactory(), DocumentFactory()
-    body = {"text": "How many?", "collection": document.collection_id, "enabled": "on"}
+    body = {"text": "How many?", "collection": document.collection_id, "expects": "ANSWER", "enabled": "on"}
     for rows, said in (
         ({"relevant-TOTAL_FORMS": 0, "relevant-INITIAL_FORMS": 0}, "at least one document"),
         (inline(document=other.pk, grade=3), "has no document"),

@@ -101,6 +101,15 @@ def test_what_voters_agree_with_golden_questions_is_counted() -> None:
     assert (counts[right.pk], counts[wrong.pk]) == ((1, 0), (0, 1))
 
 
+def test_a_golden_question_without_documents_says_nothing_of_voters() -> None:
+    chunk, voter = passage("Ten books."), regular()
+    GoldenQuestion.objects.create(text=QUESTION, collection=chunk.document.collection, expects="NO_ANSWER")
+    rate(answered(QUESTION, [chunk], user=voter), 5)
+    evidence_gather()
+    voters = ballot_load().voters
+    assert (voters.golden_right.sum(), voters.golden_wrong.sum()) == (0, 0)
+
+
 # ------------------------------------------------------------------------------------------------ sign-ups
 @pytest.mark.parametrize(
     ("address", "block"),

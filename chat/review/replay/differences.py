@@ -143,12 +143,14 @@ def _shown(step: Data | None) -> dict[str, Any] | None:
     return {name: step[name] for name in ("seq", "status", "duration_ms", "summary")} if step else None
 
 
-def summary_of(original: Data, replay: Data, *, documents: Sequence[str] = ()) -> dict[str, Any]:
+def summary_of(
+    original: Data, replay: Data, *, documents: Sequence[str] = (), expects: str = "ANSWER"
+) -> dict[str, Any]:
     """A pair in one row of a table.
 
     decision, total_ms, cited (how many): [of the original, of the replay]. same_sources: share of all their passages
-    that both have, 0..1; same_words: likeness of the texts, 0..1. found: for a golden question, whether one of its
-    `documents` is cited by each.
+    that both have, 0..1; same_words: likeness of the texts, 0..1. found: for a golden question, whether each is as
+    expected: cites one of its `documents`, or has the decision `expects`.
     """
     chunks = [{source["chunk_id"] for source in data.get("sources") or ()} for data in (original, replay)]
     union = chunks[0] | chunks[1]
@@ -160,7 +162,9 @@ def summary_of(original: Data, replay: Data, *, documents: Sequence[str] = ()) -
         "same_sources": round(len(chunks[0] & chunks[1]) / len(union), 3) if union else 1.0,
         "same_words": round(_likeness(*words), 3),
     }
-    if documents:
+    if expects != "ANSWER":
+        summary["found"] = [decision == expects for decision in summary["decision"]]
+    elif documents:
         summary["found"] = [
             any(source["cited"] and source["document_id"] in documents for source in data.get("sources") or ())
             for data in (original, replay)

@@ -73,6 +73,7 @@ class Prepared:
     changed: Setup
     original: dict[str, Any] | Setup
     documents: tuple[str, ...] = ()
+    expects: str = "ANSWER"
 
 
 class OriginalGoneError(ConflictError):
@@ -128,7 +129,7 @@ async def _answered(replay_id: UUID) -> dict[str, Any]:
     def compare() -> dict[str, Any]:
         return {
             "differences": answer_differences(original, replayed),
-            "summary": summary_of(original, replayed, documents=prepared.documents),
+            "summary": summary_of(original, replayed, documents=prepared.documents, expects=prepared.expects),
         }
 
     return {
@@ -204,7 +205,8 @@ def _prepare(replay_id: UUID) -> Prepared:
         scope = scope_for(user=replay.made_by, names=[replay.golden["collection"]])
         asked = Setup(question=Question(text=replay.question, scope=scope), workflow=DEFAULT_WORKFLOW)
         documents = tuple(replay.golden["documents"])
-        return Prepared(changed=_changed(asked, change), original=asked, documents=documents)
+        expects = replay.golden.get("expects", "ANSWER")  # those of an earlier version name none
+        return Prepared(changed=_changed(asked, change), original=asked, documents=documents, expects=expects)
     message = selectors.message_find(replay.message_id) if replay.message_id else None
     if message is None or message.role != Message.Role.ASSISTANT or message.reply_to is None:
         raise OriginalGoneError

@@ -111,7 +111,12 @@ def batch_create_golden(
         Replay(
             batch=batch,
             question=asked.text,
-            golden={"id": str(asked.id), "collection": asked.collection, "documents": list(asked.documents)},
+            golden={
+                "id": str(asked.id),
+                "collection": asked.collection,
+                "documents": list(asked.documents),
+                "expects": asked.expects,
+            },
             change=dict(change),
             made_by=access.user,
         )
@@ -244,7 +249,7 @@ def replay_cancel(*, replays: QuerySet[Replay]) -> int:
 def batch_summary(batch: ReplayBatch) -> dict[str, Any]:
     """Of what has ended: how often the decision changed, how alike sources and texts are, median times.
 
-    better, worse: of golden questions, those whose document only the replay, or only the original, cites.
+    better, worse: of golden questions, those where only the replay, or only the original, is as expected.
     """
     rows = [row for row in batch.replays.filter(status=Replay.Status.COMPLETE).values_list("summary", flat=True) if row]
     moves: dict[str, int] = {}
