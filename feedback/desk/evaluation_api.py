@@ -56,8 +56,7 @@ from ragsite.core.api.fields import (
 from ragsite.core.api.pagination import page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
-from retrieval.evaluation.runner import DECISIONS
-from retrieval.evaluation.stages import STAGES
+from retrieval.evaluation.stages import DECISIONS, STAGES
 from retrieval.workflows import available_workflows
 
 schema = partial(extend_schema, tags=["review"])

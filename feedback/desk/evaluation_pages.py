@@ -37,8 +37,8 @@ from feedback.models import ALL_GOLDEN, EvaluationRun, EvaluationSet, GoldenQues
 from ragsite.core.errors import InvalidInputError, NotFoundError
 from ragsite.core.localized import localized
 from retrieval.evaluation.metrics import metric_names
-from retrieval.evaluation.runner import DECISIONS, FAILED, KINDS, RIGHT
-from retrieval.evaluation.stages import STAGES
+from retrieval.evaluation.runner import FAILED, KINDS, RIGHT
+from retrieval.evaluation.stages import ASKING, DECISIONS, STAGES
 from retrieval.selectors import as_uuid
 from retrieval.workflows import available_workflows
 
@@ -112,7 +112,8 @@ def evaluation_run_page(request: HttpRequest, *, access: DeskAccess, run_id: UUI
     stage = _stage_of(request, [*run.figures, *([DECISIONS] if run.decisions else [])])
     base = run.baseline
     changes = {change.stage: change for change in stages_compared(base, run)} if base and complete else {}
-    questions = question_changes(base or run, run, stage=stage) if complete and stage else []
+    kept = has_outcomes(run)
+    questions = question_changes(base or run, run, stage=stage) if complete and stage and kept else []
     questions.sort(key=lambda row: (row.after if row.after is not None else 2.0, row.key))
     context = {
         "section": "review", "desk_part": "evaluation", "access": access, "run": run, "row": _run_row(run),
@@ -124,7 +125,7 @@ def evaluation_run_page(request: HttpRequest, *, access: DeskAccess, run_id: UUI
         "setup_changes": _setup_changed(base, run) if base and complete else [],
         "stage": stage, "stage_label": stage_label(stage), "stage_choices": _stage_choices(run, stage),
         "is_decisions": stage == DECISIONS, "questions": _question_rows(questions[:QUESTIONS_SHOWN]),
-        "question_count": len(questions), "kept": bool(questions) or not complete or has_outcomes(run),
+        "question_count": len(questions), "kept": kept,
         "shown": QUESTIONS_SHOWN,
         "boot": {"open": [str(run.pk)] if run.status in OPEN else [], "run": str(run.pk)},
     }  # fmt: skip
@@ -382,7 +383,7 @@ def _stage_choice(stage: str, chosen: Sequence[str]) -> dict[str, Any]:
         "name": stage,
         "label": stage_label(stage),
         "chosen": stage in chosen,
-        "asks": stage in ("+rewrite", "+hyde", "+rerank"),
+        "asks": stage in ASKING,
     }
 
 

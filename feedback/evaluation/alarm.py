@@ -2,8 +2,9 @@
 
 Question by question, at each stage that both have: the mean of nDCG (of decisions, of right ones) has to fall by more
 than the set's margin, and the bootstrap interval of the drop has to lie above 0. Search repeats itself exactly, so most
-drops are 0; the interval then asks that at least three questions fell. Questions where a fallback served in one run and
-not in the other say nothing of the search, and are left out.
+drops are 0; the interval then asks that at least three questions fell. What a model has a part in varies between runs,
+so its interval is wider, and five have to fall. Questions where a fallback served in one run and not in the other say
+nothing of the search, and are left out.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from feedback.ranking.guard import FEWEST_GOLDEN, interval_of_mean
+from retrieval.evaluation.stages import ASKING, DECISIONS
 
-CONFIDENCE = 0.9  # of the interval; so its lower end is passed by chance once in twenty times
+CONFIDENCE = 0.9  # of the interval
+VARYING_CONFIDENCE = 0.98  # where a model has a part in it: chance alone passes its lower end once in a hundred times
 NOTICEABLE = 0.001  # of nDCG
 
 
@@ -55,13 +58,13 @@ class StageChange:
 Scores = Mapping[str, Scored]  # by question
 
 
-def stage_change(stage: str, before: Scores, after: Scores) -> StageChange:
+def stage_change(stage: str, before: Scores, after: Scores, *, confidence: float = CONFIDENCE) -> StageChange:
     """Few questions are judged as if there were FEWEST_GOLDEN, and the others stayed as they are."""
     both = [question for question in after if question in before]
     alike = [question for question in both if before[question].fallback == after[question].fallback]
     drops = [before[question].score - after[question].score for question in alike]
     padded = drops + [0.0] * (max(0, FEWEST_GOLDEN - len(drops)) if drops else 0)
-    low, high = interval_of_mean(padded, confidence=CONFIDENCE)
+    low, high = interval_of_mean(padded, confidence=confidence)
     return StageChange(
         stage=stage,
         questions=len(alike),
@@ -78,7 +81,13 @@ def stage_change(stage: str, before: Scores, after: Scores) -> StageChange:
 
 def what_is_worse(before: Mapping[str, Scores], after: Mapping[str, Scores], *, margin: float) -> list[StageChange]:
     """before, after: stage → question → score. The stages that fell, in the order of `after`."""
-    changes = (stage_change(stage, before[stage], after[stage]) for stage in after if stage in before)
+    asked = any(stage in ASKING for stage in after)  # a stage with a plus builds on those before
+    changes = []
+    for stage in after:
+        if stage in before:
+            varies = stage == DECISIONS or (asked and stage.startswith("+"))
+            confidence = VARYING_CONFIDENCE if varies else CONFIDENCE
+            changes.append(stage_change(stage, before[stage], after[stage], confidence=confidence))
     return [change for change in changes if change.is_worse(margin)]
 
 

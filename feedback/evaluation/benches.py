@@ -98,9 +98,8 @@ def _golden_questions(run: EvaluationRun) -> tuple[list[AskedQuestion], GoldenLa
         relevant = list(row.relevant.all())
         documents = {str(item.document_id): item.grade for item in relevant if item.chunk_id is None}
         chunks = {str(item.chunk_id): item.grade for item in relevant if item.chunk_id is not None}
-        kind = KIND_OF[_expects(row)]
-        if kind == "answerable" and not relevant:  # what answered it was deleted
-            continue
+        if not relevant and not (run.workflow and row.expects != GoldenQuestion.Expected.ANSWER):
+            continue  # what answered it was deleted, or there is nothing to find and no workflow is asked
         key = _key(row, documents, chunks)
         labels.add(key, documents=frozenset(documents), chunks=frozenset(chunks))
         asked.append(
@@ -109,20 +108,16 @@ def _golden_questions(run: EvaluationRun) -> tuple[list[AskedQuestion], GoldenLa
                 text=row.text,
                 scope=SearchScope((collection_ref(row.collection),)),
                 relevant={**documents, **chunks},
-                kind=kind if run.workflow else None,
+                kind=KIND_OF[row.expects] if run.workflow else None,
             )
         )
     return asked, labels
 
 
-def _expects(row: GoldenQuestion) -> str:
-    return str(getattr(row, "expects", "ANSWER"))
-
-
 def _key(row: GoldenQuestion, documents: Mapping[str, int], chunks: Mapping[str, int]) -> str:
     """The question's id, and a digest of its words and of what is right for it."""
     said = json.dumps(
-        [row.text, str(row.collection_id), _expects(row), sorted(documents.items()), sorted(chunks.items())]
+        [row.text, str(row.collection_id), row.expects, sorted(documents.items()), sorted(chunks.items())]
     )
     return f"{row.pk}:{hashlib.sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:DIGEST_CHARS]}"
 

@@ -17,7 +17,7 @@ from chat.review.roles import BACKEND, PERMISSIONS
 from feedback.models import EvaluationRun
 from ragsite.accounts.letters import Letter, is_confirmed, letter_queue
 from ragsite.models import Account
-from retrieval.evaluation.runner import DECISIONS
+from retrieval.evaluation.stages import DECISIONS
 
 KIND = "evaluation_worse"
 

@@ -41,7 +41,6 @@ from retrieval.errors import IndexUnavailableError, ModelError
 from retrieval.evaluation.dataset import DatasetError
 from retrieval.evaluation.metrics import metric_names
 from retrieval.evaluation.runner import (
-    DECISIONS,
     RIGHT,
     Batch,
     Bench,
@@ -52,6 +51,7 @@ from retrieval.evaluation.runner import (
     measure,
     stage_figures,
 )
+from retrieval.evaluation.stages import DECISIONS
 from retrieval.services.ingest_jobs import turns
 
 SLICE_S = 60.0  # then documents that wait to be read get their turn

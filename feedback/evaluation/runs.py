@@ -63,7 +63,7 @@ def run_create(
         workflow_check(chosen, asked)
     if limit is not None and not 1 <= limit <= MAX_LIMIT:
         raise InvalidInputError(fields={"limit": [worded("From 1 to {most}.", most=MAX_LIMIT)]})
-    if not measurable(chosen):
+    if not measurable(chosen, workflow=asked):
         raise InvalidInputError(worded("There is no question to measure in this set."))
     if chosen.runs.filter(status__in=OPEN).exists():
         raise RunOpenError

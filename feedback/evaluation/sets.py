@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db import IntegrityError, transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from feedback.models import ALL_GOLDEN, EvaluationRun, EvaluationSet, GoldenQuestion
 from ragsite.core.errors import ConflictError, InvalidInputError, NotFoundError, StorageFullError, TooLargeError
@@ -61,10 +61,18 @@ def golden_of(chosen: EvaluationSet) -> QuerySet[GoldenQuestion]:
     return rows if chosen.golden == ALL_GOLDEN else rows.filter(set_name=chosen.golden)
 
 
-def measurable(chosen: EvaluationSet) -> int:
-    """How many questions a run would measure."""
-    count = chosen.questions if chosen.is_imported else golden_of(chosen).count()
-    return min(count, chosen.limit)
+def measurable(chosen: EvaluationSet, *, workflow: str | None = None, limit: int | None = None) -> int:
+    """How many questions a run would measure; None: as for the nights. Where no document is expected, it takes a
+    workflow."""
+    asked = chosen.workflow if workflow is None else workflow
+    if chosen.is_imported:
+        count = max(chosen.questions, chosen.decided if asked else 0)
+    else:
+        rows = golden_of(chosen)
+        found = Q(relevant__isnull=False)
+        wanted = found | ~Q(expects=GoldenQuestion.Expected.ANSWER) if asked else found
+        count = rows.filter(wanted).distinct().count()
+    return min(count, limit or chosen.limit)
 
 
 def may_decide(chosen: EvaluationSet) -> bool:

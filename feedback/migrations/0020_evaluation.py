@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('feedback', '0017_curated_answers'),
+        ('feedback', '0018_golden_expectations'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -30,7 +30,7 @@ from retrieval.evaluation.metrics import (
     latency,
     measure_each,
 )
-from retrieval.evaluation.stages import Stage, make_stages
+from retrieval.evaluation.stages import DECISIONS, Stage, make_stages
 from retrieval.ports import BoostSource
 from retrieval.prompting import PromptLibrary
 from retrieval.providers.registry import ModelRegistry
@@ -45,7 +45,6 @@ CHUNKS_PER_DOCUMENT = 2  # candidates looked at for each document that recall@10
 WARM_UP = 3  # searches before the clock starts
 DEFAULT_K = 10  # the cut-off of nDCG and recall
 IN_BATCH = 20  # questions whose outcomes are given at a time
-DECISIONS = "decisions"  # the stage of outcomes that are a workflow's
 FAILED = "FAILED"  # in place of a decision, where no answer came
 KINDS: tuple[QueryClass, ...] = ("answerable", "unanswerable", "clarify")
 RIGHT: Mapping[QueryClass, str] = {"answerable": "ANSWER", "unanswerable": "NO_ANSWER", "clarify": "CLARIFY"}

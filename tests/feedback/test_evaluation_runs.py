@@ -157,9 +157,7 @@ def test_a_run_that_was_broken_off_goes_on_where_it_was(
     assert EvaluationOutcome.objects.filter(run=run).count() == 6
 
 
-def test_it_gives_way_to_documents_that_wait(
-    golden: EvaluationSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_gives_way_to_documents_that_wait(golden: EvaluationSet, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_create(chosen=golden, by=None, stages=["bm25", "hybrid"])
     waiting = [[None]]
     monkeypatch.setattr(run_module, "turns", lambda: waiting)
@@ -206,9 +204,7 @@ def test_a_cancelled_run_stops_and_keeps_no_figures(golden: EvaluationSet, monke
     assert not EvaluationOutcome.objects.exists()
 
 
-def test_an_index_that_is_away_is_no_empty_result(
-    golden: EvaluationSet, rag_settings: Callable[..., Any]
-) -> None:
+def test_an_index_that_is_away_is_no_empty_result(golden: EvaluationSet, rag_settings: Callable[..., Any]) -> None:
     rag_settings(ollama=OllamaSettings(offline="1"), milvus=MilvusSettings(uri="http://127.0.0.1:9", prefix="gone"))
     run = run_create(chosen=golden, by=None, stages=["bm25"])
     for _ in range(3):
@@ -261,11 +257,13 @@ def test_questions_of_old_runs_are_forgotten_but_not_those_of_the_last_good_one(
 
 
 def test_what_would_not_be_measured_is_refused(golden: EvaluationSet, imported: EvaluationSet) -> None:
-    for chosen, wanted in ((golden, {"stages": ["magic"]}), (golden, {"stages": []}), (imported, {"workflow": "magic"})):
+    for chosen, wanted in (
+        (golden, {"stages": ["magic"]}),
+        (golden, {"stages": []}),
+        (imported, {"workflow": "magic"}),
+    ):
         with pytest.raises(InvalidInputError):
             run_create(chosen=chosen, by=None, **wanted)
     GoldenQuestion.objects.all().delete()
     with pytest.raises(InvalidInputError, match="no question"):
         run_create(chosen=golden, by=None)
-
-
