@@ -32,6 +32,8 @@ from feedback.evaluation.sets import (
     evaluation_set_get,
     evaluation_sets,
     golden_left,
+    may_decide,
+    measurable,
 )
 from feedback.models import ALL_GOLDEN, EvaluationRun, EvaluationSet, GoldenQuestion
 from ragsite.core.errors import InvalidInputError, NotFoundError
@@ -40,7 +42,7 @@ from retrieval.evaluation.metrics import metric_names
 from retrieval.evaluation.runner import FAILED, KINDS, RIGHT
 from retrieval.evaluation.stages import ASKING, DECISIONS, STAGES
 from retrieval.selectors import as_uuid
-from retrieval.workflows import available_workflows
+from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
 
 POINTS = 60  # of a chart
 RUNS_A_PAGE = 50
@@ -71,7 +73,7 @@ def evaluation_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse
 def evaluation_new_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """The form of an import."""
     context = {
-        "section": "review", "desk_part": "evaluation", "access": access, "max_documents": MAX_DOCUMENTS,
+        "section": "review", "desk_part": "evaluation", "access": access, "max_documents": f"{MAX_DOCUMENTS:,}",
         "most": {name.partition(".")[0]: mib for name, mib in MAX_MIB.items()},
         "boot": {"bytes": {name.partition(".")[0]: mib * 1024 * 1024 for name, mib in MAX_MIB.items()}},
     }  # fmt: skip
@@ -85,16 +87,17 @@ def evaluation_set_page(request: HttpRequest, *, access: DeskAccess, set_id: UUI
     page = _number(request.GET.get("page"))
     start = (page - 1) * RUNS_A_PAGE
     runs = list(evaluation_runs(chosen)[start : start + RUNS_A_PAGE + 1])
-    history = _history(chosen)
+    history, data = _history(chosen), set_data(chosen)
     stages = [stage for stage in STAGES if any(stage in run.figures for run in history)]
     boot = {
         "set": str(chosen.pk), "open": [str(run.pk) for run in runs if run.status in OPEN],
         "history": [_point(run) | {"figures": _main_figures(run)} for run in history], "stages": stages,
     }  # fmt: skip
     context = {
-        "section": "review", "desk_part": "evaluation", "access": access, "set": chosen, "data": set_data(chosen),
+        "section": "review", "desk_part": "evaluation", "access": access, "set": chosen, "data": data,
         "runs": [_run_row(run) for run in runs[:RUNS_A_PAGE]], "page": page, "more": len(runs) > RUNS_A_PAGE,
         "charted": len(history) > 1, "deletable": chosen.golden != ALL_GOLDEN,
+        "measurable": data["questions"] or _could_be_asked(chosen),
         "comparable": sum(run.status == Status.COMPLETE for run in runs) > 1,
         "all_stages": [_stage_choice(stage, chosen.stages) for stage in STAGES], "workflows": available_workflows(),
         "max_limit": MAX_LIMIT, "boot": boot, "margin_points": f"{100 * chosen.margin:g}",
@@ -165,8 +168,8 @@ def evaluation_compare_page(request: HttpRequest, *, access: DeskAccess) -> Http
 def stage_label(stage: str) -> str:
     names = {
         "dense": _("Embeddings alone"), "bm25": _("Words alone (BM25)"), "hybrid": _("Hybrid"),
-        "+rewrite": _("with rewriting"), "+hyde": _("with an imagined passage"), "+rerank": _("with reranking"),
-        "+boosts": _("with ratings"), DECISIONS: _("Decisions"),
+        "+rewrite": _("With rewriting"), "+hyde": _("With an imagined passage"), "+rerank": _("With reranking"),
+        "+boosts": _("With ratings"), DECISIONS: _("Decisions"),
     }  # fmt: skip
     return names.get(stage, stage)
 
@@ -390,6 +393,11 @@ def _stage_choice(stage: str, chosen: Sequence[str]) -> dict[str, Any]:
 def _stage_of(request: HttpRequest, stages: Sequence[str]) -> str:
     wanted = request.GET.get("stage", "")
     return wanted if wanted in stages else main_stage(stages)
+
+
+def _could_be_asked(chosen: EvaluationSet) -> bool:
+    """Questions that expect no document are measured with a workflow alone."""
+    return may_decide(chosen) and measurable(chosen, workflow=DEFAULT_WORKFLOW) > 0
 
 
 def _points(value: float) -> float:

@@ -117,7 +117,8 @@ function onButtons(name, act) {
 }
 
 onButtons("measure", async (_button, id) => {
-  await api.post(`/api/review/evaluation/sets/${id}/runs`, {});
+  const workflow = document.getElementById("measure-workflow");
+  await api.post(`/api/review/evaluation/sets/${id}/runs`, workflow instanceof HTMLSelectElement ? { workflow: workflow.value } : {});
   location.reload();
 });
 onButtons("cancel", async (_button, id) => {
