@@ -8,7 +8,7 @@ from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -257,7 +257,7 @@ class EvaluationSetsApi(CuratedView):
 
 class EvaluationImportApi(DeskView):
     rights: ClassVar[tuple[Right, ...]] = ("curate",)
-    parser_classes: ClassVar[list[type[BaseParser]]] = [MultiPartParser]
+    parser_classes = [MultiPartParser]
 
     @schema(
         operation_id="review_evaluation_import",

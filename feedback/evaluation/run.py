@@ -177,7 +177,7 @@ async def _measured(lease: Lease, run: EvaluationRun, place: IndexPlace, slice_s
                     if worked_s() > MOST_S:
                         await database_call(_failed, lease, run, "too_long", TOO_LONG)
                         return "ended"
-                    if time.monotonic() - since > slice_s and await database_call(turns):
+                    if time.monotonic() - since > slice_s and await _documents_wait():
                         await database_call(
                             lease.release, status=Status.QUEUED, worked_s=round(worked_s(), 1), activity=None
                         )
@@ -187,6 +187,12 @@ async def _measured(lease: Lease, run: EvaluationRun, place: IndexPlace, slice_s
     finally:
         telling.cancel()
         await asyncio.wait([telling])
+
+
+async def _documents_wait() -> bool:
+    """Whether somebody's file could be read now."""
+    waiting = await database_call(turns)
+    return bool(waiting)
 
 
 def _begin(

@@ -162,7 +162,8 @@ def _check_name(name: str, *, besides: UUID | None = None) -> None:
         raise InvalidInputError(fields={"name": [worded("Give the set a name.")]})
     if len(name) > MAX_NAME_CHARS:
         raise InvalidInputError(fields={"name": [worded("At most {most} characters.", most=MAX_NAME_CHARS)]})
-    if EvaluationSet.objects.filter(golden=None, name=name).exclude(pk=besides).exists():
+    others = EvaluationSet.objects.filter(golden=None, name=name)
+    if (others.exclude(pk=besides) if besides else others).exists():
         raise _taken()
 
 

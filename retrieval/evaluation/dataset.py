@@ -126,7 +126,6 @@ def load_dataset(folder: Path, *, by_name: bool = False) -> Dataset:
 
 
 # ------------------------------------------------------------------------------------------------ rows
-NO_FIELD = "{file} line {line} has no '{field}'."
 Row = TypeVar("Row", LabelledDocument, LabelledQuery)
 
 
@@ -147,7 +146,7 @@ def _read_rows(file: _File, read: Callable[[Mapping[str, Any]], Row]) -> list[Ro
         try:
             row = read(value)
         except _FieldError as error:
-            raise DatasetError(worded(error.template, field=error.field, **place)) from error
+            raise DatasetError(error.sentence(place)) from error
         if row.id in lines:
             again = {"id": repr(row.id), "first": lines[row.id]}
             raise DatasetError(worded("{file} line {line} repeats the id {id} of line {first}.", **again, **place))
@@ -157,21 +156,22 @@ def _read_rows(file: _File, read: Callable[[Mapping[str, Any]], Row]) -> list[Ro
 
 
 class _FieldError(Exception):
-    """template: a sentence with {file}, {line} and {field}."""
+    """sentence: of the file and line."""
 
-    def __init__(self, template: str, field: str = "") -> None:
-        super().__init__(template)
-        self.template = template
-        self.field = field
+    def __init__(self, sentence: Callable[[Mapping[str, Any]], str]) -> None:
+        super().__init__()
+        self.sentence = sentence
 
 
 def _document(row: Mapping[str, Any]) -> LabelledDocument:
     tags = row.get("tags") or []
     year = row.get("policy_year")
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise _FieldError("{file} line {line} has 'tags' that are not a list of texts.")
+        raise _FieldError(lambda place: worded("{file} line {line} has 'tags' that are not a list of texts.", **place))
     if year is not None and not isinstance(year, int):
-        raise _FieldError("{file} line {line} has a 'policy_year' that is not a whole number.")
+        raise _FieldError(
+            lambda place: worded("{file} line {line} has a 'policy_year' that is not a whole number.", **place)
+        )
     return LabelledDocument(
         id=_id(row),
         text=_text(row, "text", required=True),
@@ -191,7 +191,7 @@ def _query(row: Mapping[str, Any]) -> LabelledQuery:
 def _id(row: Mapping[str, Any]) -> str:
     value = row.get("id", row.get("_id"))
     if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
-        raise _FieldError(NO_FIELD, "id")
+        raise _missing("id")
     return str(value)
 
 
@@ -200,8 +200,16 @@ def _text(row: Mapping[str, Any], name: str, *, required: bool = False) -> str:
     if value is None and not required:
         return ""
     if not isinstance(value, str):
-        raise _FieldError(NO_FIELD if value is None else "{file} line {line} has a '{field}' that is not text.", name)
+        if value is None:
+            raise _missing(name)
+        raise _FieldError(
+            lambda place: worded("{file} line {line} has a '{field}' that is not text.", field=name, **place)
+        )
     return value
+
+
+def _missing(name: str) -> _FieldError:
+    return _FieldError(lambda place: worded("{file} line {line} has no '{field}'.", field=name, **place))
 
 
 # ------------------------------------------------------------------------------------------------ judgements
@@ -217,8 +225,11 @@ def _read_qrels(file: _File) -> dict[str, dict[str, int]]:
         except (ValueError, OverflowError) as error:
             if number == 1 and len(fields) >= len(("query", "document")):
                 continue  # a header
-            sentence = "{file} line {line} is not a query, a document and a grade, parted by tabs."
-            raise DatasetError(worded(sentence, file=file.shown, line=number)) from error
+            sentence = worded(
+                "{file} line {line} is not a query, a document and a grade, parted by tabs.",
+                file=file.shown, line=number,
+            )  # fmt: skip
+            raise DatasetError(sentence) from error
         if relevant > 0:
             qrels.setdefault(query, {})[document] = relevant
     return qrels
