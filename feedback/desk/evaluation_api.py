@@ -57,7 +57,6 @@ from ragsite.core.api.pagination import page_of, page_parameters
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.evaluation.stages import DECISIONS, STAGES
-from retrieval.workflows import available_workflows
 
 schema = partial(extend_schema, tags=["review"])
 MAX_CUTOFF = 100
@@ -201,8 +200,8 @@ class EvaluationRunInputSerializer(StrictSerializer):
     """What is left out is as for the nights."""
 
     stages = StagesField(required=False)
-    workflow = serializers.ChoiceField(
-        choices=available_workflows(), required=False, allow_blank=True, help_text="Asked every question; empty: none."
+    workflow = TextField(
+        max_length=40, required=False, allow_blank=True, help_text="Asked every question; empty: none."
     )
     limit = WholeNumberField(min_value=1, max_value=MAX_LIMIT, required=False)
     k = WholeNumberField(min_value=1, max_value=MAX_CUTOFF, required=False, help_text="10 where it is left out.")

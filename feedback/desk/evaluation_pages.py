@@ -112,7 +112,8 @@ def evaluation_run_page(request: HttpRequest, *, access: DeskAccess, run_id: UUI
     """Figures by stage beside those of the run that it is compared with, and its questions."""
     run = evaluation_run_get(run_id)
     complete = run.status == Status.COMPLETE
-    stage = _stage_of(request, [*run.figures, *([DECISIONS] if run.decisions else [])])
+    fell = next((change["stage"] for change in run.worse), "")
+    stage = _stage_of(request, [*run.figures, *([DECISIONS] if run.decisions else [])], preferred=fell)
     base = run.baseline
     changes = {change.stage: change for change in stages_compared(base, run)} if base and complete else {}
     kept = has_outcomes(run)
@@ -129,7 +130,7 @@ def evaluation_run_page(request: HttpRequest, *, access: DeskAccess, run_id: UUI
         "stage": stage, "stage_label": stage_label(stage), "stage_choices": _stage_choices(run, stage),
         "is_decisions": stage == DECISIONS, "questions": _question_rows(questions[:QUESTIONS_SHOWN]),
         "question_count": len(questions), "kept": kept,
-        "shown": QUESTIONS_SHOWN,
+        "shown": QUESTIONS_SHOWN, "compared": base and any(row.before is not None for row in questions),
         "boot": {"open": [str(run.pk)] if run.status in OPEN else [], "run": str(run.pk)},
     }  # fmt: skip
     return render(request, "review/evaluation_run.html", context)
@@ -148,7 +149,8 @@ def evaluation_compare_page(request: HttpRequest, *, access: DeskAccess) -> Http
     except InvalidInputError as error:
         problem = str(localized(error.message))
     stages = [] if problem else stages_compared(before, after)
-    stage = _stage_of(request, [change.stage for change in stages])
+    changed = max(stages, key=lambda change: abs(change.drop)).stage if stages else ""
+    stage = _stage_of(request, [change.stage for change in stages], preferred=changed)
     questions = questions_compared(before, after, stage=stage) if stage else []
     fell, rose = [row for row in questions if row.change < 0], [row for row in reversed(questions) if row.change > 0]
     context = {
@@ -169,7 +171,7 @@ def stage_label(stage: str) -> str:
     names = {
         "dense": _("Embeddings alone"), "bm25": _("Words alone (BM25)"), "hybrid": _("Hybrid"),
         "+rewrite": _("With rewriting"), "+hyde": _("With an imagined passage"), "+rerank": _("With reranking"),
-        "+boosts": _("With ratings"), DECISIONS: _("Decisions"),
+        "+boosts": _("With boosts"), DECISIONS: _("Decisions"),
     }  # fmt: skip
     return names.get(stage, stage)
 
@@ -191,6 +193,7 @@ SETUP_LABELS = {
     "documents": lambda: _("Documents"),
     "chunks": lambda: _("Passages"),
     "revision": lambda: _("Revision of the boosts"),
+    "boosts_by_hand": lambda: _("Boosts by hand"),
     "workflow": lambda: _("Workflow"),
     "limit": lambda: _("At most so many questions"),
     "k": lambda: _("Cut-off"),
@@ -200,6 +203,9 @@ KIND_LABELS = {
     "unanswerable": lambda: _("Not answerable"),
     "clarify": lambda: _("To be asked back"),
 }
+
+
+KIND_BY_NAME = {str(kind): kind for kind in KINDS}
 
 
 def decision_label(decision: str) -> str:
@@ -251,6 +257,7 @@ def _point(run: EvaluationRun) -> dict[str, Any]:
         "score": main_score(run),
         "right": round(right["right"] / right["of"], 4) if right else None,
         "alarm": run.alarm and not run.accepted,
+        "worse": [change["stage"] for change in run.worse] if not run.accepted else [],
     }
 
 
@@ -368,6 +375,8 @@ def _question_rows(changes: Sequence[QuestionChange]) -> list[dict[str, Any]]:
             "first_after": change.first_after,
             "decision_before": decision_label(change.decision_before) if change.decision_before else "–",
             "decision_after": decision_label(change.decision_after) if change.decision_after else "–",
+            "right": change.after == 1.0,
+            "expected": decision_label(RIGHT[kind]) if (kind := KIND_BY_NAME.get(change.kind)) else "–",
             "fell": change.change < 0,
             "rose": change.change > 0,
             "answer": answer_of.get(ids.get(change.key, "")),
@@ -390,9 +399,9 @@ def _stage_choice(stage: str, chosen: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _stage_of(request: HttpRequest, stages: Sequence[str]) -> str:
+def _stage_of(request: HttpRequest, stages: Sequence[str], preferred: str = "") -> str:
     wanted = request.GET.get("stage", "")
-    return wanted if wanted in stages else main_stage(stages)
+    return wanted if wanted in stages else preferred if preferred in stages else main_stage(stages)
 
 
 def _could_be_asked(chosen: EvaluationSet) -> bool:

@@ -21,6 +21,7 @@ from django.db.models.functions import Coalesce
 
 from feedback.evaluation.sets import golden_of, set_dataset
 from feedback.models import EvaluationRun, FeedbackState, GoldenQuestion
+from feedback.rounds.live import manual_rules
 from ragsite.core.database import database_call
 from ragsite.core.rag_settings import RagSettings
 from retrieval.engine import Engine, get_engine
@@ -108,7 +109,7 @@ def _golden_questions(run: EvaluationRun) -> tuple[list[AskedQuestion], GoldenLa
                 text=row.text,
                 scope=SearchScope((collection_ref(row.collection),)),
                 relevant={**documents, **chunks},
-                kind=KIND_OF[row.expects] if run.workflow else None,
+                kind=KIND_OF[row.expects],
             )
         )
     return asked, labels
@@ -162,4 +163,4 @@ def _site(collection_ids: set[str]) -> dict[str, Any]:
         documents=Count("pk"), chunks=Coalesce(Sum("chunk_count"), 0)
     )
     live = FeedbackState.objects.filter(pk=1).values_list("live__number", flat=True).first()
-    return {**found, "revision": live}
+    return {**found, "revision": live, "boosts_by_hand": len(manual_rules())}

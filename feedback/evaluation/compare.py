@@ -12,13 +12,13 @@ from feedback.models import EvaluationOutcome, EvaluationRun
 from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import worded
 
-SETUP = ("embedding_model", "chat_model", "fast_model", "documents", "chunks", "revision")
+SETUP = ("embedding_model", "chat_model", "fast_model", "documents", "chunks", "revision", "boosts_by_hand")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionChange:
-    """A question at a stage. Scores 0..1; first: place of the first relevant document; None where it was not found, or
-    the run did not measure it."""
+    """A question at a stage. kind: what a right decision is about. Scores 0..1; first: the place of the first relevant
+    document; None where it was not found, or the run did not measure it."""
 
     key: str
     text: str
@@ -28,6 +28,7 @@ class QuestionChange:
     first_after: int | None
     decision_before: str = ""
     decision_after: str = ""
+    kind: str = ""
 
     @property
     def change(self) -> float:
@@ -71,13 +72,14 @@ def question_changes(before: EvaluationRun, after: EvaluationRun, *, stage: str)
                 first_after=new["first"] if new else None,
                 decision_before=old["decision"] if old else "",
                 decision_after=new["decision"] if new else "",
+                kind=known["question__kind"],
             )
         )
     return changes
 
 
 def _outcomes(run: EvaluationRun, stage: str) -> dict[str, dict[str, Any]]:
-    columns = ("question__key", "question__text", "score", "first", "decision")
+    columns = ("question__key", "question__text", "question__kind", "score", "first", "decision")
     rows = EvaluationOutcome.objects.filter(run=run, stage=stage).order_by("pk").values(*columns)
     return {row["question__key"]: row for row in rows}
 

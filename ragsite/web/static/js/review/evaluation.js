@@ -7,8 +7,8 @@ import { colour, legend, onThemeChange } from "./charts.js";
 import { sentences } from "./problems.js";
 
 /**
- * @typedef {{at: string, url: string, score: number | null, right: number | null, alarm: boolean}} Point
- * @typedef {{label: string, points: {x: number, y: number | null, point: Point}[]}} Line
+ * @typedef {{at: string, url: string, score: number | null, right: number | null, alarm: boolean, worse: string[]}} Point
+ * @typedef {{label: string, stage: string, points: {x: number, y: number | null, point: Point}[]}} Line
  */
 /** @type {{open: string[], set?: string, lines?: {name: string, points: Point[]}[], stages?: string[], history?: (Point & {figures: Record<string, number>})[]}} */
 const boot = bootData();
@@ -29,24 +29,31 @@ function lines() {
   if (boot.history && boot.stages && document.getElementById("chart-stages")) {
     const { history, stages } = boot;
     const made = stages.map((stage) => ({
-      label: stage,
+      label: stage, stage,
       points: history.map((point) => ({ x: time(point.at), y: point.figures[stage] ?? null, point })),
     }));
     if (history.some((point) => point.right !== null)) {
-      made.push({ label: gettext("Right decisions"), points: history.map((point) => ({ x: time(point.at), y: point.right, point })) });
+      made.push({ label: gettext("Right decisions"), stage: "decisions", points: history.map((point) => ({ x: time(point.at), y: point.right, point })) });
     }
     return ["chart-stages", made];
   }
   if (boot.lines?.length) {
     return ["chart-sets", boot.lines.map((line) => ({
-      label: line.name, points: line.points.map((point) => ({ x: time(point.at), y: point.score ?? point.right, point })),
+      label: line.name, stage: "", points: line.points.map((point) => ({ x: time(point.at), y: point.score ?? point.right, point })),
     }))];
   }
   return null;
 }
 
-/** @param {number} ms */
-const day = (ms) => new Date(ms).toISOString().slice(5, 10);
+/** @param {number} part */
+const two = (part) => String(part).padStart(2, "0");
+
+/** A tick: the day, with the hour where all runs lie within a few days. @param {number} ms @param {boolean} hours */
+function tick(ms, hours) {
+  const at = new Date(ms);
+  const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return hours ? `${day} ${two(at.getHours())}:${two(at.getMinutes())}` : day;
+}
 
 function draw() {
   const found = lines();
@@ -55,13 +62,17 @@ function draw() {
   const { Chart } = /** @type {any} */ (window);
   drawn?.destroy();
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  const all = made.flatMap((line) => line.points);
+  const times = all.map((point) => point.x);
+  const hours = Math.max(...times) - Math.min(...times) < 3 * 24 * 3600 * 1000;
+  const lowest = Math.min(...all.map((point) => point.y ?? 1));
   const [grid, text, red] = [colour("line"), colour("ink-3"), colour("red")];
   drawn = new Chart(byId(id), {
     type: "line",
     data: {
       datasets: made.map((line, at) => {
         const own = colour(COLOURS[at % COLOURS.length]);
-        const alarms = line.points.map(({ point }) => point.alarm);
+        const alarms = line.points.map(({ point }) => (line.stage ? point.worse.includes(line.stage) : point.alarm));
         return {
           type: "line", label: line.label, data: line.points, borderColor: own, backgroundColor: own, borderWidth: 2,
           borderDash: DASHES[Math.floor(at / 2) % DASHES.length], spanGaps: true, tension: 0,
@@ -77,8 +88,8 @@ function draw() {
         if (hits.length) location.assign(made[hits[0].datasetIndex].points[hits[0].index].point.url);
       },
       scales: {
-        x: { type: "linear", grid: { display: false }, border: { color: grid }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 14, callback: day } },
-        y: { suggestedMin: 0, suggestedMax: 1, grid: { color: grid }, border: { display: false }, ticks: { color: text } },
+        x: { type: "linear", grid: { display: false }, border: { color: grid }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 14, maxTicksLimit: 8, callback: (/** @type {number} */ ms) => tick(ms, hours) } },
+        y: { min: Math.max(0, Math.floor(10 * lowest - 0.5) / 10), suggestedMax: 1, grid: { color: grid }, border: { display: false }, ticks: { color: text } },
       },
       plugins: {
         legend: { position: "bottom", labels: { color: text, usePointStyle: true, pointStyleWidth: 24, boxHeight: 8, generateLabels: legend } },
