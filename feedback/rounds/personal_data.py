@@ -11,9 +11,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from feedback.models import (
+    EvaluationRun,
     Evidence,
     GoldenQuestion,
     ManualBoost,
@@ -64,6 +65,15 @@ class FeedbackHolder:
             ),
             decisions,
         )
+        runs = _evaluations(user).count()
+        yield Held(
+            counted(
+                "{count} evaluation that you started or acknowledged, without your name",
+                "{count} evaluations that you started or acknowledged, without your name",
+                runs,
+            ),
+            runs,
+        )
 
     def parts(self, user: User) -> Iterator[Part]:
         ratings = Rating.objects.filter(user=user).order_by("created_at", "pk")
@@ -82,12 +92,18 @@ class FeedbackHolder:
         yield Part("votes.json", votes.values("weight", "document_weight", "day", **about).iterator())
         weight = VoterWeight.objects.filter(voter=user).values("up", "down", "established", "reason")
         yield Part("weight-of-votes.json", weight.iterator())
+        runs = _evaluations(user).order_by("created_at", "pk").values("id", "set__golden", "set__name", "created_at")
+        yield Part("evaluations.json", runs.iterator())
 
     def erase(self, user: User) -> Iterator[int]:
         yield from _erased(Rating.objects.filter(user=user), "rating")
         yield from _erased(SourceUse.objects.filter(user=user), "use")
         yield from _erased(Evidence.objects.filter(voter=user), "pk")
         yield from _erased(SetAsideVote.objects.filter(voter=user), None)
+
+
+def _evaluations(user: User) -> QuerySet[EvaluationRun]:
+    return EvaluationRun.objects.filter(Q(made_by=user) | Q(acknowledged_by=user))
 
 
 def _erased(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:
