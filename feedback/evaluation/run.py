@@ -14,7 +14,7 @@ from contextlib import aclosing
 from typing import Any, Literal
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
+from django.db import close_old_connections, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -114,6 +114,7 @@ async def _worked(lease: Lease, run: EvaluationRun, place: IndexPlace, slice_s: 
         raise
     finally:
         await close_engine()
+        await sync_to_async(close_old_connections)()
 
 
 def _failed(lease: Lease, run: EvaluationRun, code: str, message: str, *, again: bool = False) -> None:
