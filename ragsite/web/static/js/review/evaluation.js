@@ -28,6 +28,7 @@ const time = (at) => Date.parse(at.replace(" ", "T"));
 function lines() {
   if (boot.history && boot.stages && document.getElementById("chart-stages")) {
     const { history, stages } = boot;
+    /** @type {Line[]} */
     const made = stages.map((stage) => ({
       label: stage, stage,
       points: history.map((point) => ({ x: time(point.at), y: point.figures[stage] ?? null, point })),
