@@ -14,7 +14,7 @@ import { sentences } from "./problems.js";
 const boot = bootData();
 const FIRST_MS = 1000;
 const LONGEST_MS = 6000;
-const COLOURS = ["accent", "amber", "ink-2", "red", "accent-line", "line-2", "ink-3"];
+const COLOURS = ["accent", "amber", "ink", "ink-3", "accent", "amber", "ink"];
 const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
 
 // ------------------------------------------------------------------------------------------------ charts
