@@ -6,14 +6,14 @@ PYTHON := $(VENV)/bin/python
 MUTMUT := .venv-mutmut/bin/mutmut
 WORKERS := 2
 INSTALL = $(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt
-OURS := ragsite chat retrieval feedback tests benchmarks manage.py
+OURS := ragsite chat retrieval feedback tests benchmarks docs/pictures.py manage.py
 
 # Tests see neither ./var nor the services that the shell points at.
 TEST_ENV = env -u DATABASE_URL -u REDIS_URL -u MILVUS_URI -u MILVUS_TOKEN -u MILVUS_LITE_PORT -u OLLAMA_BASE_URL \
 	-u RAG_CHAT_MODEL -u RAG_FAST_MODEL -u RAG_EMBED_MODEL -u RAG_OFFLINE RAGSITE_DATA_DIR="$$data"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-js schemathesis mutation lint format messages clean
+.PHONY: help run test test-js schemathesis mutation lint format messages pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 16
@@ -50,6 +50,9 @@ format: $(VENV)/.installed-dev ## format the code and mend what can be mended
 
 messages: $(VENV)/.installed-dev ## collect the texts of the interface into the catalogues, and compile what is translated
 	$(PYTHON) manage.py messages
+
+pictures: $(VENV)/.installed-dev ## take the README's pictures of a running site (ARGS="http://127.0.0.1:8000 --password …")
+	@$(PYTHON) docs/pictures.py $(ARGS)
 
 clean: ## remove what was built: the environment and the caches; ./var, the data, stays
 	rm -rf $(VENV) staticfiles .venv-mutmut mutants tests/js/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

@@ -3,21 +3,23 @@
     python -m benchmarks.review_desk [--messages 100000] [--database postgresql://USER@HOST/NAME] [--runs 20] [--json]
 
 Makes that many messages (half of them answers) in a temporary folder, on SQLite or, with --database, in a database of
-its own on that PostgreSQL server, and drops it afterwards: 2,000 people, two and a half years, five workflows, one
-answer in twelve rated, one in nine without an answer. Texts are sentences of the sample handbook, so that words are as
+its own on that PostgreSQL server, and drops it afterwards: 2,000 people, two and a half years, five workflows, eight
+collections with 800 documents, a source for each answer, one answer in twelve rated, one in nine without an answer. Texts are sentences of the sample handbook, so that words are as
 frequent as in a real one, each with a code of its own. Rows are inserted in bulk; how fast `answers_record` makes the
 desk's rows from messages is measured on 1,000 of them.
 
 Each figure is one page of fifty with its details, as `GET /api/review/answers` reads it; "whole page" is `/review/`
-with its counts, choices and HTML. The baseline is the same question put to the messages themselves, as the filters of
-the administration do, of fifty rows. The export is read in batches to its end, or to 100,000 answers; its memory is the
-growth of the process' peak.
+with its counts, choices and HTML, and so are the dashboard and the comparison, over 30 days and over all. The
+baseline is the same question put to the messages themselves, as the filters of
+the administration do, of fifty rows. The export is read in batches to its end, or to --exported answers; its memory is the
+process' resident memory then, looked at after each batch.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import re
 import resource
@@ -39,7 +41,7 @@ BATCH = 5_000
 WORKFLOWS = ("corrective", "self_corrective", "dual_loop", "planned", "react")
 MODELS = ("qwen3:8b", "llama3.1:8b", "gemma3:4b")
 RECORDED = 1_000
-EXPORTED = 100_000  # answers at most
+COLLECTIONS, DOCUMENTS = 8, 100  # of a collection
 _SENTENCE = re.compile(r"(?<=[.。；;！？])\s*")
 _MARKUP = re.compile(r"[#*|>`_]|<[^>]*>")
 
@@ -71,6 +73,7 @@ def make_messages(count: int) -> None:
     people[0].groups.add(Group.objects.get(name="Administrators"))
     department = Group.objects.create(name="Registry")
     department.user_set.set(people[1:200])
+    documents = _documents()
     answers = count // 2
     began = datetime.now(UTC) - timedelta(days=DAYS)
     step = timedelta(days=DAYS) / answers
@@ -91,8 +94,21 @@ def make_messages(count: int) -> None:
             found.append(
                 " ".join(dict.fromkeys((*terms(said[0]), *terms(said[1]), *terms(said[2]), f"case_{made + n}")))
             )
-        _insert(rng, questions, replies, found)
+        _insert(rng, questions, replies, found, documents)
         made += size
+
+
+def _documents() -> list[Any]:
+    from retrieval.models import Collection, Document
+
+    collections = Collection.objects.bulk_create(
+        Collection(name=f"Collection {n}", visibility="public") for n in range(COLLECTIONS)
+    )
+    return Document.objects.bulk_create(
+        Document(collection=collection, title=f"Document {n}", status="ready", content_hash=f"{n}")
+        for collection in collections
+        for n in range(DOCUMENTS)
+    )
 
 
 def _answer(rng: random.Random, session: Any, question: Any, text: str, at: datetime) -> Any:
@@ -111,10 +127,11 @@ def _answer(rng: random.Random, session: Any, question: Any, text: str, at: date
     )  # fmt: skip
 
 
-def _insert(rng: random.Random, questions: list[Any], replies: list[Any], found: list[str]) -> None:
+def _insert(rng: random.Random, questions: list[Any], replies: list[Any], found: list[str],
+            documents: list[Any]) -> None:  # fmt: skip
     from django.db.models import DateTimeField
 
-    from chat.models import AnswerLabel, AnswerReview, AnswerTerms, Message
+    from chat.models import AnswerLabel, AnswerReview, AnswerTerms, Message, ReviewedCollection, Source
     from chat.review.records import _row
     from feedback.models import Rating
 
@@ -142,6 +159,22 @@ def _insert(rng: random.Random, questions: list[Any], replies: list[Any], found:
     rows = AnswerReview.objects.bulk_create(rows, batch_size=1_000)
     AnswerTerms.objects.bulk_create(
         [AnswerTerms(answer=row, terms=text) for row, text in zip(rows, found, strict=True)], batch_size=1_000
+    )
+    used = [rng.choice(documents) for _ in replies]
+    Source.objects.bulk_create(
+        [
+            Source(message=reply, marker=1, document_id=document.pk, chunk_id=str(document.pk), title=document.title,
+                   text="A passage.", cited=True)
+            for reply, document in zip(replies, used, strict=True)
+        ],
+        batch_size=1_000,
+    )  # fmt: skip
+    ReviewedCollection.objects.bulk_create(
+        [
+            ReviewedCollection(answer=row, collection_id=document.collection_id)
+            for row, document in zip(rows, used, strict=True)
+        ],
+        batch_size=1_000,
     )
     AnswerLabel.objects.bulk_create(AnswerLabel(answer=row, name="hr") for row in rows if rng.random() < 0.01)
 
@@ -179,7 +212,7 @@ def deep_page(**filters: Any) -> Callable[[], int]:
     return read
 
 
-def whole_page(query: dict[str, str]) -> Callable[[], int]:
+def whole_page(query: dict[str, str], address: str = "/review/") -> Callable[[], int]:
     from django.contrib.auth.models import User
     from django.test import Client
 
@@ -187,7 +220,7 @@ def whole_page(query: dict[str, str]) -> Callable[[], int]:
     client.force_login(User.objects.get(username="person0"))
 
     def read() -> int:
-        answer = client.get("/review/", query)
+        answer = client.get(address, query)
         if answer.status_code != 200:
             raise RuntimeError(answer.content.decode()[:500])
         return answer.content.count(b'class="review-row')
@@ -223,6 +256,7 @@ def questions_asked(answers: int) -> dict[str, tuple[Callable[[], int], Callable
     """What is measured, each with its baseline."""
     rare = f"case-{answers // 3}"
     older = datetime.now(UTC) - timedelta(days=DAYS // 2)
+    always = {"from": str((datetime.now(UTC) - timedelta(days=780)).date()), "to": str(datetime.now(UTC).date())}
     return {
         "all, newest": (page_of(), by_messages()),
         "all, half way down": (deep_page(), None),
@@ -231,6 +265,7 @@ def questions_asked(answers: int) -> dict[str, tuple[Callable[[], int], Callable
         "badly rated, to do": (page_of(reason="badly_rated", state="todo"), by_messages(rated=True)),
         "no answer": (page_of(reason="no_answer"), by_messages(where={"decision": "NO_ANSWER"})),
         "weak, in one workflow": (page_of(reason="weak", workflow="react"), None),
+        "a collection": (page_of(collection="Collection 3"), None),
         "one person's": (page_of(user="person77"), by_messages(where={"session__user__username": "person77"})),
         "a group's badly rated": (page_of(group="Registry", reason="badly_rated"), None),
         "a label": (page_of(label="hr"), None),
@@ -243,7 +278,18 @@ def questions_asked(answers: int) -> dict[str, tuple[Callable[[], int], Callable
         "search in the badly rated": (page_of(search="students", reason="badly_rated"), None),
         "whole page": (whole_page({}), None),
         "whole page, search": (whole_page({"search": "library loan"}), None),
+        "dashboard, 30 days": (whole_page({}, "/review/dashboard/"), None),
+        "dashboard, 780 days": (whole_page(always, "/review/dashboard/"), None),
+        "comparison, 780 days": (whole_page(always, "/review/compare/"), None),
     }
+
+
+def count_days() -> tuple[int, float]:
+    """The days that were counted for the dashboard, and seconds."""
+    from chat.review.figures.rollups import rollups_rebuild
+
+    begun = time.perf_counter()
+    return sum(1 for _ in rollups_rebuild()), time.perf_counter() - begun
 
 
 def measured(read: Callable[[], int], runs: int) -> dict[str, object]:
@@ -268,27 +314,33 @@ def record_rate() -> float:
     return len(ids) / (time.perf_counter() - begun)
 
 
-async def exported() -> tuple[int, float]:
-    """Answers that were exported, and seconds."""
+async def exported(most: int) -> tuple[int, float, list[float]]:
+    """Answers that were exported, seconds, and the resident memory in MiB after each tenth of `most`."""
     from asgiref.sync import sync_to_async
 
     from chat.review.export import export_lines
     from chat.review.queue import AnswerFilters
 
     access = await sync_to_async(_access)()
-    begun, count = time.perf_counter(), 0
+    begun, count, memory = time.perf_counter(), 0, [resident_mib()]
     async for part in export_lines(access=access, filters=AnswerFilters(), as_csv=False, with_names=True):
         count += part.count("\n")
-        if count >= EXPORTED:
+        if count >= most * len(memory) / 10:
+            memory.append(resident_mib())
+        if count >= most:
             break
-    return count, time.perf_counter() - begun
+    return count, time.perf_counter() - begun, memory
 
 
-def peak_mib() -> float:
+def resident_mib() -> float:
+    """Now; where the system does not tell, its peak until now."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize() / 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measure(messages: int, runs: int) -> tuple[list[Row], list[str]]:
+def measure(messages: int, runs: int, most: int) -> tuple[list[Row], list[str]]:
     from django.conf import settings
     from django.db import connection
 
@@ -296,6 +348,7 @@ def measure(messages: int, runs: int) -> tuple[list[Row], list[str]]:
     begun = time.perf_counter()
     make_messages(messages)
     made_s = time.perf_counter() - begun
+    days, counted_s = count_days()
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE" if connection.vendor == "postgresql" else "PRAGMA optimize")
     rows: list[Row] = []
@@ -304,11 +357,13 @@ def measure(messages: int, runs: int) -> tuple[list[Row], list[str]]:
         without = measured(baseline, max(3, runs // 5))["p50 ms"] if baseline else None
         rows.append({"what": name, **row, "by messages, p50 ms": without})
     rate = record_rate()
-    before = peak_mib()
-    count, export_s = asyncio.run(exported())
+    count, export_s, memory = asyncio.run(exported(most))
     notes = [
         f"{connection.vendor}, {messages:,} messages, made in {made_s:.0f} s; answers_record: {rate:.0f} rows/s.",
-        f"Export of {count:,} answers: {export_s:.1f} s, peak memory {peak_mib() - before:+.0f} MiB.",
+        f"The dashboard's counts of {days:,} days: {counted_s:.0f} s.",
+        f"Export of {count:,} answers: {export_s:.1f} s, resident memory before and after each tenth, MiB: "
+        + ", ".join(f"{mib:.0f}" for mib in memory),
+        "Load average: " + ", ".join(f"{load:.1f}" for load in os.getloadavg()),
     ]
     return rows, notes
 
@@ -317,12 +372,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--exported", type=int, default=100_000, help="answers that are exported at most")
     parser.add_argument("--database", default="", help="a PostgreSQL server's URL; its role may create databases")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ragsite-benchmark-") as folder, a_database(options.database) as database:
         set_up(folder, database)
-        rows, notes = measure(options.messages, options.runs)
+        rows, notes = measure(options.messages, options.runs, options.exported)
         from django.db import connections
 
         connections.close_all()

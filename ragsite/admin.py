@@ -66,6 +66,17 @@ class PersonAdmin(UserAdmin):
 
     change_form_template = "admin/auth/user/change_form.html"
 
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        """The page of a person's data deletes, in small steps that leave nothing behind; a cascade would lock the
+        database for as long as it takes, and forget files and the index."""
+        return False
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
+        """The address that Django's administration has for it leads to that page."""
+        person = get_object_or_404(User, pk=object_id if object_id.isdecimal() else None)
+        messages.info(request, gettext("An account is deleted here, with everything in it and for a reason."))
+        return redirect("admin:person_data", person.pk)
+
     def get_urls(self) -> list[Any]:
         page = self.admin_site.admin_view(self.personal_data)
         return [path("<int:user_id>/personal-data/", page, name="person_data"), *super().get_urls()]

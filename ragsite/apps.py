@@ -13,7 +13,7 @@ class RagsiteConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from ragsite.accounts import personal_data_jobs, signing_out  # models can be imported only now
+        from ragsite.accounts import personal_data_jobs, retention, signing_out  # models can be imported only now
         from ragsite.accounts.account_data import AccountHolder
         from ragsite.accounts.personal_data import use_holder
         from ragsite.retired_settings import apply_retired, warn_of_gone
@@ -22,4 +22,5 @@ class RagsiteConfig(AppConfig):
         warn_of_gone(settings.GONE)
         signing_out.connect()
         personal_data_jobs.connect()
+        retention.connect()
         use_holder("ragsite", AccountHolder())

@@ -192,6 +192,24 @@ class ApiToken(models.Model):
         return f"{self.name or 'token'} ({self.prefix}…)"
 
 
+class WaitingLetter(models.Model):
+    """An e-mail that was asked for while the broker was away: it goes to a worker as soon as one can be told.
+
+    kind, values: of `ragsite.accounts.letters.letter_queue`; there is no link in them.
+    """
+
+    kind = models.CharField(max_length=20, verbose_name=_("kind"))
+    values = models.JSONField(default=dict, verbose_name=_("values"))
+    created_at = models.DateTimeField(default=timezone.now, db_index=True, verbose_name=_("created at"))
+
+    class Meta:
+        verbose_name = _("waiting letter")
+        verbose_name_plural = _("waiting letters")
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.created_at:%Y-%m-%d %H:%M}"
+
+
 class AttemptCounter(models.Model):
     """Attempts that count towards one limit. key: HMAC of what is limited; times: seconds since 1970, oldest first."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from celery import shared_task
 
-from ragsite.accounts.letters import Kind, letter_deliver, letters_write
+from ragsite.accounts.letters import Kind, letter_deliver, letters_take_up, letters_write
 from ragsite.accounts.personal_data_jobs import personal_data_purge, personal_data_take_next
 from ragsite.accounts.sessions import SessionStore
 from ragsite.accounts.sign_in_limits import sign_in_limits_purge
@@ -55,6 +55,12 @@ def letter_send(kind: Kind, values: dict[str, Any], only: int | None = None) -> 
                 raise  # greylisting and the like: later it may be taken
             logger.warning("the mail server refuses the recipient of an e-mail (%s) for good", kind)
     return len(letters)
+
+
+@shared_task
+def letters_waiting() -> int:
+    """Letters that were asked for while the broker was away."""
+    return letters_take_up()
 
 
 @shared_task

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin, messages
@@ -140,6 +141,14 @@ class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
     ]  # fmt: skip
 
 
+class NamedValuesFilter(admin.AllValuesFieldListFilter):
+    """All values of a column; the empty one has a name, too."""
+
+    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
+        for choice in super().choices(changelist):
+            yield choice | {"display": choice["display"] or "–"}
+
+
 @admin.register(Document)
 class DocumentAdmin(admin.ModelAdmin):
     """Documents come in by upload; here their metadata are corrected, and they are read again or deleted."""
@@ -151,11 +160,11 @@ class DocumentAdmin(admin.ModelAdmin):
     list_filter = [
         "status",
         ("collection", admin.RelatedOnlyFieldListFilter),
-        "department",
-        "doc_type",
+        ("department", NamedValuesFilter),
+        ("doc_type", NamedValuesFilter),
         "policy_year",
-        "language",
-        "media_type",
+        ("language", NamedValuesFilter),
+        ("media_type", NamedValuesFilter),
     ]
     list_select_related = ["collection", "uploaded_by"]
     list_per_page = 50

@@ -38,12 +38,16 @@ Vectors = NDArray[np.float32]
 # ------------------------------------------------------------------------------------------------ models
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A rendered prompt. The fixed part comes first (`system`), so that the model server's prompt cache works."""
+    """A rendered prompt. The fixed part comes first (`system`), so that the model server's prompt cache works.
+
+    personal: it holds what is remembered for the user, which nobody else may read.
+    """
 
     name: str
     hash: str
     system: str
     user: str
+    personal: bool = False
 
 
 class ChatModel(Protocol):

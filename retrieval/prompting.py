@@ -21,6 +21,7 @@ from retrieval.ports import Prompt
 BUILT_IN = Path(__file__).resolve().parent / "prompts"
 MARKER = re.compile(r"^---[ \t]*$", re.MULTILINE)
 LEADING_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)
+NO_MEMORIES = "-"  # what `$memories` is where nothing is remembered (`retrieval.steps.memory.quote_memories`)
 NAME = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 
 
@@ -54,6 +55,7 @@ class PromptTemplate:
             hash=self.hash,
             system=self.system.substitute(variables),
             user=self.user.substitute(variables),
+            personal="memories" in self.variables and variables["memories"] != NO_MEMORIES,
         )
 
 

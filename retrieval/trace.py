@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from ragsite.core.wording import joined
+from retrieval.ports import Prompt
 from retrieval.values import Source
 
 StepStatus = Literal["ok", "skipped", "degraded", "failed"]
@@ -38,6 +39,7 @@ class ModelCall:
     model: str
     prompt_name: str = ""
     prompt_hash: str = ""
+    prompt: Prompt | None = None  # as it was filled; not a part of the path
     asked_ms: float | None = None  # where it waited in a queue of ours: since when
     started_ms: float = 0.0
     first_token_ms: float | None = None

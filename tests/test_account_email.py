@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from smtplib import SMTPRecipientsRefused, SMTPServerDisconnected
 from typing import Any
 
@@ -14,11 +15,13 @@ from celery.exceptions import Retry
 from django.contrib.auth.models import User
 from django.core import mail, signing
 from django.test import Client
+from django.utils import timezone
 
 from ragsite import tasks
+from ragsite.accounts import letters
 from ragsite.accounts.email_links import confirmation_token
 from ragsite.accounts.sign_in_limits import LETTERS_PER_RECIPIENT
-from ragsite.models import Account, AccountSession, ApiToken
+from ragsite.models import Account, AccountSession, ApiToken, WaitingLetter
 from tests.factories import PASSWORD, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -270,9 +273,55 @@ def test_a_mail_server_that_is_away_is_tried_again_and_one_that_refuses_is_not(m
     assert len(tried) == 2 and user.pk
 
 
-def test_the_broker_may_be_away(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def broker_away(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """The broker is away from now on; called, it is back."""
+    send = current_app.send_task
+
     def away(*_: Any, **__: Any) -> None:
         raise OSError("away")
 
     monkeypatch.setattr(current_app, "send_task", away)
-    assert client.post("/accounts/password/forgotten/", {"email": "mei@example.org"}).status_code == 302
+    return lambda: monkeypatch.setattr(current_app, "send_task", send)
+
+
+def forgotten(client: Client, email: str = "mei@example.org") -> None:
+    assert client.post("/accounts/password/forgotten/", {"email": email}).status_code == 302
+
+
+def test_a_letter_waits_for_the_broker_and_is_sent_once(client: Client, broker_away: Callable[[], None]) -> None:
+    with_email()
+    forgotten(client)
+    with pytest.raises(OSError, match="away"):
+        tasks.letters_waiting()
+    assert mail.outbox == []
+    broker_away()
+    assert (tasks.letters_waiting(), tasks.letters_waiting()) == (1, 0)
+    assert [letter.to for letter in mail.outbox] == [["mei@example.org"]]
+
+
+def test_a_letter_does_not_wait_longer_than_a_day(client: Client, broker_away: Callable[[], None]) -> None:
+    with_email()
+    forgotten(client)
+    WaitingLetter.objects.update(created_at=timezone.now() - timedelta(days=1, seconds=1))
+    broker_away()
+    assert tasks.letters_waiting() == 0
+    assert mail.outbox == [] and not WaitingLetter.objects.exists()
+
+
+def test_no_more_letters_wait_than_can_be_meant(
+    client: Client, broker_away: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letters, "MOST_WAITING", 1)
+    for email in ("mei@example.org", "lea@example.org"):
+        forgotten(client, email)
+    assert WaitingLetter.objects.count() == 1
+
+
+def test_what_waits_for_a_person_goes_with_their_account(client: Client, broker_away: Callable[[], None]) -> None:
+    user = with_email()
+    forgotten(client)
+    forgotten(client, "lea@example.org")
+    letters.letter_queue("password_changed", user_id=user.pk)
+    assert letters.letters_forget(user) == 2
+    assert [letter.values["email"] for letter in WaitingLetter.objects.all()] == ["lea@example.org"]

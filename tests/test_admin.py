@@ -381,8 +381,19 @@ def test_deleting_selected_documents_clears_files_and_index_rows_of_each(
     assert sorted(queued) == sorted(("retrieval.tasks.document_unindex", document_id) for document_id in ids)
 
 
+def test_an_account_is_deleted_on_the_page_of_its_data_alone(staff: Client) -> None:
+    user = UserFactory()
+    response = staff.post(url_of(User, "delete", user), {"post": "yes"})
+    assert (response.status_code, response["Location"]) == (302, f"/admin/auth/user/{user.pk}/personal-data/")
+    assert staff.get(f"/admin/auth/user/{user.pk + 1}/delete/").status_code == 404
+    staff.post(url_of(User), {"action": "delete_selected", "_selected_action": [str(user.pk)], "post": "yes"})
+    page = staff.get(url_of(User, "change", user)).content.decode()
+    assert "personal-data/" in page and f"/admin/auth/user/{user.pk}/delete/" not in page
+    assert User.objects.filter(pk=user.pk).exists()
+
+
+@pytest.mark.django_db
 def test_a_deleted_user_takes_their_data_along_and_leaves_other_peoples(
-    staff: Client,
     settings: Any,
     tmp_path: Path,
     queued: list[tuple[str, str]],
@@ -396,8 +407,7 @@ def test_a_deleted_user_takes_their_data_along_and_leaves_other_peoples(
     RatingFactory(message__session__user=user)
     kept = MessageFactory()
     with django_capture_on_commit_callbacks(execute=True):
-        response = staff.post(url_of(User, "delete", user), {"post": "yes"})
-    assert response.status_code == 302
+        user.delete()
     assert not User.objects.filter(pk=user.pk).exists()
     assert list(Message.objects.all()) == [kept]
     assert not Rating.objects.exists()

@@ -168,16 +168,19 @@ class SmallDisk:
 
 
 class ModelServer:
-    """The paced stand-in for Ollama, in a process of its own, so that it can be stopped and continued."""
+    """The paced stand-in for Ollama, in a process of its own, so that it can be stopped and continued.
 
-    def __init__(self) -> None:
-        self.port = free_port()
+    options: more of `benchmarks.support.paced_ollama`'s.
+    """
+
+    def __init__(self, *options: str) -> None:
+        self.port, self._options = free_port(), options
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-m", "benchmarks.support.paced_ollama", "--port", str(self.port)]
-        self._process = subprocess.Popen(command, cwd=ROOT)
+        self._process = subprocess.Popen([*command, *self._options], cwd=ROOT)
         wait_for(self._answers, within_s=30, what="the model server")
 
     def pause(self) -> None:
@@ -204,10 +207,10 @@ class ModelServer:
 
 # ------------------------------------------------------------------------------------------------ the site
 class Site:
-    """`manage.py up` on a folder and a port of its own."""
+    """`manage.py up` on a folder and a port of its own. root: whose code it runs, such as another version's."""
 
-    def __init__(self, data_dir: Path, log: Path, environment: Mapping[str, str]) -> None:
-        self.port, self.data_dir, self._log = free_port(), data_dir, log
+    def __init__(self, data_dir: Path, log: Path, environment: Mapping[str, str], *, root: Path = ROOT) -> None:
+        self.port, self.data_dir, self._log, self._root = free_port(), data_dir, log, root
         self.url = f"http://127.0.0.1:{self.port}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         self.environment = {
@@ -216,6 +219,7 @@ class Site:
             "RAGSITE_PORT": str(self.port),
             "RAGSITE_ADMIN_PASSWORD": ADMIN_PASSWORD,
             "RAGSITE_SAMPLE_DATA": "0",
+            "PYTHONPATH": str(root),
             **environment,
         }
         self.process: subprocess.Popen[bytes] | None = None
@@ -223,7 +227,7 @@ class Site:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"], cwd=ROOT, env=self.environment, stdout=log, stderr=log,
+                [sys.executable, "manage.py", "up"], cwd=self._root, env=self.environment, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
         try:

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 from tests.ollama_server import Connection, OllamaServer, RecordedRequest, Reply
 
@@ -50,12 +51,14 @@ def main() -> None:
     parser.add_argument("--first-token-ms", type=float, default=60)
     parser.add_argument("--tokens-per-s", type=float, default=40)
     parser.add_argument("--at-once", type=int, default=8)
+    parser.add_argument("--answer", type=Path, help="a file with what it answers")
     options = parser.parse_args()
     server = PacedOllama(
         first_token_s=options.first_token_ms / 1000, tokens_per_s=options.tokens_per_s, at_once=options.at_once
     )
     server.port = options.port
-    server.reply(structured=False, match="<passages>", text=LONG_ANSWER)
+    answer = options.answer.read_text(encoding="utf-8") if options.answer else LONG_ANSWER
+    server.reply(structured=False, match="<passages>", text=answer)
     server.start()
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     server.stop()

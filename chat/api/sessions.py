@@ -71,6 +71,9 @@ class MessageListQuerySerializer(QuerySerializer):
     """Parameters of a conversation's messages."""
 
     superseded = QueryFlagField(required=False, default=False, help_text="Also answers that were written anew.")
+    newest_first = QueryFlagField(
+        required=False, default=False, help_text="The order turned round, so that the first page holds the end."
+    )
 
 
 class SessionExportQuerySerializer(QuerySerializer):
@@ -193,12 +196,14 @@ class SessionMessagesApi(ChatView):
         tags=["sessions"],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """The conversation: questions in order, each followed by its answer."""
+        """The conversation: questions in order, each followed by its answer; or all of it from its end."""
         user = asking_user(request)
         session = selectors.session_get(user=user, session_id=session_id)
         answers_mark_interrupted(session=session)
         query = checked(MessageListQuerySerializer, request.query_params)
         messages = selectors.message_list(user=user, session=session, superseded=query["superseded"])
+        if query["newest_first"]:
+            messages = messages.reverse()
         return MessagePages().answer(
             messages, self, lambda page: list(map(message_data, selectors.with_versions(page)))
         )

@@ -33,6 +33,12 @@ def message_data(message: Message) -> dict[str, Any]:
 
     The site's own sentences in it are in the active language.
     """
+    data = message_record(message)
+    return data if message.role == Message.Role.USER else data | {"html": _html(message)}
+
+
+def message_record(message: Message) -> dict[str, Any]:
+    """The same without `html`, for files to keep: rendering an answer takes longer than everything else of it."""
     if message.role == Message.Role.USER:
         return {
             "session_id": str(message.session_id),
@@ -44,7 +50,7 @@ def message_data(message: Message) -> dict[str, Any]:
             "versions": _versions(message),
             "created_at": message.created_at.isoformat(),
         }
-    return localized_message(answer_data_in_english(message), message.wordings)
+    return localized_message(_answer_record(message), message.wordings)
 
 
 def localized_message(data: dict[str, Any], wordings: Wordings) -> dict[str, Any]:
@@ -81,6 +87,15 @@ def _versions(message: Message) -> list[str]:
 
 
 def answer_data_in_english(message: Message) -> dict[str, Any]:
+    return _answer_record(message) | {"html": _html(message)}
+
+
+def _html(message: Message) -> str:
+    markers = {source.marker for source in message.sources.all()}
+    return render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or []))
+
+
+def _answer_record(message: Message) -> dict[str, Any]:
     sources = list(message.sources.all())
     ratings = {rating.source_id: rating_data(rating) for rating in getattr(message, "shown_ratings", ())}
     return {
@@ -94,9 +109,6 @@ def answer_data_in_english(message: Message) -> dict[str, Any]:
         "workflow": message.workflow,
         "model": message.model,
         "answer": message.text,
-        "html": render_answer(
-            message.text, markers={source.marker for source in sources}, weak=weak_sentences(message.grounding or [])
-        ),
         "grounding": message.grounding or [],
         "curated": message.curated,
         "clarification": message.clarification,

@@ -45,6 +45,11 @@ def render_answer(text: str, *, markers: Collection[int], weak: Sequence[str] = 
     )
 
 
+def reachable(html: str) -> str:
+    """HTML of `render_answer` for a page without scripts: what can be scrolled sideways is reached by keyboard."""
+    return html.replace("<pre>", '<pre tabindex="0">')
+
+
 def cited_markers(text: str) -> set[int]:
     """The numbers that stand in the text as [n]."""
     return {int(number) for number in MARKER.findall(text)}

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.messages.data import weak_sentences
-from chat.messages.rendering import render_answer
+from chat.messages.rendering import reachable, render_answer
 from chat.models import Message, Source
 from ragsite.core.localized import localized
 from ragsite.core.wording import worded
@@ -38,5 +38,5 @@ def shared_entry(message: Message, number: int, *, sources: Sequence[Source], hi
 
 def _html(message: Message, number: int, *, markers: Sequence[int]) -> SafeString:
     """Sanitised by `render_answer`; its citations lead to the sources of this answer."""
-    html = render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or []))
+    html = reachable(render_answer(message.text, markers=markers, weak=weak_sentences(message.grounding or [])))
     return mark_safe(html.replace('href="#source-', f'href="#source-{number}-'))  # noqa: S308

@@ -2,7 +2,9 @@
 
 from chat.models.conversations import DecisionStep, Message, Session, Share, Source
 from chat.models.experiments import Experiment, ExperimentAnswer
+from chat.models.prompts import FilledPrompt
 from chat.models.replays import Replay, ReplayBatch
+from chat.models.retention import RetentionRun
 from chat.models.review import AnswerLabel, AnswerReview, AnswerTerms, DeskEvent, ReviewedCollection, SavedView
 from chat.models.rollups import AnswerRollup, AskerDay, DocumentRollup, RollupDay
 
@@ -17,9 +19,11 @@ __all__ = [
     "DocumentRollup",
     "Experiment",
     "ExperimentAnswer",
+    "FilledPrompt",
     "Message",
     "Replay",
     "ReplayBatch",
+    "RetentionRun",
     "ReviewedCollection",
     "RollupDay",
     "SavedView",

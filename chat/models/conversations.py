@@ -39,7 +39,10 @@ class Session(models.Model):
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
         ordering = ["-updated_at"]
-        indexes = [models.Index(fields=["user", "-updated_at"])]
+        indexes = [
+            models.Index(fields=["user", "-updated_at"]),
+            models.Index(fields=["updated_at", "id"], name="session_by_last_use"),
+        ]
 
     def __str__(self) -> str:
         return self.title or str(self.id)

@@ -13,11 +13,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class RollupDay(models.Model):
-    """A day that has answers. `stale`: one of them has changed since its rows were made."""
+    """A day that has answers. `stale`: one of them has changed since its rows were made. `closed`: conversations of it
+    were deleted for their age, so that its rows can't be made again and stay as they are."""
 
     day = models.DateField(primary_key=True, verbose_name=_("day"))
     stale = models.BooleanField(default=True, db_index=True, verbose_name=_("stale"))
     made_at = models.DateTimeField(null=True, blank=True, verbose_name=_("made at"))
+    closed = models.BooleanField(default=False, db_default=False, verbose_name=_("closed"))
 
     class Meta:
         verbose_name = _("day of the dashboard")

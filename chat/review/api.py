@@ -30,7 +30,7 @@ from chat.review.fields import (
     read_filters,
 )
 from chat.review.marks import answers_mark, export_log, reading_log
-from chat.review.queue import COUNTED, answer_review_get, answers_page, answers_queue, count_up_to
+from chat.review.queue import COUNTED, answer_review_get, answers_page, answers_queue, counts_up_to
 from chat.review.records import REASONS
 from chat.review.roles import DeskAccess, Right, desk_access
 from chat.review.saved_views import saved_view_create, saved_view_delete, saved_views
@@ -123,10 +123,20 @@ class AnswerRatingSerializer(serializers.Serializer[Any]):
 
 
 class PromptSerializer(serializers.Serializer[Any]):
-    """text: of the file, null where it has changed since. How it was filled is not stored."""
+    """text: of the file, null where it has changed since."""
 
     name = serializers.CharField()
     hash = serializers.CharField()
+    text = serializers.CharField(allow_null=True)
+
+
+class FilledPromptSerializer(serializers.Serializer[Any]):
+    """What one call asked, where the site keeps that and you may see names. text: null where it held what is remembered
+    for the user. step: its `seq` in the path; call: its place in that step's calls, from 0."""
+
+    step = serializers.IntegerField()
+    call = serializers.IntegerField()
+    name = serializers.CharField()
     text = serializers.CharField(allow_null=True)
 
 
@@ -140,6 +150,8 @@ class ReviewDetailSerializer(ReviewSerializer):
         child=serializers.CharField(), help_text="What the chunk ids of the path are, as far as you may read them."
     )
     prompts = PromptSerializer(many=True)
+    filled_prompts = FilledPromptSerializer(many=True)
+    path_deleted = serializers.BooleanField(help_text="It is older than the site keeps decision paths.")
     history = DeskEventSerializer(many=True)
     read_by = DeskEventSerializer(many=True)
 
@@ -182,7 +194,9 @@ class AnswersApi(DeskView):
         cursors = {name: query.get(name, "") for name in ("after", "before")}
         page = answers_page(answers, sort=filters.sort, size=query["page_size"], **cursors)
         offered = offered_collections(self.access)
-        count = count_up_to(answers, COUNTED + 1)
+        if filters.search:
+            answers = answers_queue(access=self.access, filters=filters, in_order=False)
+        count = counts_up_to({"shown": (answers, COUNTED + 1)})["shown"]
         return Response(
             {
                 "count": min(count, COUNTED),

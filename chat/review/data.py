@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils import timezone
 
 from chat.messages.data import message_data
 from chat.models import AnswerReview, DeskEvent, Message
@@ -84,6 +86,8 @@ def answer_detail(row: AnswerReview, *, access: DeskAccess) -> dict[str, Any]:
         ],
         "passages": passages_named(data["decision_path"], access=access),
         "prompts": prompts_of(data["decision_path"]),
+        "filled_prompts": filled_prompts_of(answer, access),
+        "path_deleted": path_is_deleted(answer, data["decision_path"]),
         "history": [event_data(event) for event in events_of(row).exclude(kind=DeskEvent.Kind.READ)[:EVENTS_SHOWN]],
         "read_by": [event_data(event) for event in events_of(row).filter(kind=DeskEvent.Kind.READ)[:READINGS_SHOWN]],
     }
@@ -120,14 +124,30 @@ def event_data(event: DeskEvent) -> dict[str, Any]:
 
 
 def prompts_of(path: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The prompts that the path's model calls name, each once. text: null where the file has changed since.
-
-    A prompt as it was filled is not stored: its parts are the steps' inputs.
-    """
+    """The prompts that the path's model calls name, each once. text: null where the file has changed since."""
     calls = [call for step in path for call in step["detail"].get("model_calls", ()) if isinstance(call, dict)]
     named = dict.fromkeys((call.get("prompt", ""), call.get("prompt_hash", "")) for call in calls)
     library = PromptLibrary(settings.RAG.prompts_dir)
     return [{"name": name, "hash": hash_, "text": _prompt_text(library, name, hash_)} for name, hash_ in named if name]
+
+
+def filled_prompts_of(answer: Message, access: DeskAccess) -> list[dict[str, Any]]:
+    """What the models were asked, where the site keeps that. text: null where it held what is remembered for the user.
+
+    For those who see names alone: candidates of a search stand there too, of collections that tell whose question it was.
+    """
+    if not access.sees_names:
+        return []
+    return [
+        {"step": row.step, "call": row.call, "name": row.name, "text": None if row.withheld else row.text}
+        for row in answer.filled_prompts.all()
+    ]
+
+
+def path_is_deleted(answer: Message, path: Sequence[Any]) -> bool:
+    """Whether it has no path because it is older than the site keeps them."""
+    days = settings.RAG.retention.paths
+    return bool(days) and not path and answer.created_at < timezone.now() - timedelta(days=days)
 
 
 def passages_named(path: Iterable[dict[str, Any]], *, access: DeskAccess) -> dict[str, str]:

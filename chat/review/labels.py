@@ -43,6 +43,16 @@ def step_status(name: str) -> str:
     return str(STATES.get(name, name))
 
 
+WORKFLOWS: dict[str, str | Promise] = {  # as the chat's own menu calls them
+    "corrective": _("Corrective"), "self_corrective": _("Self-corrective"), "dual_loop": _("Dual loop"),
+    "planned": _("Planned"), "react": _("ReAct"),
+}  # fmt: skip
+
+
+def workflow_label(name: str) -> str:
+    return str(WORKFLOWS.get(name, name.replace("_", " ")))
+
+
 REASONS: dict[str, str | Promise] = {  # why an answer is to be looked at
     "badly_rated": _("Badly rated"), "flagged": _("Flagged by a user"), "cut": _("Cut or broken off"),
     "no_answer": _("No answer found"), "weak": _("Weakly grounded"), "degraded": _("Fallback used"), "slow": _("Slow"),

@@ -32,11 +32,10 @@ from chat.review.queue import (
     answers_page,
     answers_queue,
     collections_offered,
-    count_up_to,
     groups_offered,
     labels_found,
     neighbours,
-    reason_counts,
+    queue_counts,
     values_found,
 )
 from chat.review.roles import DeskAccess, Right, desk_access, people_at_the_desk
@@ -89,6 +88,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         query = checked(QueueQuerySerializer, request.GET)
         filters = read_filters(query)
         answers = answers_queue(access=access, filters=filters)
+        counted = answers_queue(access=access, filters=filters, in_order=False) if filters.search else answers
         cursors = {name: query.get(name, "") for name in ("after", "before")}
         page = answers_page(answers, sort=filters.sort, size=query["page_size"], **cursors)
     except PermissionDeniedError:
@@ -97,9 +97,11 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         problems = _sentences(localized(error.detail if isinstance(error, ValidationError) else error.fields))
         problems = problems or [str(localized(getattr(error, "message", "")))]
         filters, answers = AnswerFilters(), AnswerReview.objects.none()
+        counted = answers
         page = answers_page(answers, sort="newest", size=1)
     given = _given(request.GET)
-    count = count_up_to(answers, COUNTED + 1)
+    counts = queue_counts(counted)
+    count = counts["shown"]
     choices = _choices(access)
     context = {
         "section": "review",
@@ -112,7 +114,7 @@ def queue_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "more_than_counted": count > COUNTED,
         "next": _address(given | {"after": page.after}) if page.after else "",
         "previous": _address(given | {"before": page.before}) if page.before else "",
-        "queues": _queues(given, filters),
+        "queues": _queues(given, filters, counts),
         "views": _views(access, given),
         "active": _active_filters(given, filters, access),
         "choices": choices,
@@ -146,10 +148,9 @@ def _address(given: Mapping[str, str]) -> str:
     return f"{reverse('review')}?{query}" if query else reverse("review")
 
 
-def _queues(given: Mapping[str, str], filters: AnswerFilters) -> list[dict[str, Any]]:
+def _queues(given: Mapping[str, str], filters: AnswerFilters, counts: Mapping[str, int]) -> list[dict[str, Any]]:
     """The ways into the queue that everybody needs, each with how much is to do there."""
     todo = AnswerReview.State.TODO
-    every = AnswerReview.objects.all()
     plain = not given.keys() - {"sort"}
     rows = [
         {"name": _("All answers"), "address": _address({}), "current": plain, "count": None},
@@ -157,10 +158,9 @@ def _queues(given: Mapping[str, str], filters: AnswerFilters) -> list[dict[str, 
             "name": _("Not reviewed"),
             "address": _address({"state": todo}),
             "current": given.keys() - {"sort"} == {"state"} and filters.state == todo,
-            "count": count_up_to(every.filter(state=todo)),
+            "count": counts["todo"],
         },
     ]
-    counts = reason_counts(every)
     rows += [
         {
             "name": labels.REASONS[reason],
@@ -204,7 +204,7 @@ def _active_filters(given: Mapping[str, str], filters: AnswerFilters, access: De
         shown: dict[str, Mapping[str, Any]] = {
             "reason": labels.REASONS, "decision": labels.DECISIONS, "language": labels.LANGUAGES,
             "state": dict(AnswerReview.State.choices), "rating": dict(_ratings()), "collection": collections,
-            "reviewer": {NOBODY: _("Nobody")},
+            "reviewer": {NOBODY: _("Nobody")}, "workflow": labels.WORKFLOWS,
         }  # fmt: skip
         return str(shown.get(name, {}).get(value, value[:60]))
 
@@ -227,14 +227,15 @@ def _ratings() -> list[tuple[str, str]]:
 
 def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
     """Of each filter the values with what they are called."""
+    found = values_found("workflow", "model", "language")
     return {
         "reason": [(value, str(name)) for value, name in labels.REASONS.items()],
         "rating": _ratings(),
         "decision": [(value, str(labels.DECISIONS.get(value, value))) for value in Message.Decision.values],
         "state": [(value, str(name)) for value, name in AnswerReview.State.choices],
-        "workflow": [(value, value.replace("_", " ")) for value in values_found("workflow")],
-        "model": [(value, value) for value in values_found("model")],
-        "language": [(value, labels.language_label(value)) for value in values_found("language")],
+        "workflow": [(value, labels.workflow_label(value)) for value in found["workflow"]],
+        "model": [(value, value) for value in found["model"]],
+        "language": [(value, labels.language_label(value)) for value in found["language"]],
         "collection": [(str(row.pk), row.address) for row in collections_offered(access)[:CHOICES]],
         "group": [(group.name, group.name) for group in groups_offered(access)[:CHOICES]],
         "reviewer": [(NOBODY, _("Nobody")), *((name, name) for name in _people())],

@@ -6,13 +6,16 @@ Pages are keysets: a page begins after the row where the one before ended, howev
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
 from django.contrib.auth.models import Group
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 
@@ -84,8 +87,8 @@ class QueuePage:
 
 
 # ------------------------------------------------------------------------------------------------ rows
-def answers_queue(*, access: DeskAccess, filters: AnswerFilters) -> QuerySet[AnswerReview]:
-    """The answers that the filters let through, unsorted.
+def answers_queue(*, access: DeskAccess, filters: AnswerFilters, in_order: bool = True) -> QuerySet[AnswerReview]:
+    """The answers that the filters let through, unsorted. in_order: for pages of them, not for their count.
 
     Raises RightMissingError for a filter by names without the right, InvalidInputError for what is not there.
     """
@@ -125,7 +128,7 @@ def answers_queue(*, access: DeskAccess, filters: AnswerFilters) -> QuerySet[Ans
         answers = answers.filter(total_ms__isnull=False)
     if filters.search:
         wanted = wanted_terms(filters.search)
-        answers = with_terms(answers, wanted) if wanted else answers.none()
+        answers = with_terms(answers, wanted, in_order=in_order) if wanted else answers.none()
     return answers
 
 
@@ -168,9 +171,19 @@ def neighbours(answers: QuerySet[AnswerReview], row: AnswerReview, sort: Sort) -
     return before, after
 
 
-def count_up_to(answers: QuerySet[AnswerReview], most: int = COUNTED) -> int:
-    """How many there are, but `most` for more."""
-    return answers.order_by()[:most].count()
+def counts_up_to(wanted: Mapping[str, tuple[QuerySet[AnswerReview], int]]) -> dict[str, int]:
+    """Of each how many there are, but its bound for more; all of them in one statement."""
+    parts: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    for name, (answers, most) in wanted.items():
+        with suppress(EmptyResultSet):
+            parts[name] = answers.order_by().values("pk")[:most].query.sql_with_params()
+    counts = dict.fromkeys(wanted, 0)
+    if parts:
+        with connection.cursor() as cursor:
+            counted = ", ".join(f"(SELECT COUNT(*) FROM ({sql}) counted)" for sql, _ in parts.values())
+            cursor.execute(f"SELECT {counted}", [value for _, values in parts.values() for value in values])  # noqa: S608
+            counts |= dict(zip(parts, cursor.fetchone(), strict=True))
+    return counts
 
 
 def with_details(answers: QuerySet[AnswerReview]) -> QuerySet[AnswerReview]:
@@ -239,16 +252,26 @@ def _number(value: Any) -> int:
 
 
 # ------------------------------------------------------------------------------------------------ choices
-def values_found(column: str) -> list[str]:
-    """The values of an indexed column, each found by a look into the index; at most CHOICES."""
-    found: list[str] = []
-    while len(found) < CHOICES:
-        rows = AnswerReview.objects.filter(**{f"{column}__gt": found[-1] if found else ""}).order_by(column)
-        value = rows.values_list(column, flat=True).first()
-        if value is None:
-            break
-        found.append(value)
-    return found
+def values_found(*columns: str) -> dict[str, list[str]]:
+    """Of each of these indexed columns its values, at most CHOICES, each found by a look into the index.
+
+    One statement that goes from value to value ("loose index scan", wiki.postgresql.org/wiki/Loose_indexscan).
+    """
+    table = connection.ops.quote_name(AnswerReview._meta.db_table)
+    steps, picks = [], []
+    for name in columns:
+        column = connection.ops.quote_name(str(AnswerReview._meta.get_field(name).column))
+        least = f"SELECT MIN({column}) FROM {table} WHERE {column} >"
+        steps.append(f"{name}_found(value) AS ({least} '' UNION ALL SELECT ({least} value) FROM {name}_found "  # noqa: S608
+                     "WHERE value IS NOT NULL)")  # fmt: skip
+        picks.append(f"SELECT * FROM (SELECT '{name}', value FROM {name}_found WHERE value IS NOT NULL LIMIT {CHOICES}) "  # noqa: S608
+                     f"{name}_picked")  # fmt: skip
+    found: dict[str, list[str]] = {name: [] for name in columns}
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH RECURSIVE {', '.join(steps)} {' UNION ALL '.join(picks)}")
+        for name, value in cursor.fetchall():
+            found[name].append(value)
+    return {name: sorted(values) for name, values in found.items()}
 
 
 def groups_offered(access: DeskAccess) -> QuerySet[Group]:
@@ -260,16 +283,21 @@ def groups_offered(access: DeskAccess) -> QuerySet[Group]:
 
 
 def collections_offered(access: DeskAccess) -> QuerySet[Collection]:
-    """Who sees no names sees no collections but those they may read: a private one tells whose question it was."""
+    """Who sees no names sees no collections but those they may read: a private one tells whose question it was.
+
+    What holds a conversation's attached files has no name that says anything.
+    """
     collections = Collection.objects if access.sees_names else visible_collections(access.user)
-    return collections.select_related("owner").order_by("name", "pk")
+    return collections.filter(conversation_id=None).select_related("owner").order_by("name", "pk")
 
 
 def labels_found() -> list[str]:
     return list(AnswerLabel.objects.order_by("name").values_list("name", flat=True).distinct()[:CHOICES])
 
 
-def reason_counts(answers: QuerySet[AnswerReview]) -> dict[str, int]:
-    """Of each reason how many of these answers are still to do, up to COUNTED."""
-    todo = answers.filter(state=AnswerReview.State.TODO)
-    return {reason: count_up_to(todo.filter(**{reason: True})) for reason in REASONS}
+def queue_counts(shown: QuerySet[AnswerReview]) -> dict[str, int]:
+    """`shown`: how many the queue shows, up to COUNTED + 1. `todo`, and each reason: how many of all answers are still
+    to do, and for that reason, up to COUNTED."""
+    todo = AnswerReview.objects.filter(state=AnswerReview.State.TODO)
+    reasons = {reason: (todo.filter(**{reason: True}), COUNTED) for reason in REASONS}
+    return counts_up_to({"shown": (shown, COUNTED + 1), "todo": (todo, COUNTED), **reasons})

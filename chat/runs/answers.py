@@ -7,28 +7,32 @@ and may come back: it goes on as long as the row still has its token. Whoever en
 from __future__ import annotations
 
 import uuid
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
 from chat.messages.data import source_data
 from chat.messages.spans import source_spans
-from chat.models import DecisionStep, Message, Session, Source
+from chat.models import DecisionStep, FilledPrompt, Message, Session, Source
 from ragsite.core.leases import Lease, LeaseLostError, run_out
 from ragsite.core.text import clean_json, clean_text
 from ragsite.core.wording import Wordings, wordings_of
 from retrieval import values
+from retrieval.ports import Prompt
 from retrieval.trace import StepRecord
 
 STALE_AFTER_S = 10.0  # an answer without a sign of life for this long was interrupted
 
 STREAMING = Message.Status.STREAMING
 UNLEASED: dict[str, Any] = {"lease_token": None, "lease_expires_at": None}
+PROMPT_CHARS, PROMPTS_KEPT = 60_000, 60  # of one call; of one answer
 LOST_AFTER = 3  # times STALE_AFTER_S, after which a silent run is no longer waited for
 EndStatus = Literal["complete", "cut", "stopped", "interrupted", "failed"]
 
@@ -141,6 +145,7 @@ def answer_finish(*, message_id: uuid.UUID, run_id: uuid.UUID, outcome: Outcome)
         message.decision_steps.all().delete()
     before = message.decision_steps.aggregate(last=Max("seq"))["last"] or 0
     DecisionStep.objects.bulk_create(_step_row(message, step, before=before) for step in outcome.steps)
+    _store_prompts(message, outcome, before=before)
     Session.objects.filter(pk=message.session_id).update(updated_at=timezone.now())
     return True
 
@@ -224,6 +229,31 @@ def _step_row(message: Message, step: StepRecord, *, before: int) -> DecisionSte
     fields: dict[str, Any] = clean_json(step.as_dict())
     fields |= {"seq": step.seq + before, "started_ms": max(0, step.started_ms), "duration_ms": max(0, step.duration_ms)}
     return DecisionStep(message=message, **_fitted(DecisionStep, fields))
+
+
+def _store_prompts(message: Message, outcome: Outcome, *, before: int) -> None:
+    """As they were filled, where the site keeps them; of each PROMPT_CHARS at most, its end left out."""
+    if not outcome.continued:
+        message.filled_prompts.all().delete()
+    if not settings.RAG.retention.prompts:
+        return
+    asked = [
+        (step.seq + before, number, call.prompt)
+        for step in outcome.steps
+        for number, call in enumerate(step.calls)
+        if call.prompt is not None
+    ]
+    FilledPrompt.objects.bulk_create(
+        FilledPrompt(
+            message=message, step=step, call=number, name=prompt.name[:100], withheld=prompt.personal,
+            packed=b"" if prompt.personal else zlib.compress(_prompt_text(prompt).encode()),
+        )
+        for step, number, prompt in asked[:PROMPTS_KEPT]
+    )  # fmt: skip
+
+
+def _prompt_text(prompt: Prompt) -> str:
+    return clean_text(f"{prompt.system}\n\n---\n\n{prompt.user}")[:PROMPT_CHARS]
 
 
 def _fitted(model: type[Source | DecisionStep], fields: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from chat.runs.run import runs_interrupt, runs_shut_down
 from ragsite.runtime.watchdog import bring_exit_forward, exit_within
 from retrieval.engine import close_engine, warm_up
 from retrieval.ingest.reader import reader_warm_up
+from retrieval.services.document_pages import AT_ONCE as PAGES_AT_ONCE
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,8 @@ async def lifespan(scope: dict[str, Any], receive: Any, send: Any) -> None:
         warm_up()
         await _start()
         await send({"type": "lifespan.startup.complete"})
-        reader = asyncio.create_task(reader_warm_up())  # for the first page of a PDF that somebody opens
+        # For the first page of a PDF that somebody opens; a page and the next one are drawn side by side.
+        reader = asyncio.create_task(reader_warm_up(PAGES_AT_ONCE))
         await receive()  # lifespan.shutdown
         reader.cancel()
         await _stop()

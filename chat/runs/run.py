@@ -73,9 +73,13 @@ MODEL_AWAY = Failure(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """What there is of an answer that goes on: its text, what that was written from, and what it has cost so far."""
+    """What there is of an answer that goes on: its text, what that was written from, and what it has cost so far.
+
+    taken: what was taken from its end, to be set anew (`retrieval.steps.answer.continuing.Begun`).
+    """
 
     text: str
+    taken: str = ""
     sources: tuple[Source, ...]
     decision: str
     reason: str
@@ -306,7 +310,9 @@ class Run:
         if (begun := task.beginning) is None:
             question = await attachments_await(task.question, unread=task.unread, trace=self.trace)
             return await answer_question(question, workflow=task.workflow, trace=self.trace)
-        rest = Begun(question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason)
+        rest = Begun(
+            question=task.question, text=begun.text, sources=begun.sources, reason=begun.reason, taken=begun.taken
+        )
         return await continue_answer(rest, tools=await _tools(task.question), trace=self.trace)
 
     def _broken_off(self, status: EndStatus, **fields: Any) -> Outcome:

@@ -55,12 +55,14 @@ class Ask:
     """A question as it was put. `collections`: names or other addresses; none means all that is searched unasked.
 
     `session_id`: of a session, or of files that were attached to a conversation which begins with this question.
-    `model` writes the answer; "": the site's own. `model_kept`: it was chosen before, and may have gone since.
+    `workflow_chosen`: it was named, were it the default one. `model` writes the answer; "": the site's own.
+    `model_kept`: it was chosen before, and may have gone since.
     """
 
     text: str
     session_id: UUID | None = None
     workflow: str = DEFAULT_WORKFLOW
+    workflow_chosen: bool = False
     collections: tuple[str, ...] = ()
     filters: SearchFilters = field(default_factory=SearchFilters)
     filters_mode: FiltersMode = "strict"
@@ -115,6 +117,7 @@ def asked_before(*, user: User, answer: Message, changes: Mapping[str, Any]) -> 
         text=answer.reply_to.text,
         session_id=answer.session_id,
         workflow=answer.workflow,
+        workflow_chosen=bool(request.get("workflow_chosen")),
         collections=collections,
         filters=SearchFilters(**{**filters, "tags": tuple(filters.get("tags", ()))}),
         filters_mode=request.get("filters_mode", "strict"),
@@ -129,7 +132,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
     """Store the question, unless there is a row of it, and the empty answer; says what its run is to do."""
     _check(ask)
     assigned, asked_workflow = None, ask.workflow  # the conversation goes on with what its user chose
-    if regenerated is None:
+    if regenerated is None and not ask.workflow_chosen:
         assigned = experiment_assign(user_id=user.pk, workflow=ask.workflow, options=ask.options)
     if assigned:
         ask = replace(ask, workflow=assigned.workflow, options=assigned.options)
@@ -144,6 +147,7 @@ def _answer_create(*, user: User, ask: Ask, regenerated: Message | None, edited:
         "filters_mode": ask.filters_mode,
         "options": {name: value for name, value in asdict(ask.options).items() if value is not None},
         **({"model": ask.model} if ask.model else {}),
+        **({"workflow_chosen": True} if ask.workflow_chosen else {}),
     }
     answers_mark_interrupted(session__user=user)
     answer_id = uuid4()

@@ -6,11 +6,12 @@ that has not begun has an id with its first file; its first question makes the s
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from chat import selectors
@@ -63,12 +64,15 @@ def attachments_delete(*, session_id: UUID) -> None:
     collection_of_conversation_delete(conversation_id=session_id)
 
 
+def attachments_unasked(before: datetime) -> QuerySet[Collection]:
+    """Collections of conversations that were never begun, or that went while a file came in."""
+    unasked = Collection.objects.filter(conversation_id__isnull=False, created_at__lt=before)
+    return unasked.exclude(conversation_id__in=Session.objects.values("pk"))
+
+
 def attachments_sweep() -> int:
     """Delete files of conversations that were never begun, or that went while a file came in. Of how many."""
-    before = timezone.now() - UNASKED_KEPT
-    begun = Session.objects.values("pk")
-    unasked = Collection.objects.filter(conversation_id__isnull=False, created_at__lt=before)
-    rows = list(unasked.exclude(conversation_id__in=begun).order_by("created_at")[:SWEEP_BATCH])
+    rows = list(attachments_unasked(timezone.now() - UNASKED_KEPT).order_by("created_at")[:SWEEP_BATCH])
     for collection in rows:
         collection_delete(collection=collection)
     return len(rows)

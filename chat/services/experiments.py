@@ -1,8 +1,8 @@
 """Which variant of a running experiment a question gets.
 
 The variant belongs to the person: a hash of the experiment's salt and their id decides, so all their conversations,
-tabs and devices get the same one, and nothing is stored for it. Only what would be answered as by default takes part:
-who names another workflow gets that.
+tabs and devices get the same one, and nothing is stored for it. Only what is left to the site takes part: who names
+a workflow gets that, and does not count, the default one included (`Ask.workflow_chosen`).
 """
 
 from __future__ import annotations

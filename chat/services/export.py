@@ -10,7 +10,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from chat import selectors
-from chat.messages.data import message_data, session_data
+from chat.messages.data import message_record, session_data
 from chat.models import Message, Session
 
 
@@ -19,13 +19,9 @@ def session_export(*, user: User, session: Session, as_json: bool) -> tuple[str,
     messages = list(selectors.message_list(user=user, session=session))
     name = slugify(session.title, allow_unicode=True)[:60].strip("-") or str(session.pk)
     if as_json:
-        data = {"session": session_data(session), "messages": [_without_html(message) for message in messages]}
+        data = {"session": session_data(session), "messages": list(map(message_record, messages))}
         return f"{name}.json", "application/json", json.dumps(data, ensure_ascii=False, indent=2)
     return f"{name}.md", "text/markdown; charset=utf-8", _markdown(session, messages)
-
-
-def _without_html(message: Message) -> dict[str, Any]:
-    return {key: value for key, value in message_data(message).items() if key != "html"}
 
 
 def _markdown(session: Session, messages: list[Message]) -> str:
@@ -42,5 +38,6 @@ def _markdown(session: Session, messages: list[Message]) -> str:
 def _place(source: Any) -> str:
     if source.kind == source.Kind.WEB:
         return f", <{source.url}>{f', {source.published}' if source.published else ''}"
-    page = _(", page %(page)s") % {"page": source.page} if source.page else ""
+    cited = next((span["page"] for span in source.spans or [] if span.get("page")), source.page)
+    page = _(", page %(page)s") % {"page": cited} if cited else ""
     return f"{page}, {source.heading}" if source.heading else page

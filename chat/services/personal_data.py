@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from chat import selectors
-from chat.messages.data import message_data, session_data
+from chat.messages.data import message_record, session_data
 from chat.models import Message, Session
 from ragsite.accounts.personal_data import Held, Part
 from ragsite.core.wording import counted
@@ -54,5 +54,4 @@ class ChatHolder:
 
 def _messages(user: User, session: Session) -> Iterator[dict[str, Any]]:
     messages = selectors.message_list(user=user, session=session, superseded=True)
-    for message in messages.iterator(chunk_size=MESSAGES_AT_ONCE):
-        yield {name: value for name, value in message_data(message).items() if name != "html"}
+    yield from map(message_record, messages.iterator(chunk_size=MESSAGES_AT_ONCE))

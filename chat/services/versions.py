@@ -30,6 +30,7 @@ from ragsite.core.errors import InvalidInputError
 from ragsite.core.wording import worded
 from retrieval.engine import get_engine
 from retrieval.selectors import scope_for
+from retrieval.steps.answer.continuing import without_open_citations
 from retrieval.values import SearchScope
 from retrieval.workflows.continuing import require_writer
 
@@ -104,6 +105,7 @@ def _answer_take_up(*, user: User, message: Message) -> Assignment:
     lease = answer_lease(message.pk)
     asked = message.reply_to
     assert asked is not None
+    begun, taken = without_open_citations(message.text)
     try:
         with transaction.atomic():
             lock_asking(user)
@@ -126,7 +128,8 @@ def _answer_take_up(*, user: User, message: Message) -> Assignment:
         question=question_to_answer(user=user, ask=question, asked=asked, scope=scope, answer_id=message.pk),
         again=True,
         beginning=Beginning(
-            text=message.text,
+            text=begun,
+            taken=taken,
             sources=sources,
             decision=message.decision or Message.Decision.ANSWER,
             reason=message.reason,

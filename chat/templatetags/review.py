@@ -1,24 +1,41 @@
-"""For templates: whether to show the way to the review desk."""
+"""For templates: whether to show the way to the review desk, and what its pages call things."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import template
+from django.utils.translation import gettext as _
 
+from chat.messages.rendering import reachable
+from chat.review.labels import step_status, workflow_label
 from chat.review.roles import has_desk
 
 register = template.Library()
 register.filter("has_desk", lambda user: has_desk(user))
 
 
+register.filter("workflow", workflow_label)
+register.filter("step_status", step_status)
+register.filter("reachable", reachable)
+_MARKUP = re.compile(
+    r"!?\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)"
+    r"|^[ \t]{0,3}(?:#{1,6}|[-*+>]|\d{1,3}[.)])[ \t]"
+    r"|[*_`|]{1,3}",
+    re.M,
+)
+
+
 @register.filter
 def seconds(ms: Any) -> str:
-    """1.4 s of 1400."""
-    return f"{ms / 1000:.1f} s" if isinstance(ms, int) else ""
+    """1.4 s of 1400, 250 ms of 250; "–" where nothing was measured."""
+    if not isinstance(ms, int | float):
+        return "–"
+    return _("{time} ms").format(time=round(ms)) if ms < 1000 else _("{time} s").format(time=f"{ms / 1000:.1f}")
 
 
 @register.filter
-def spaced(name: str) -> str:
-    """dual loop of dual_loop."""
-    return name.replace("_", " ")
+def unmarked(text: str) -> str:
+    """The words of a Markdown text, for a line or two in a list."""
+    return _MARKUP.sub(lambda found: found[1] or "", (text or "")[:2000])

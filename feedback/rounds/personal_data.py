@@ -96,18 +96,21 @@ class FeedbackHolder:
         yield Part("evaluations.json", runs.iterator())
 
     def erase(self, user: User) -> Iterator[int]:
-        yield from _erased(Rating.objects.filter(user=user), "rating")
-        yield from _erased(SourceUse.objects.filter(user=user), "use")
-        yield from _erased(Evidence.objects.filter(voter=user), "pk")
-        yield from _erased(SetAsideVote.objects.filter(voter=user), None)
+        yield from rows_erase(Rating.objects.filter(user=user), "rating")
+        yield from rows_erase(SourceUse.objects.filter(user=user), "use")
+        yield from rows_erase(Evidence.objects.filter(voter=user), "pk")
+        yield from rows_erase(SetAsideVote.objects.filter(voter=user), None)
 
 
 def _evaluations(user: User) -> QuerySet[EvaluationRun]:
     return EvaluationRun.objects.filter(Q(made_by=user) | Q(acknowledged_by=user))
 
 
-def _erased(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:
-    """In batches; with each go the questions that only its evidence was about."""
+def rows_erase(rows: QuerySet[Any], evidence_by: str | None) -> Iterator[int]:
+    """Delete them in batches; with each go the questions that only its evidence was about.
+
+    evidence_by: the column of `Evidence` that names such a row.
+    """
     while batch := list(rows.order_by().values_list("pk", flat=True)[:ROWS_AT_ONCE]):
         with transaction.atomic():
             rounds_wait()

@@ -131,6 +131,8 @@ def questions_of(*, user_id: int) -> list[int]:
 
 def questions_forget(question_ids: Sequence[int]) -> int:
     """Delete those of the questions that no evidence is left of, with every boost made of them. Returns how many."""
+    if not question_ids:
+        return 0
     left = Evidence.objects.filter(question=OuterRef("pk"))
     unrated = RatedQuestion.objects.filter(~Exists(left), pk__in=question_ids)
     return unrated.delete()[1].get("feedback.RatedQuestion", 0)

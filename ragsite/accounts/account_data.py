@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 
 from ragsite.accounts.choices import account_of
+from ragsite.accounts.letters import letters_forget
 from ragsite.accounts.personal_data import Held, Part
 from ragsite.core.wording import counted
 from ragsite.models import AccountSession, ApiToken, KnownOrigin, PersonalDataJob
@@ -45,6 +46,7 @@ class AccountHolder:
         about.update(object_repr="")
         yield ApiToken.objects.filter(user=user).delete()[0]
         yield AccountSession.objects.filter(account=user).delete()[0]
+        yield letters_forget(user)
         yield KnownOrigin.objects.filter(user=user).delete()[0]
 
 

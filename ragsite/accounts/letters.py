@@ -10,27 +10,34 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from celery import current_app
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
 from django.core.mail import EmailMultiAlternatives
+from django.db import transaction
+from django.db.models import Q
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
 from ragsite.accounts.email_links import confirmation_token
-from ragsite.models import Account
+from ragsite.models import Account, WaitingLetter
 
 logger = logging.getLogger(__name__)
 Kind = str  # a key of WRITERS
 CONSOLE_BACKEND = "django.core.mail.backends.console.EmailBackend"
+MOST_WAITING = 1000  # for a broker that is away: more is somebody who tries addresses
+WAITS_AT_MOST = timedelta(days=1)
+TAKEN_UP_AT_ONCE = 100
 ACCOUNTS_PER_ADDRESS = 5  # that one letter's address may belong to
 
 
@@ -48,14 +55,39 @@ class Letter:
 
 # ------------------------------------------------------------------------------------------------ asked for
 def letter_queue(kind: Kind, *, request: HttpRequest | None = None, **values: Any) -> None:
-    """A worker writes and sends it. A broker that is away loses it: the person asks again."""
+    """A worker writes and sends it. While the broker is away, it waits in the database (`letters_take_up`)."""
     values |= {"language": translation.get_language() or settings.LANGUAGE_CODE}
     if request is not None:
         values |= {"origin": origin_of(request)}
     try:
         current_app.send_task("ragsite.tasks.letter_send", (kind, values), retry=False)
     except (OperationalError, OSError) as error:
-        logger.warning("an e-mail (%s) was not sent: the broker is away (%s)", kind, error)
+        kept = WaitingLetter.objects.count() < MOST_WAITING
+        if kept:
+            WaitingLetter.objects.create(kind=kind, values=values)
+        what = "waits" if kept else "is lost, too many wait already"
+        logger.warning("an e-mail (%s) %s: the broker is away (%s)", kind, what, error)
+
+
+def letters_take_up() -> int:
+    """Hand letters that waited for the broker to the workers; returns how many. What is a day old is dropped."""
+    WaitingLetter.objects.filter(created_at__lt=timezone.now() - WAITS_AT_MOST).delete()
+    count = 0
+    for letter in WaitingLetter.objects.order_by("pk")[:TAKEN_UP_AT_ONCE]:
+        with transaction.atomic():  # taken by one worker only; kept where the broker is away again
+            if not WaitingLetter.objects.filter(pk=letter.pk).delete()[0]:
+                continue
+            current_app.send_task("ragsite.tasks.letter_send", (letter.kind, letter.values), retry=False)
+        count += 1
+    return count
+
+
+def letters_forget(user: User) -> int:
+    """Those that wait for a person, by number or address. Returns how many."""
+    about = Q(values__user_id=user.pk)
+    if user.email:
+        about |= Q(values__email=user.email)
+    return WaitingLetter.objects.filter(about).delete()[0]
 
 
 def letters_are_sent() -> bool:

@@ -14,6 +14,7 @@ from django.core.files.base import File
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpResponse, QueryDict
 from django.utils.cache import patch_cache_control
+from django.utils.http import parse_etags
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -56,7 +57,7 @@ from retrieval.services.collections import (
     collection_for_upload,
     collection_writable,
 )
-from retrieval.services.document_pages import page_draw, page_read
+from retrieval.services.document_pages import page_draw, page_read, picture_tag
 from retrieval.services.documents import (
     document_create,
     document_delete,
@@ -276,8 +277,12 @@ class DocumentPictureApi(AsyncAPIView):
     async def get(self, request: Request, document_id: UUID, page: int) -> HttpResponse:
         query = checked(DocumentPictureQuerySerializer, request.query_params)
         document = await sync_to_async(document_get)(user=asking_user(request), document_id=document_id)
-        picture = await page_draw(document, page, width=query["width"])
-        response = HttpResponse(picture, content_type="image/png")
+        tag = picture_tag(document, page, width=query["width"])
+        if tag in parse_etags(request.headers.get("If-None-Match", "")):
+            response = HttpResponse(status=304)
+        else:
+            response = HttpResponse(await page_draw(document, page, width=query["width"]), content_type="image/png")
+        response["ETag"] = tag
         patch_cache_control(response, private=True, max_age=PICTURE_KEPT_S)
         return response
 

@@ -15,13 +15,15 @@ GRID = 10_000  # steps across a page
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """`text` as people see it, without blank lines around it. level: 1–6, headings only. page: from 1, None where
-    the format has no pages. label: a heading's words without markup, for the heading path."""
+    the format has no pages. label: a heading's words without markup, for the heading path. columns: of a table whose
+    rows are written as `column: cell; …` (`retrieval.text.labelled_rows`), "" for one without a name."""
 
     text: str
     kind: BlockKind = "paragraph"
     level: int = 0
     label: str = ""
     page: int | None = None
+    columns: tuple[str, ...] = ()
 
 
 Line = list[int | list[int]]

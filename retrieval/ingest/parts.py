@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from retrieval.ingest.blocks import BLOCK_SEPARATOR, GRID, Block, BlockKind, Line, PageLines, ParsedDocument
 
+BlockPlace = list[int | str | list[str]]
 PART_CHARS = 12_000  # of a part that is no page, at most
 HEADING_FROM = 2  # a part filled to 1/2 ends before a heading
 
@@ -19,7 +20,7 @@ HEADING_FROM = 2  # a part filled to 1/2 ends before a heading
 class DocumentPart:
     """number: from 1; of a PDF its page. char_start … char_end: its place in the document's text.
 
-    blocks: [start, end, kind, level] each. lines: as of `PageLines`. All starts and ends count from char_start.
+    blocks: [start, end, kind, level] each, and of a table with labelled rows its columns. lines: as of `PageLines`. All starts and ends count from char_start.
     """
 
     number: int
@@ -28,7 +29,7 @@ class DocumentPart:
     page: int | None = None
     width: float | None = None
     height: float | None = None
-    blocks: tuple[list[int | str], ...] = ()
+    blocks: tuple[BlockPlace, ...] = ()
     lines: tuple[Line, ...] = ()
 
 
@@ -39,9 +40,11 @@ class _Piece:
     kind: BlockKind
     level: int
     page: int | None
+    columns: tuple[str, ...] = ()
 
-    def counted_from(self, start: int) -> list[int | str]:
-        return [self.start - start, self.end - start, self.kind, self.level]
+    def counted_from(self, start: int) -> BlockPlace:
+        place: BlockPlace = [self.start - start, self.end - start, self.kind, self.level]
+        return [*place, list(self.columns)] if self.columns else place
 
 
 def document_parts(document: ParsedDocument) -> tuple[DocumentPart, ...]:
@@ -110,9 +113,9 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[_Piece]:
         while end - done > PART_CHARS:
             cut = block.text.rfind("\n", done - start, done - start + PART_CHARS) + 1
             cut = start + cut if cut > done - start else done + PART_CHARS
-            yield _Piece(done, cut, block.kind, block.level, block.page)
+            yield _Piece(done, cut, block.kind, block.level, block.page, block.columns)
             done = cut
-        yield _Piece(done, end, block.kind, block.level, block.page)
+        yield _Piece(done, end, block.kind, block.level, block.page, block.columns)
         start = end + len(BLOCK_SEPARATOR)
 
 

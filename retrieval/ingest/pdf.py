@@ -45,6 +45,10 @@ _ENDS_HYPHENED = re.compile("[\ufffe\x02\u00ad]$")
 _RAW_LINE = re.compile(r"[^\r\n]+")
 _DIGITS = re.compile(r"\d+")
 _BOLD = re.compile(r"bold|black|heavy", re.I)
+_MADE_UP = re.compile(
+    r"\.(?:docx?|pdf|tex|indd|dvi|pptx?|xlsx?|html?)$|^(?:untitled|无标题|無標題|未命名|Microsoft Word -|about:|https?://|file:)",
+    re.I,
+)
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,3})\.?\s+\S")
 _SENTENCE_END = tuple("。！？；：.!?;:”」』）)")
 _WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
@@ -157,8 +161,7 @@ def _type_of(textpage: pypdfium2.PdfTextPage, place: int) -> tuple[float, bool]:
 def _title(document: pypdfium2.PdfDocument) -> str:
     """The title in the file's properties, unless it is a name that a program made up."""
     title = document.get_metadata_value("Title").strip()
-    made_up = re.search(r"\.(docx?|pdf|tex|indd|dvi|pptx?|xlsx?)$|^untitled|^Microsoft Word -|^无标题", title, re.I)
-    return "" if made_up else title[:300]
+    return "" if _MADE_UP.search(title) else title[:300]
 
 
 def _outline(document: pypdfium2.PdfDocument) -> dict[int, dict[str, int]]:

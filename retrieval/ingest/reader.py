@@ -90,10 +90,10 @@ async def read_file(path: Path, *, file_name: str, size: ChunkSize) -> ReadDocum
     return await asyncio.to_thread(_document, answer)
 
 
-async def reader_warm_up() -> None:
-    """Have a reader process ready before the first file; one that does not start is no matter before that."""
+async def reader_warm_up(count: int = 1) -> None:
+    """Have reader processes ready before the first file; one that does not start is no matter before that."""
     with contextlib.suppress(ReaderGoneError, OSError):
-        _idle.append(await _idle_reader())
+        _idle.extend([await _idle_reader() for _ in range(count)])
 
 
 async def ask_reader(request: Mapping[str, Any], *, timeout_s: float, max_bytes: int) -> bytes:

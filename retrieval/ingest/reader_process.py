@@ -48,6 +48,7 @@ def main(descriptor: str, parent: str) -> None:
     die_with_parent(int(parent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # our worker decides
     analyze("books")
+    pdf_page.warm_up()
     _freeze()
     with socket.socket(fileno=int(descriptor)) as worker:
         worker.sendall(READY)

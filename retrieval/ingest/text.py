@@ -12,6 +12,7 @@ from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.blocks import Block, ParsedDocument, first_title
 from retrieval.ingest.encodings import declared_encoding, decode_text, looks_binary
 from retrieval.ingest.headings import plain_blocks
+from retrieval.text.labelled_rows import HEAD_END, MOST_COLUMNS, head_line, labelled_row
 
 ROWS_PER_BLOCK = 20
 MAX_FIELD_CHARS = 1_000_000
@@ -58,26 +59,18 @@ def row_blocks(rows: Sequence[Sequence[str]]) -> Iterator[Block]:
 
 def table_blocks(header: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> Iterator[Block]:
     """`ROWS_PER_BLOCK` lines to a block: the header, then each row as `column: value; …`; without one, its cells."""
-    lines = [" | ".join(filter(None, header))] if header else []
+    lines = [head_line(header)] if header else []
+    columns = tuple(header or ()) if len(header or ()) <= MOST_COLUMNS else ()
     for row in rows:
-        lines.append(_labelled(header, row) if header else " | ".join(filter(None, row)))
+        lines.append(labelled_row(header, row) if header else HEAD_END.join(filter(None, row)))
         if len(lines) == ROWS_PER_BLOCK:
-            yield Block(text="\n".join(lines), kind="table")
+            yield Block(text="\n".join(lines), kind="table", columns=columns)
             lines = []
     if lines:
-        yield Block(text="\n".join(lines), kind="table")
+        yield Block(text="\n".join(lines), kind="table", columns=columns)
 
 
 def _is_header(row: Sequence[str]) -> bool:
     names = [cell for cell in row if cell]
     wordy = not any(cell.replace(".", "").replace("-", "").isdigit() for cell in names)
     return len(names) > 1 and len(set(names)) == len(names) and wordy and max(map(len, names)) <= MAX_COLUMN_NAME_CHARS
-
-
-def _labelled(header: Sequence[str], row: Sequence[str]) -> str:
-    pairs = [
-        f"{header[column]}: {cell}" if column < len(header) and header[column] else cell
-        for column, cell in enumerate(row)
-        if cell
-    ]
-    return "; ".join(pairs)

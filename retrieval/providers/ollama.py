@@ -231,7 +231,7 @@ class OllamaChatModel:
         """One call: through the gate, and into the trace."""
         limit_s = request.limit_s
         patience_s = PATIENCE * limit_s if request.schema is None else math.inf
-        call = ModelCall(kind="chat", model=self._name, prompt_name=prompt.name, prompt_hash=prompt.hash)
+        call = ModelCall(kind="chat", model=self._name, prompt_name=prompt.name, prompt_hash=prompt.hash, prompt=prompt)
         begin_model_call(call)
         reason: str = worded("stopped by the caller")
         try:

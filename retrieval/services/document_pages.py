@@ -6,6 +6,7 @@ Few at a time: a page is asked for by a reader who waits, and each takes up to a
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -13,18 +14,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from asgiref.sync import sync_to_async
+
 from ragsite.core.errors import NotFoundError, UnavailableError
 from ragsite.core.wording import worded
 from retrieval.errors import DocumentUnreadableError
 from retrieval.ingest.limits import MIB
 from retrieval.ingest.reader import DAMAGED, ReaderGoneError, ask_reader
 from retrieval.ingest.sniff import MEDIA_TYPES
-from retrieval.models import Document
+from retrieval.models import Document, DocumentPart
 
 AT_ONCE = 2
 TIMEOUT_S = 15.0  # of one page
 MEMORY_MIB = 1024  # address space of the process that draws it
 MOST_MIB = 32  # of a picture
+DRAWN_AS = "2"  # to be changed with the look of the pictures: browsers keep them
 BUSY = worded("Too many pages are being drawn at the moment; try again shortly.")
 _room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
@@ -32,10 +36,20 @@ _room: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 async def page_read(document: Document, number: int, *, quotes: Sequence[str]) -> dict[str, Any]:
     """`retrieval.ingest.pdf_page.PageView` as a dict. number: from 1.
 
+    Without quotations the ingest knows the answer, and the file stays closed.
+
     Raises NotFoundError, also for a file without pages, DocumentUnreadableError, UnavailableError.
     """
+    if not quotes and (known := await sync_to_async(_page_kept)(document, number)):
+        return known
     head, _ = await _asked(document, {"task": "page", "page": number, "quotes": list(quotes)})
     return head
+
+
+def picture_tag(document: Document, number: int, *, width: int) -> str:
+    """Strong ETag of `page_draw`'s picture: the same as long as it is drawn the same way."""
+    drawn = f"{document.content_hash}.{number}.{width}.{DRAWN_AS}"
+    return f'"{hashlib.sha256(drawn.encode()).hexdigest()[:32]}"'
 
 
 async def page_draw(document: Document, number: int, *, width: int) -> bytes:
@@ -44,6 +58,15 @@ async def page_draw(document: Document, number: int, *, width: int) -> bytes:
     if len(picture) != head["bytes"]:
         raise DocumentUnreadableError(DAMAGED)
     return picture
+
+
+def _page_kept(document: Document, number: int) -> dict[str, Any] | None:
+    """What was kept of a page when the file was read; nothing of what an earlier version read."""
+    part = DocumentPart.objects.filter(document=document, number=number).first()
+    if part is None or not (part.width and part.height and document.file):
+        return None
+    count = document.page_count or document.parts.count()
+    return {"page": number, "page_count": count, "width": part.width, "height": part.height, "boxes": []}
 
 
 async def _asked(document: Document, request: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from uuid import UUID
 
 from django.db import transaction
@@ -16,6 +17,27 @@ from retrieval.services.collections import collection_touch
 from retrieval.services.queueing import document_unindex_queue
 
 SUPERSEDED = worded("A newer version has taken this document's place; change that one, or search this one again first.")
+
+
+@transaction.atomic
+def document_take_place(*, document: Document) -> None:
+    """It is ready: what it replaces leaves the searches.
+
+    Where several were uploaded as the next version of one document, they follow each other in the order in which they
+    came, and only the last one is searched.
+    """
+    if document.replaces_id is None:
+        return
+    replaced = Document.objects.select_for_update(of=("self",)).filter(pk=document.replaces_id)
+    if not replaced.exists():  # the lock is for another of its versions that becomes ready in this moment
+        return
+    document_supersede(document_id=document.replaces_id)
+    ready = Document.objects.filter(
+        replaces=document.replaces_id, collection=document.collection_id, status=Document.Status.READY
+    )
+    for earlier, later in pairwise(ready.order_by("created_at", "pk")):
+        Document.objects.filter(pk=later.pk).update(replaces=earlier)
+        document_supersede(document_id=earlier.pk)
 
 
 @transaction.atomic

@@ -209,7 +209,10 @@ def document_search_again(*, document: Document) -> Document:
 
 @transaction.atomic
 def document_delete(*, document: Document) -> None:
-    """Gone from every search at once; its file and index rows follow after the commit (`services.deletion`)."""
+    """Gone from every search at once; its file and index rows follow after the commit (`services.deletion`).
+
+    The version whose place it had taken is searched again.
+    """
     document.delete()
 
 

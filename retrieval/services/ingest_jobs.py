@@ -30,7 +30,7 @@ from ragsite.core.text import shortened
 from ragsite.core.wording import counted, worded, wording_of
 from retrieval.models import Document, IngestJob
 from retrieval.services.collections import collection_touch
-from retrieval.services.document_versions import document_supersede
+from retrieval.services.document_versions import document_take_place
 
 LEASE_S = 60.0  # a job whose worker has not reported for this long is taken over
 MAX_ATTEMPTS = 3  # of a job whose worker died or failed in an unexpected way
@@ -131,8 +131,7 @@ def job_finish(*, claim: Claim, document: Document, timings_ms: dict[str, Any]) 
     document.save(update_fields=["status", "progress", "error", "error_wording", "updated_at"])
     done = IngestJob.State.DONE
     claim.lease.release(state=done, error="", finished_at=timezone.now(), timings_ms=timings_ms)
-    if document.replaces_id is not None:
-        document_supersede(document_id=document.replaces_id)
+    document_take_place(document=document)
     collection_touch(collection_id=document.collection_id)
 
 

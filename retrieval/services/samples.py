@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -104,16 +104,25 @@ def sample_questions(
         for entry in read_questions()
         if entry.get("suggested") and {file.split("/")[0] for file in entry["documents"]} <= available
     ]
-    return _most_telling_first(suggested, language.lower() or "en")[:limit]
+    language = language.lower() or "en"
+    return sorted(_most_telling_first(suggested, language)[:limit], key=partial(_distance, language=language))
+
+
+def _distance(question: SuggestedQuestion, language: str) -> int:
+    """0: the reader's language; 1: the same one in another script; 2: another one."""
+    asked = question.language.lower()
+    return 0 if asked == language else 1 if asked.split("-")[0] == language.split("-")[0] else 2
 
 
 def _most_telling_first(questions: Sequence[SuggestedQuestion], language: str) -> list[SuggestedQuestion]:
+    """One of each kind in the reader's language and one of each other language, then the others, the nearest first."""
     first: dict[tuple[str, str], SuggestedQuestion] = {}
     for question in questions:
         own = question.language.lower() == language
         first.setdefault((question.language, question.expects if own else ""), question)
-    telling = sorted(first.values(), key=lambda question: question.language.lower() != language)
-    return [*telling, *(question for question in questions if question not in telling)]
+    nearest = partial(_distance, language=language)
+    telling = sorted(first.values(), key=nearest)
+    return [*telling, *sorted((question for question in questions if question not in telling), key=nearest)]
 
 
 def _collection(entry: dict[str, Any]) -> Collection:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 import nh3
 from markdown_it import MarkdownIt
 
+from retrieval.text.labelled_rows import MOST_COLUMNS, cells_of, head_line
 from retrieval.text.markdown import is_delimiter_row, is_row, row_cells
 
 TAGS = {
@@ -22,10 +24,9 @@ TAGS = {
 ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "td": {"dir"}, "th": {"dir"}}
 LEVELS_ABOVE = 2  # of the page that shows it: its own title is an h2
 MOST_BRACKETS = 400  # of a block that is read for links: links in links take quadratic time
-MOST_COLUMNS = 200
 CELL_END = " | "
 
-Block = Sequence[int | str]  # start, end, kind, level, as of `retrieval.ingest.parts`
+Block = Sequence[int | str | Sequence[str]]  # start, end, kind, level, perhaps columns, as of `retrieval.ingest.parts`
 _HEADING_SIGNS = re.compile(r"^#{1,6} | #+$")  # of a line without double spaces
 _HEADING_TAG = re.compile(r"<(/?)h([1-6])>")
 
@@ -39,12 +40,13 @@ def blocks_html(text: str, blocks: Iterable[Block], *, start: int, markdown: boo
 
 
 def _block(text: str, block: Block, *, start: int, markdown: bool) -> str:
-    begin, end, kind, level = int(block[0]), int(block[1]), str(block[2]), int(block[3])
+    begin, end, kind, level = cast("tuple[int, int, str, int]", tuple(block[:4]))
+    columns = cast("Sequence[str]", block[4]) if len(block) > 4 else ()
     source = text[begin:end]
     if kind == "heading":
         inner = _heading(source, level, markdown=markdown)
     elif kind == "table":
-        inner = f'<div class="table-frame" tabindex="0">{_clean(_table(source.splitlines(), markdown=markdown))}</div>'
+        inner = f'<div class="table-frame" tabindex="0">{_clean(_table(source.splitlines(), columns, markdown=markdown))}</div>'
     elif markdown:
         inner = _clean(_markdown_html(source))
     elif kind == "code":
@@ -91,8 +93,13 @@ def _lower_heading(match: re.Match[str]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ tables
-def _table(lines: Sequence[str], *, markdown: bool) -> str:
-    """A Markdown table, or lines whose cells ` | ` parts; the first line is the head where there are others."""
+def _table(lines: Sequence[str], columns: Sequence[str], *, markdown: bool) -> str:
+    """A Markdown table, labelled rows under their columns, or lines whose cells ` | ` parts; of these the first line is
+    the head where there are others."""
+    if columns:
+        head = head_line(columns)
+        body = [cells_of(line, columns) for at, line in enumerate(lines) if at or line != head]
+        return "".join(_rows([[html.escape(cell) for cell in row] for row in (columns, *body)], headed=True))
     if markdown and any(is_row(line) or "|" in line for line in lines[:1]):
         rows = [[_inline(cell) for cell in row_cells(line)] for line in lines if not is_delimiter_row(line)]
         headed = len(lines) > 1 and is_delimiter_row(lines[1])

@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.ollama_server import OllamaServer
 
 PASSWORD = "correct horse battery"
-READY_WITHIN_S = 120.0  # a loaded machine takes its time; collecting static files, too
+READY_WITHIN_S = 300.0  # a loaded machine takes its time; collecting static files, too
 PATIENCE_MS = 20_000
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}

@@ -20,16 +20,13 @@ GIVE_DEPARTMENT = """async () => {
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
-@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_file_is_attached_asked_about_and_kept(
-    open_page: OpenPage, site: Site, tmp_path: Path, device: dict[str, object]
-) -> None:
+def test_a_file_is_attached_asked_about_and_kept(open_page: OpenPage, site: Site, tmp_path: Path) -> None:
     site.ollama.reset()
     site.ollama.reply(structured=False, text=ANSWER)
     file, picture = tmp_path / "library-loans.md", tmp_path / "photo.png"
     file.write_text(HANDBOOK, encoding="utf-8")
     picture.write_bytes(b"no picture")
-    page = open_page(device)
+    page = open_page(PHONE)
     sign_up(page)
     with page.expect_response("**/api/attachments"):
         page.get_by_label("Files to attach").set_input_files([file, picture])

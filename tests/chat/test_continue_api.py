@@ -55,6 +55,16 @@ async def test_the_answer_goes_on_in_the_same_message_from_the_same_sources(api:
     assert len({step["seq"] for step in done["decision_path"]}) == len(done["decision_path"])
 
 
+async def test_the_citation_of_a_sentence_that_was_cut_stands_behind_the_whole_sentence(api: Api, online: Any) -> None:
+    message = await unfinished(api)
+    await Message.objects.filter(pk=message.pk).aupdate(text=f"{BEGINNING} [1]")
+    online.reply(text="for four weeks.")
+    events = [event async for event in events_of(await api.call("post", path(message), {"stream": True}))]
+    assert events[-1]["answer"] == f"{BEGINNING} for four weeks [1]."
+    chunks = [event["content"] for event in events if event["type"] == "chunk"]
+    assert "".join(chunks) == events[-1]["answer"]
+
+
 async def test_events_begin_anew_and_their_chunks_are_the_answer(api: Api, online: Any) -> None:
     message = await unfinished(api)
     online.reply(text="for four weeks.")

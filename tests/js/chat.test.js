@@ -141,7 +141,8 @@ describe("an answer", () => {
 describe("a decision path", () => {
   const detail = (values) => decisionPath([step({ detail: values })]).querySelectorAll("dd").map((value) => value.textContent);
   for (const [value, shown] of [
-    [3, ["3"]], [0.12345, ["0.123"]], [true, ["yes"]], ["text", ["text"]], [["a", "b"], ["ab"]], [{ a: 1 }, ['{\n  "a": 1\n}']], [0, ["0"]], [false, ["no"]],
+    [3, ["3"]], [0.12345, ["0.123"]], [true, ["yes"]], ["text", ["text"]], [["a", "b"], ["ab"]], [{ a: 1, b: 0.5 }, ["a: 1b: 0.500"]],
+    [[{ kind: "original", text: "Days?" }], ["kind: original · text: Days?"]], [{ a: { b: 1 } }, ['{\n  "a": {\n    "b": 1\n  }\n}']], [0, ["0"]], [false, ["no"]],
     [null, []], ["", []], [[], []], [{}, []],
   ]) test(`a detail: ${JSON.stringify(value)}`, () => assert.deepEqual(detail({ key: value }), shown));
   test("shows model calls in words", () => {
@@ -313,19 +314,19 @@ describe("the composer", () => {
     assert.equal(composer.button.disabled, true);
   });
   for (const [name, kept, options, settings] of [
-    ["a careful answer, where nothing was chosen", {}, {}, { workflow: "corrective" }],
+    ["nothing where nothing was chosen: the site has a default", {}, {}, {}],
     ["a quick one, without the calls that look for better words", { "effort.ann": "quick" }, {}, { workflow: "corrective", options: { rewrite: false, hyde: false, rerank: false } }],
     ["a thorough one", { "effort.ann": "thorough" }, {}, { workflow: "dual_loop" }],
-    ["the reader's own choice, not another's of this browser", { "effort.bob": "quick" }, {}, { workflow: "corrective" }],
+    ["the reader's own choice, not another's of this browser", { "effort.bob": "quick" }, {}, {}],
     ["a workflow by its name, and the web", { "workflow.ann": "react", web_search: "1" }, { web: { by_default: false } }, { workflow: "react", options: { web_search: true } }],
-    ["no effort that the site no longer has", { "effort.ann": "thorough" }, { workflows: ["corrective"] }, { workflow: "corrective" }],
-    ["the model that was chosen", { "model.ann": "big:7b" }, { answers: { "GET /api/status": { chat_models: ["big:7b", "small:1b"] } } }, { workflow: "corrective", model: "big:7b" }],
+    ["no effort that the site no longer has", { "effort.ann": "thorough" }, { workflows: ["corrective"] }, {}],
+    ["the model that was chosen", { "model.ann": "big:7b" }, { answers: { "GET /api/status": { chat_models: ["big:7b", "small:1b"] } } }, { model: "big:7b" }],
     ["the one that was chosen", { workflow: "react" }, {}, { workflow: "react" }],
-    ["not one that the site no longer has", { workflow: "gone" }, {}, { workflow: "corrective" }],
-    ["nothing of the web where nobody chose: the workflow has its own rule", {}, { web: { by_default: false } }, { workflow: "corrective" }],
-    ["nor where the site has it on", {}, { web: { by_default: true } }, { workflow: "corrective" }],
-    ["the web, as it was chosen", { web_search: "0" }, { web: { by_default: true } }, { workflow: "corrective", options: { web_search: false } }],
-    ["the web, where it was chosen", { web_search: "1" }, { web: { by_default: false } }, { workflow: "corrective", options: { web_search: true } }],
+    ["not one that the site no longer has", { workflow: "gone" }, {}, {}],
+    ["nothing of the web where nobody chose: the workflow has its own rule", {}, { web: { by_default: false } }, {}],
+    ["nor where the site has it on", {}, { web: { by_default: true } }, {}],
+    ["the web, as it was chosen", { web_search: "0" }, { web: { by_default: true } }, { options: { web_search: false } }],
+    ["the web, where it was chosen", { web_search: "1" }, { web: { by_default: false } }, { options: { web_search: true } }],
   ]) test(`what goes with a question: ${name}`, () => {
     for (const [key, value] of Object.entries(kept)) localStorage.setItem(`ragsite.${key}`, value);
     assert.deepEqual(made(options).composer.settings(), settings);
@@ -343,7 +344,7 @@ describe("the composer", () => {
     localStorage.setItem("ragsite.model.ann", "gone:7b");
     const { composer } = made({ answers: { "GET /api/status": { chat_models: ["big:7b"] } } });
     await settled();
-    assert.deepEqual(composer.settings(), { workflow: "corrective" });
+    assert.deepEqual(composer.settings(), {});
   });
   test("a choice by effort takes the place of one by name, and is kept for this reader", () => {
     localStorage.setItem("ragsite.workflow", "react");

@@ -4,7 +4,7 @@ import { beforeEach, describe, test } from "node:test";
 import { freshPage, serve, settled } from "./page.js";
 import { site } from "./site.js";
 
-const { citedAt, documentFigure, hasPage, markTexts, pageFigure, quotesFor } = await site("chat/evidence.js");
+const { citedAt, documentFigure, hasPage, markQuotes, markTexts, pageAhead, pageFigure, quotesFor } = await site("chat/evidence.js");
 const { h } = await site("dom.js");
 const { drawPassage } = await site("chat/stream_text.js");
 
@@ -132,5 +132,33 @@ describe("a page whose places the answer knows", () => {
     assert.deepEqual([marks[0].style.left, marks[0].style.width], ["10.000%", "40.000%"]);
     await settled();
     assert.match(figure.textContent, /Page 3 of 4/);
+  });
+});
+
+describe("a quotation in a rendered document", () => {
+  const row = (...cells) => h("tr", {}, cells.map((cell) => h("td", {}, cell)));
+  const table = () => h("div", {}, h("table", {}, h("tbody", {}, row("Guests", "9", ""), row("Staff members", "5", "Monday"))));
+  test("is found as the row of a table that it was read from", () => {
+    const part = table();
+    assert.equal(markQuotes(part, ["Group: Staff members; Fee: 5; Open: Monday"])?.textContent, "Staff members");
+    assert.deepEqual([...part.querySelectorAll("mark")].map((mark) => mark.textContent), ["Staff members", "5", "Monday"]);
+  });
+  test("may be none", () => {
+    assert.equal(markQuotes(table(), []), null);
+    assert.equal(markQuotes(table(), ["Group: Students of the house; Fee: 7"]), null);
+  });
+});
+
+describe("a page that is about to be opened", () => {
+  const source = { marker: 1, kind: "document", document_id: "d", title: "Loans", page: 2, file_name: "a.pdf", text: "Four weeks.", spans: [] };
+  test("is asked for once, and only of a PDF", () => {
+    const asked = [];
+    globalThis.Image = class {
+      addEventListener() {}
+      set src(address) { asked.push(address); }
+    };
+    for (const one of [source, source, { ...source, page: 3 }, { ...source, file_name: "a.md" }]) pageAhead({ source: one, quotes: [] });
+    delete globalThis.Image;
+    assert.deepEqual(asked.map((address) => address.replace(/width=.*/, "")), ["/api/documents/d/pages/2/picture?", "/api/documents/d/pages/3/picture?"]);
   });
 });

@@ -99,7 +99,7 @@ async def test_both_answers_stand_side_by_side(desk: Desk, online: OllamaServer,
     assert {"workflow", "answer", "source", "usage"} <= kinds
     page = await desk.get(f"/review/replays/{data['id']}/")
     assert page.status_code == 200
-    assert "<ins>" in page.content.decode() and "react" in page.content.decode()
+    assert "<ins>" in page.content.decode() and "ReAct" in page.content.decode()
 
 
 async def test_a_checked_answer_is_left_out(desk: Desk, online: OllamaServer, library: Chunk) -> None:  # noqa: F811

@@ -10,10 +10,12 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from chat.api.serializers import AskSerializer
 from chat.models import AnswerRollup, AskerDay, Experiment, ExperimentAnswer, Message, RollupDay
 from chat.review.figures.experiments import experiment_result
 from chat.review.figures.rollups import day_of, rollups_refresh
 from chat.review.records import answers_record
+from chat.services.ask import _answer_create, asked_before
 from chat.services.experiments import arm_of, experiment_assign
 from retrieval.values import AnswerOptions
 from tests.factories import (
@@ -23,6 +25,7 @@ from tests.factories import (
     RatingFactory,
     SessionFactory,
     SourceFactory,
+    UserFactory,
 )
 from tests.review.people import client_of, person
 
@@ -180,6 +183,19 @@ def test_a_person_keeps_their_variant_and_shares_are_kept() -> None:
 def test_who_chooses_a_workflow_gets_it() -> None:
     experiment(state="running")
     assert experiment_assign(user_id=1, workflow="planned", options=AnswerOptions()) is None
+
+
+@pytest.mark.parametrize("given", [{}, {"workflow": None}, {"workflow": "corrective"}])
+def test_who_names_the_default_workflow_has_chosen_and_takes_no_part(given: dict[str, Any]) -> None:
+    experiment(state="running", share=0.95)
+    serializer = AskSerializer(data={"message": "How many books?", **given})
+    serializer.is_valid(raise_exception=True)
+    user = UserFactory()
+    made = _answer_create(user=user, ask=serializer.ask(), regenerated=None, edited=None)
+    chosen = bool(given.get("workflow"))
+    assert ExperimentAnswer.objects.exists() is not chosen
+    again = asked_before(user=user, answer=Message.objects.get(pk=made.message_id), changes={})
+    assert again.workflow_chosen is chosen
 
 
 def test_an_option_that_the_question_names_holds() -> None:

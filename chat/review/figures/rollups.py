@@ -1,7 +1,8 @@
 """The dashboard's counts: made anew for each day that has changed, from the desk's rows and their answers.
 
 A day is marked when one of its answers ends or is rated (`days_touch`); a periodic task makes it anew. What is deleted
-meanwhile counts until its day is made anew: `manage.py rollups_rebuild` makes all of them.
+meanwhile counts until its day is made anew: `manage.py rollups_rebuild` makes all of them. A day of which conversations
+were deleted for their age is closed (`days_close`): nothing makes it anew, so that its counts outlive its answers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def day_of(moment: datetime) -> date:
 def days_touch(moments: Iterable[datetime]) -> None:
     """Answers of these moments have changed."""
     days = {day_of(moment) for moment in moments}
-    days -= set(RollupDay.objects.filter(day__in=days, stale=True).values_list("day", flat=True))
+    settled = Q(stale=True) | Q(closed=True)
+    days -= set(RollupDay.objects.filter(settled, day__in=days).values_list("day", flat=True))
     if days:
         RollupDay.objects.bulk_create(
             [RollupDay(day=day, stale=True) for day in sorted(days)],
@@ -44,11 +46,23 @@ def days_touch(moments: Iterable[datetime]) -> None:
         )
 
 
+def days_close(moments: Iterable[datetime]) -> None:
+    """Answers of these moments, on days that are over, are about to be deleted for their age: their days are counted
+    now if they have to be, and never again."""
+    for day in sorted({day_of(moment) for moment in moments}):
+        known = RollupDay.objects.filter(day=day).first()
+        if known is not None and known.closed:
+            continue
+        if known is None or known.stale:
+            day_make(day)
+        RollupDay.objects.filter(day=day).update(closed=True, stale=False)
+
+
 def rollups_refresh(*, within_s: float) -> int:
     """Make stale days anew, the newest first. Returns how many."""
     began, done = monotonic(), 0
     while monotonic() - began < within_s:
-        day = RollupDay.objects.filter(stale=True).order_by("-day").values_list("day", flat=True).first()
+        day = RollupDay.objects.filter(stale=True, closed=False).order_by("-day").values_list("day", flat=True).first()
         if day is None:
             break
         day_make(day)
@@ -57,14 +71,15 @@ def rollups_refresh(*, within_s: float) -> int:
 
 
 def rollups_rebuild() -> Iterator[date]:
-    """Make every day that has answers anew, and remove the others; gives each day when it is done."""
-    kept: set[date] = set()
+    """Make every day that has answers anew, and remove the others; gives each day when it is done. Closed days stay."""
+    closed = set(RollupDay.objects.filter(closed=True).values_list("day", flat=True))
+    kept = set(closed)
     first = AnswerReview.objects.order_by("created_at").values_list("created_at", flat=True).first()
     last = AnswerReview.objects.order_by("-created_at").values_list("created_at", flat=True).first()
     if first is not None and last is not None:
         day = day_of(first)
         while day <= day_of(last):
-            if AnswerReview.objects.filter(_within(day)).exists():
+            if day not in closed and AnswerReview.objects.filter(_within(day)).exists():
                 day_make(day)
                 kept.add(day)
                 yield day
@@ -109,7 +124,7 @@ def day_make(day: date) -> None:
             counts[0] += 1
             counts[1] += bool(cited)
     with transaction.atomic():
-        if not RollupDay.objects.select_for_update().filter(day=day, made_at=began).first():
+        if not RollupDay.objects.select_for_update().filter(day=day, made_at=began, closed=False).first():
             return
         _day_clear(day)
         AnswerRollup.objects.bulk_create(

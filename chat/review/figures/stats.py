@@ -8,18 +8,21 @@ from datetime import date, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
 from chat.models import AnswerRollup, AskerDay, DocumentRollup, RollupDay
+from chat.review.figures.correction import Corrected, RatedAnswer, between, corrected_rates, rated_answers
 from chat.review.figures.intervals import wilson
-from chat.review.figures.sketches import added, percentile
+from chat.review.figures.sketches import Sketch, added, percentile
 from chat.review.queue import collections_offered
 from chat.review.roles import DeskAccess
 from ragsite.core.errors import InvalidInputError
-from ragsite.core.wording import worded
+from ragsite.core.wording import Sentence, worded
 from retrieval.models import Document
-from retrieval.selectors import visible_documents
+from retrieval.selectors import as_uuid, visible_documents
 
 By = Literal["day", "workflow", "model", "collection", "language", "period"]
 DAYS = 30
@@ -28,13 +31,15 @@ COUNTS = (
     "answers", "answered", "clarified", "no_answer", "cut", "weak", "degraded", "slow", "flagged", "rated",
     "rated_good", "rated_bad", "llm_calls", "llm_rounds", "prompt_tokens", "completion_tokens",
 )  # fmt: skip
+SKETCHES = ("first_token_ms", "total_ms")
 RATES = {
     "good": ("rated_good", "rated"), "bad": ("rated_bad", "rated"), "no_answer": ("no_answer", "answers"),
     "weak": ("weak", "answers"), "degraded": ("degraded", "answers"),
 }  # fmt: skip
 CHOSEN = worded(
     "People choose workflow, model and collection themselves, so these are rates of chosen traffic: a workflow that is "
-    "used for hard questions looks worse than it is. An experiment compares without that."
+    "used for hard questions looks worse than it is. The corrected rates compare like questions only; what the site does "
+    "not know of a question stays uncorrected. An experiment compares without that."
 )
 RATED = worded("Rates of ratings are of the answers that somebody rated, which are few and not drawn at random.")
 
@@ -74,24 +79,21 @@ def stats_by(*, access: DeskAccess, by: By, filters: StatsFilters) -> list[dict[
     read as one, since a private collection tells whose question it was. Raises InvalidInputError.
     """
     rows = _rows(access, filters, by_collection=by == "collection")
-    column = {"period": "day", "collection": "collection_id"}.get(by, by)
+    if by == "period":
+        later = When(day__gt=_middle(filters), then=Value("2"))
+        rows = rows.annotate(half=Case(later, default=Value("1"), output_field=CharField()))
+    column = {"period": "half", "collection": "collection_id"}.get(by, by)
     names = _collection_names(access) if by == "collection" else {}
-    groups: dict[str, list[AnswerRollup]] = {}
-    for row in rows:
-        value = getattr(row, column)
-        if by == "collection":
-            key = str(value) if str(value) in names else ""
-        elif by == "period":
-            key = "2" if value > _middle(filters) else "1"
-        else:
-            key = str(value)
-        groups.setdefault(key, []).append(row)
+    groups: dict[str, list[_Sums]] = {}
+    for value, sums in _summed(rows, column).items():
+        key = str(value)
+        groups.setdefault(key if by != "collection" or key in names else "", []).append(sums)
     if by == "day":
         for day in _days(filters):
             groups.setdefault(str(day), [])
     users = _users_by_day(filters) if by == "day" and _unfiltered(filters) else {}
     found = [
-        {"key": key, "label": _label(by, key, names, filters), **figures(members)} for key, members in groups.items()
+        {"key": key, "label": _label(by, key, names, filters), **_figures(members)} for key, members in groups.items()
     ]
     for figured in found:
         figured["users"] = users.get(figured["key"], 0) if by == "day" and _unfiltered(filters) else None
@@ -103,25 +105,92 @@ def totals(*, access: DeskAccess, filters: StatsFilters) -> dict[str, Any]:
     users = None
     if _unfiltered(filters):
         users = AskerDay.objects.filter(_between(filters)).aggregate(people=Count("user", distinct=True))["people"]
-    return {**figures(list(_rows(access, filters, by_collection=False))), "users": users}
+    every = _rows(access, filters, by_collection=False).annotate(every=Value("", output_field=CharField()))
+    return {**_figures(list(_summed(every, "every").values())), "users": users}
 
 
-def figures(rows: Sequence[AnswerRollup]) -> dict[str, Any]:
-    """Sums and percentiles of some rows."""
-    sums = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
-    times = {}
-    for name in ("first_token_ms", "total_ms"):
-        sketch = added(getattr(row, name) for row in rows)
-        times[name] = {"p50": percentile(sketch, 0.5), "p95": percentile(sketch, 0.95)}
-    return sums | times
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Of some rows: the sums of their counts, and their sketches put together."""
+
+    counts: Mapping[str, int]
+    sketches: Mapping[str, Sketch]
+
+
+def _summed(rows: QuerySet[AnswerRollup], column: str) -> dict[Any, _Sums]:
+    """By the values of a column; summed up by the database, as a year has a hundred thousand rows."""
+    sums = {f"sum_{name}": Sum(name) for name in COUNTS}
+    grouped = list(rows.order_by().values(column).annotate(**sums).values_list(column, *sums))
+    sketches = {name: _sketches(rows, column, name) for name in SKETCHES}
+    return {
+        value: _Sums(
+            dict(zip(COUNTS, counts, strict=True)), {name: sketches[name].get(str(value), {}) for name in SKETCHES}
+        )
+        for value, *counts in grouped
+    }
+
+
+def _sketches(rows: QuerySet[AnswerRollup], column: str, name: str) -> dict[str, Sketch]:
+    """By the values of the column, as text."""
+    each = "jsonb_each_text" if connection.vendor == "postgresql" else "json_each"
+    merged: dict[str, dict[str, int]] = {}
+    try:
+        grouped = rows.order_by().annotate(of_group=F(column), sketch=F(name)).values("of_group", "sketch")
+        sql, values = grouped.query.sql_with_params()
+    except EmptyResultSet:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT part.of_group, bucket.key, SUM(CAST(bucket.value AS bigint)) FROM ({sql}) part, "  # noqa: S608
+            f"{each}(part.sketch) bucket GROUP BY part.of_group, bucket.key",
+            values,
+        )
+        for value, key, count in cursor.fetchall():
+            merged.setdefault(_as_text(value), {})[key] = int(count)
+    return dict(merged)
+
+
+def _as_text(value: Any) -> str:
+    """A value of the database as the ORM's would be: SQLite keeps an id as its digits alone."""
+    text = str(value)
+    return str(UUID(text)) if isinstance(value, str) and len(text) == 32 and as_uuid(text) else text
+
+
+def _figures(rows: Sequence[_Sums]) -> dict[str, Any]:
+    """Sums and percentiles of some groups."""
+    sums: dict[str, Any] = {name: sum(row.counts[name] for row in rows) for name in COUNTS}
+    for name in SKETCHES:
+        sketch = added(row.sketches[name] for row in rows)
+        sums[name] = {"p50": percentile(sketch, 0.5), "p95": percentile(sketch, 0.95)}
+    return sums
 
 
 def compare_by(*, access: DeskAccess, by: By, filters: StatsFilters) -> list[dict[str, Any]]:
-    """`stats_by` with `rates`: of each its share, 0..1 or None, with its Wilson interval for one look."""
+    """`stats_by` with `rates`: of each its share, 0..1 or None, with its Wilson interval for one look; and `corrected`,
+    of what people choose: the rates of ratings on like questions (`figures.correction`)."""
     rows = stats_by(access=access, by=by, filters=filters)
+    corrected = corrected_rates(_rated(by, filters)) if by in ("workflow", "model") else {}
     for row in rows:
         row["rates"] = {name: rate(row[hits], row[count]) for name, (hits, count) in RATES.items()}
+        row["corrected"] = {name: _corrected_data(found) for name, found in corrected.get(row["key"], {}).items()}
     return [row for row in rows if row["answers"]]
+
+
+def _rated(by: By, filters: StatsFilters) -> list[RatedAnswer]:
+    where = between(filters.since, filters.until)
+    for name in ("workflow", "model", "language"):
+        if value := getattr(filters, name):
+            where &= Q(**{name: value})
+    if filters.collection is not None:
+        where &= Q(collections__collection=filters.collection)
+    return rated_answers(side="model" if by == "model" else "workflow", where=where)
+
+
+def _corrected_data(found: Corrected | Sentence) -> dict[str, Any]:
+    if isinstance(found, Sentence):
+        return {"rate": None, "others": None, "low": None, "high": None, "shared": None, "reason": found}
+    figures = {name: round(getattr(found, name), 4) for name in ("rate", "others", "low", "high", "shared")}
+    return {**figures, "reason": ""}
 
 
 def rate(hits: int, count: int) -> dict[str, Any]:

@@ -50,10 +50,11 @@ def _query(request: HttpRequest, serializer: Any) -> tuple[dict[str, Any], Stats
 
 
 def _choices(access: DeskAccess) -> dict[str, list[tuple[str, str]]]:
+    found = values_found("workflow", "model", "language")
     return {
-        "workflow": [(value, value.replace("_", " ")) for value in values_found("workflow")],
-        "model": [(value, value) for value in values_found("model")],
-        "language": [(value, labels.language_label(value)) for value in values_found("language")],
+        "workflow": [(value, labels.workflow_label(value)) for value in found["workflow"]],
+        "model": [(value, value) for value in found["model"]],
+        "language": [(value, labels.language_label(value)) for value in found["language"]],
         "collection": [(str(row.pk), row.address) for row in collections_offered(access)[:CHOICES]],
     }
 
@@ -70,7 +71,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Charts of the days, with their tables; documents, gaps, revisions."""
     _checked, filters, wrong = _query(request, StatsQuerySerializer)
     days = stats_by(access=access, by="day", filters=filters)
-    workflows = stats_by(access=access, by="workflow", filters=filters)
+    workflows = _named(stats_by(access=access, by="workflow", filters=filters), "workflow")
     collections = localized(stats_by(access=access, by="collection", filters=filters))
     unused, unused_rows = documents_unused(access=access, filters=filters, limit=DOCUMENTS)
     made_at, stale = counted_at()
@@ -102,12 +103,18 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     return render(request, "review/dashboard.html", context)
 
 
+def _named(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+    """With what people call a workflow or a language as `label`."""
+    said = {"workflow": labels.workflow_label, "language": labels.language_label}.get(by)
+    return [row | {"label": said(row["key"])} if said and row["key"] else row for row in rows]
+
+
 @desk_page()
 def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
     """Rates with intervals, as bars between 0 and 100 % and as figures."""
     query, filters, wrong = _query(request, CompareQuerySerializer)
     by = query.get("by", "workflow")
-    rows = localized(compare_by(access=access, by=by, filters=filters))
+    rows = _named(localized(compare_by(access=access, by=by, filters=filters)), by)
     names = {
         "good": _("Well rated"), "bad": _("Badly rated"), "no_answer": _("No answer"),
         "weak": _("Weakly grounded"), "degraded": _("A fallback served"),
@@ -116,7 +123,14 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         {
             "name": name,
             "title": title,
-            "rows": [{"label": row["label"], **row["rates"][name], **percents(row["rates"][name])} for row in rows],
+            "rows": [
+                {
+                    "label": row["label"], **row["rates"][name], **percents(row["rates"][name]),
+                    "corrected": _corrected(row["corrected"].get(name)),
+                }
+                for row in rows
+            ],
+            "corrects": any(name in row["corrected"] for row in rows),
         }
         for name, title in names.items()
     ]
@@ -138,6 +152,12 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "notes": localized([CHOSEN, RATED]),
     }
     return render(request, "review/compare.html", context)
+
+
+def _corrected(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    if found is None or found["rate"] is None:
+        return found
+    return {**found, **percents(found), "count": 1, "others_percent": round(100 * found["others"], 1)}
 
 
 def percents(rate: dict[str, Any]) -> dict[str, Any]:

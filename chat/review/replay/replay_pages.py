@@ -224,7 +224,7 @@ def change_words(change: Mapping[str, Any]) -> list[str]:
     """What is done otherwise, for people."""
     said: list[str] = []
     if workflow := change.get("workflow"):
-        said.append(_("workflow {name}").format(name=workflow.replace("_", " ")))
+        said.append(_("workflow {name}").format(name=labels.workflow_label(workflow)))
     if model := change.get("model"):
         said.append(_("model {name}").format(name=model))
     if revision := change.get("revision"):

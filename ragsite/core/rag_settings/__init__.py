@@ -27,7 +27,7 @@ from ragsite.core.rag_settings.retrieval import (
     VerifySettings,
 )
 from ragsite.core.rag_settings.services import MilvusSettings, OllamaSettings, WebSearchSettings
-from ragsite.core.rag_settings.site import LimitSettings, QuotaSettings, SiteSettings, StorageSettings
+from ragsite.core.rag_settings.site import LimitSettings, QuotaSettings, RetentionSettings, SiteSettings, StorageSettings
 from ragsite.core.rag_settings.workflows import (
     CorrectiveSettings,
     MemorySettings,
@@ -51,6 +51,7 @@ __all__ = [
     "QuotaSettings",
     "RagSettings",
     "RerankSettings",
+    "RetentionSettings",
     "RewriteSettings",
     "RouteSettings",
     "SearchSettings",
@@ -87,6 +88,7 @@ class RagSettings(BaseModel):
     limits: LimitSettings = LimitSettings()
     quotas: QuotaSettings = QuotaSettings()
     storage: StorageSettings = StorageSettings()
+    retention: RetentionSettings = RetentionSettings()
     web_search: WebSearchSettings = WebSearchSettings()
     data_dir: str = "var"
     prompts_dir: str = ""

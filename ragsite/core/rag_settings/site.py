@@ -149,3 +149,27 @@ class StorageSettings(Group):
 
     min_free_mib: WholeNumber = 64
     """With less room than this many MiB on the disk of the data or of the uploads, nothing new is taken in."""
+
+
+class RetentionSettings(Group):
+    """How long what people asked, and what was made of it, is kept, in days; 0: for good (docs/operations.md)."""
+
+    model_config = SettingsConfigDict(env_prefix="RAGSITE_RETENTION_")
+
+    conversations: WholeNumber = 0
+    """Conversations since they were last used, with files, ratings and all else that is in them; not those that are
+    pinned, archived, shared, or assigned to somebody at the desk."""
+    archived: WholeNumber = 0
+    """Archived conversations since they were last used or archived, whichever was later."""
+    paths: WholeNumber = 0
+    """Decision paths with their model calls, since the answer; the answer stays."""
+    prompts: WholeNumber = 0
+    """Prompts as they were filled; 0: none are stored at all."""
+    evidence: WholeNumber = 0
+    """What ratings and opened sources say for ranking, since the rating; the rating stays."""
+    memories: WholeNumber = 0
+    """Remembered facts since they were last of use."""
+    desk_log: WholeNumber = 0
+    """Who read, changed and exported what at the desk."""
+    replays: WholeNumber = 0
+    """Replays since they ended."""

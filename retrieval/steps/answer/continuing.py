@@ -33,17 +33,23 @@ EAST_ASIAN_FROM = "\u2e80"
 _LAST_WORD = re.compile(r"[^\W\d_]{2,40}\Z")
 _FIRST_WORD = re.compile(r"[^\W\d_]{2,60}")
 _NEW_LINE = re.compile(r"(?:[-*+]|\d{1,3}[.)])[ \t]|#{1,6} |\|")
+_LAST_MARKER = re.compile(r"\[\d{1,3}\]\Z")
+MARKER_CHARS = 12  # of a text's end: a marker and the white space behind it
 _STOPS = ".!?。！？…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """An answer that is not complete. text: what its reader has. sources: what it was written from, uncut."""
+    """An answer that is not complete. text: what its reader has. sources: what it was written from, uncut.
+
+    taken: the citations that `without_open_citations` took from the end of the text; put back where nothing is added.
+    """
 
     question: Question
     text: str
     sources: tuple[Source, ...]
     reason: str = ""
+    taken: str = ""
 
 
 class Continue(Step[Begun, Answer]):
@@ -64,7 +70,9 @@ class Continue(Step[Begun, Answer]):
             ended = Ended(error.reason)
         except TimeoutError:
             ended = Ended(worded("no time was left for the model"))
-        added, cited = len(text) - len(given.text), cited_markers(text)
+        added = len(text) - len(given.text)
+        text = text if added else text + given.taken
+        cited = cited_markers(text)
         if not added and not ended.failure:
             ended = Ended(worded("the model gave an empty answer"))
         if ended.failure:
@@ -184,6 +192,19 @@ def _said_again(end: str, text: str) -> int:
         if end.endswith(text[:length]):
             return length
     return 0
+
+
+def without_open_citations(text: str) -> tuple[str, str]:
+    """The text without the citations that end it, and these, where it breaks off in a sentence.
+
+    They were set as if the sentence ended there; the whole one gets its own, behind its last word.
+    """
+    if text.rstrip() != text.rstrip(" \t"):  # it breaks off between two lines
+        return text, ""
+    bare = text
+    while marker := _LAST_MARKER.search(bare[-MARKER_CHARS:].rstrip()):
+        bare = bare.rstrip()[: -len(marker[0])].rstrip(" \t")
+    return (bare, text[len(bare) :]) if bare != text and open_sentence(bare) else (text, "")
 
 
 def open_sentence(text: str) -> str:

@@ -16,7 +16,7 @@ from retrieval.engine import close_engine, get_engine
 from retrieval.models import Chunk, Document
 from retrieval.providers.lexical import SPACE
 from retrieval.selectors import DatabaseChunkStore, scope_for
-from retrieval.services.document_versions import document_supersede
+from retrieval.services.document_versions import document_supersede, document_take_place
 from retrieval.services.index_sync import index_repair
 from retrieval.services.ingest import document_ingest
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory
@@ -99,3 +99,65 @@ def test_the_same_file_is_no_new_version(client: APIClient) -> None:
     refused = upload(client, replaces=entry["id"])
     assert refused.status_code == 409
     assert Document.objects.count() == 1
+
+
+def version_of(document: Document, **fields: Any) -> Document:
+    made: Document = DocumentFactory(collection=document.collection, replaces=document, **fields)
+    ChunkFactory(document=made)
+    document_take_place(document=made)
+    return made
+
+
+def current(document: Document) -> bool:
+    document.refresh_from_db()
+    return document.superseded_at is None
+
+
+@pytest.mark.parametrize("first_ready", [0, 1])
+def test_of_two_uploaded_as_the_next_version_only_the_last_one_is_searched(old: Document, first_ready: int) -> None:
+    both = [DocumentFactory(collection=old.collection, replaces=old, status="embedding") for _ in range(2)]
+    for document in (both[first_ready], both[1 - first_ready]):
+        document.status = "ready"
+        document.save()
+        document_take_place(document=document)
+    assert [current(document) for document in (old, *both)] == [False, False, True]
+    assert both[1].replaces == both[0]
+
+
+def test_a_version_that_is_not_ready_takes_no_place(old: Document) -> None:
+    DocumentFactory(collection=old.collection, replaces=old, status="failed")
+    new = version_of(old)
+    assert (current(old), current(new)) == (False, True)
+
+
+def test_deleting_the_new_version_brings_the_old_one_back(
+    client: APIClient, old: Document, django_capture_on_commit_callbacks: Any
+) -> None:
+    ChunkFactory(document=old)
+    new = version_of(old)
+    assert not current(old)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert client.delete(f"/api/documents/{new.pk}").status_code == 204
+    assert current(old) and old.status == "embedding"
+
+
+def test_deleting_an_earlier_version_leaves_the_current_one(
+    client: APIClient, old: Document, django_capture_on_commit_callbacks: Any
+) -> None:
+    middle = version_of(old)
+    last = version_of(middle)
+    with django_capture_on_commit_callbacks(execute=True):
+        client.delete(f"/api/documents/{middle.pk}")
+    assert (current(old), current(last), last.replaces_id) == (False, True, old.pk)
+    with django_capture_on_commit_callbacks(execute=True):
+        client.delete(f"/api/documents/{last.pk}")
+    assert current(old)
+
+
+def test_a_collection_that_is_deleted_brings_nothing_back(
+    old: Document, django_capture_on_commit_callbacks: Any
+) -> None:
+    version_of(old)
+    with django_capture_on_commit_callbacks(execute=True):
+        old.collection.delete()
+    assert Document.objects.count() == 0

@@ -14,11 +14,17 @@ import pptx
 def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "") -> bytes:
     """A PDF with one page per text, each line of it a line on the page; "" makes a page without text.
 
-    A line that begins with "# " is larger than the others, one with "** " is bold, without those marks.
+    A line that begins with "# " is larger than the others, one with "** " is bold, without those marks. Lines that
+    Latin-1 does not hold are set in a Chinese font that the reader has to bring.
     """
     fonts = (b"Helvetica", b"Helvetica-Bold")
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
     objects += [b"<< /Type /Font /Subtype /Type1 /BaseFont /%s >>" % font for font in fonts]
+    objects += [
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /MSung-Light /Encoding /UniCNS-UCS2-H /DescendantFonts [6 0 R] >>",
+        b"<< /Type /Font /Subtype /CIDFontType0 /BaseFont /MSung-Light /DW 1000"
+        b" /CIDSystemInfo << /Registry (Adobe) /Ordering (CNS1) /Supplement 0 >> >>",
+    ]
     kids = []
     for text in pages:
         lines = text.split("\n") if text else []
@@ -27,7 +33,7 @@ def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "")
         kids.append(len(objects) + 1)
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
-            b" /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>" % len(objects)
+            b" /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 5 0 R >> >> >>" % len(objects)
         )
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(b"%d 0 R" % kid for kid in kids))
     trailer = b"/Root 1 0 R"
@@ -44,6 +50,8 @@ def pdf_bytes(pages: Sequence[str], *, encrypted: bool = False, title: str = "")
 def _shown(line: str) -> str:
     font = "/F1 18 Tf" if line.startswith("# ") else "/F2 12 Tf" if line.startswith("** ") else "/F1 12 Tf"
     text = line.removeprefix("# ").removeprefix("** ").replace("(", "").replace(")", "")
+    if not text.isascii() and any(ord(character) > 255 for character in text):
+        return f"/F3 {font.split()[1]} Tf <{text.encode('utf-16-be').hex()}> Tj 0 -20 Td"
     return f"{font} ({text}) Tj 0 -20 Td"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 from retrieval.ingest.blocks import ParsedDocument
 from retrieval.ingest.headings import heading_level
 from retrieval.ingest.html import parse_html
@@ -77,6 +79,14 @@ async def test_pdf_running_headers_and_page_numbers_are_left_out(tmp_path: Path)
     pages = [f"University handbook\nText number {word}\nPage {n}" for n, word in enumerate("abcde", 1)]
     document = await parsed(tmp_path, "a.pdf", pdf_bytes(pages))
     assert [block.text for block in document.blocks] == [f"Text number {word}" for word in "abcde"]
+
+
+@pytest.mark.parametrize(
+    "made_up", ["about:blank", "https://example.org/a", "file:///home/x", "Microsoft Word - a", "a.html"]
+)
+async def test_a_pdfs_title_that_a_program_made_up_is_none(tmp_path: Path, made_up: str) -> None:
+    document = await parsed(tmp_path, "a.pdf", pdf_bytes(["# Rules of loans", "Text"], title=made_up))
+    assert document.title != made_up
 
 
 async def test_docx_headings_tables_and_title(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ declare namespace Api {
   }
   /** What a question sends. The self-corrective page's has fields of its own. */
   interface Ask {
-    message: string; session_id: Id | null; workflow: string; collections?: string[]; options?: Options; filters?: Filters;
+    message: string; session_id: Id | null; workflow?: string; collections?: string[]; options?: Options; filters?: Filters;
     filters_mode?: "strict" | "prefer"; model?: string;
   }
   interface SelfCorrectiveAsk extends SelfCorrectiveNumbers {
@@ -129,7 +129,7 @@ declare namespace Api {
     id: Id; title: string; file_name: string; collection: string; collection_id: Id;
     status: "queued" | "parsing" | "embedding" | "ready" | "failed"; progress: number; error: string; size_bytes: number; media_type: string;
     department: string; doc_type: string; policy_year: number | null; tags: string[]; page_count: number | null;
-    chunk_count: number; editable: boolean; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
+    chunk_count: number; editable: boolean; replaces: Id | null; superseded: boolean; newer_version: NewerVersion | null; created_at: Time;
   }
   interface Attachments { session_id: Id; documents: Document[] }
   interface UploadedDocument { id: Id | null; title: string; file_name: string; status: Document["status"]; outcome: "added" | "unchanged" | "retried" | "refused"; error: string }
@@ -159,7 +159,8 @@ declare namespace Api {
   interface GivenRating { source: number | null; score: number; tags: string[]; comment: string; user: string | null }
   interface ReviewDetail extends Review {
     message: Answer; earlier: Message[]; ratings: GivenRating[]; history: DeskEvent[]; read_by: DeskEvent[];
-    prompts: { name: string; hash: string; text: string | null }[]; passages: Record<string, string>;
+    prompts: { name: string; hash: string; text: string | null }[]; path_deleted: boolean;
+    filled_prompts: { step: number; call: number; name: string; text: string | null }[]; passages: Record<string, string>;
   }
 
   interface Status { chat_models: string[]; chat_model: string; online: boolean; offline_forced: boolean; embed_model: string; reason: string; warnings: string[] }

@@ -7,7 +7,7 @@ import { decisionPath } from "./path.js";
 import { citedAt, quotesFor } from "./evidence.js";
 import { planTasks } from "./plan.js";
 import { answerRating } from "./rating.js";
-import { firstLine, isWeb, placeIn, webPlace } from "./source_panel.js";
+import { firstLine, isWeb, makeReady, placeIn, watchIntent, webPlace } from "./source_panel.js";
 import { dressProse } from "./prose.js";
 import { loadMarkdown, StreamText } from "./stream_text.js";
 import { versionSwitch } from "./versions.js";
@@ -59,6 +59,12 @@ export class Answer {
       event.preventDefault();
       this.openSource(Number(link.dataset.marker), link);
     });
+    for (const part of [this.text, this.after]) {
+      watchIntent(part, (link) => {
+        const { shown, index } = this.evidenceOf(Number(link.dataset.marker), link);
+        makeReady(shown[index]);
+      });
+    }
     this.showStep(gettext("Reading the question"));
   }
 
@@ -261,15 +267,18 @@ export class Answer {
 
   /** @param {number} marker @param {HTMLElement} opener */
   openSource(marker, opener) {
+    const { shown, index } = this.evidenceOf(marker, opener);
+    this.on.source(this, shown, index, opener);
+  }
+
+  /** What a citation leads to, among what is a step away from it. @param {number} marker @param {HTMLElement} link */
+  evidenceOf(marker, link) {
     const links = [...this.text.querySelectorAll("[data-marker]")];
-    if (this.message && links.includes(opener)) {
-      this.on.source(this, this.citations(), links.indexOf(opener), opener);
-      return;
-    }
+    if (this.message && links.includes(link)) return { shown: this.citations(), index: links.indexOf(link) };
     const cited = this.sources.filter((source) => source.cited);
     const list = cited.some((source) => source.marker === marker) ? cited : this.sources;
     const shown = list.map((source) => ({ source, quotes: quotesFor(this.message, source) }));
-    this.on.source(this, shown, list.findIndex((source) => source.marker === marker), opener);
+    return { shown, index: list.findIndex((source) => source.marker === marker) };
   }
 
   /** What each citation of the text rests on, in their order. */
@@ -310,7 +319,7 @@ export class Answer {
 const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);
 
 /** @param {Api.Source} source */
-const pageOf = ({ page }) => (page ? gettext("p. {page}", { page }) : null);
+const pageOf = ({ page, spans }) => (page ? gettext("p. {page}", { page: spans?.find((span) => span.page)?.page ?? page }) : null);
 
 /** @param {string} answer @param {Api.Source[]} sources */
 export function withSources(answer, sources) {

@@ -1,9 +1,10 @@
 // The chat page: joins the session list, the thread, the composer and the connection.
-import { api, fetchAll } from "../api.js";
+import { api } from "../api.js";
 import { bootData, byId, icon, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { announcer, errorToast, menuButton } from "../ui.js";
 import { Composer } from "./composer.js";
+import { History } from "./history.js";
 import { liveLine } from "./live.js";
 import { SessionList } from "./sessions.js";
 import { listenForShortcuts } from "./shortcuts.js";
@@ -83,27 +84,28 @@ function showTitle(name) {
   document.title = name ? `${name} · Ragsite` : "Ragsite";
 }
 
-/** @param {Api.Id} id @returns {Promise<Api.Message[]>} */
-const fetchMessages = (id) => fetchAll(`/api/sessions/${id}/messages?page_size=200`, 1000);
-
 /** @param {Api.Id} id */
 async function loadMessages(id) {
   thread.showLoading();
-  let messages;
+  const at = location.hash.startsWith("#message-") ? location.hash.slice("#message-".length) : undefined;
+  const messages = new History(id);
+  let newest;
   try {
-    messages = await fetchMessages(id);
+    newest = await messages.newest(at);
   } catch (error) {
     if (id === sessionId) thread.showProblem(/** @type {Error} */ (error).message, () => loadMessages(id));
     return;
   }
   if (id !== sessionId) return;
-  thread.show(messages);
-  const last = messages.at(-1);
+  thread.show(newest);
+  const last = newest.at(-1);
   if (last?.role === "assistant" && last.status === "streaming") {
     composer.setBusy(true);
     transport.follow(last.message_id);
   }
-  if (location.hash.startsWith("#message-")) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  const there = at && document.getElementById(`message-${at}`);
+  if (there) thread.stayAt(there);
+  if (messages.hasMore) thread.fillUp(() => messages.before());
 }
 
 function showWelcome() {
@@ -134,7 +136,7 @@ function retry(answer) {
     regenerate(answer);
     return;
   }
-  const text = answer.question;
+  const text = answer.question || thread.questionOf(answer);
   thread.removeFrom(answer);
   if (text) ask(text);
   else if (sessionId) loadMessages(sessionId);
@@ -143,8 +145,9 @@ function retry(answer) {
 /** @param {Answer} answer */
 function regenerate(answer) {
   if (thread.live() || !answer.id) return;
+  const question = answer.question || thread.questionOf(answer);
   pending = thread.replaceAnswer(answer);
-  pending.question = answer.question;
+  pending.question = question;
   composer.setBusy(true);
   panel.close();
   transport.regenerate(answer.id);
@@ -180,9 +183,11 @@ async function showVersion(id) {
   panel.close();
   try {
     await api.post(`/api/messages/${id}/show`, {});
-    const messages = await fetchMessages(asked);
+    const messages = new History(asked);
+    const newest = await messages.newest(id);
     if (asked !== sessionId) return;
-    thread.show(messages, id);
+    thread.show(newest, id);
+    if (messages.hasMore) thread.fillUp(() => messages.before());
   } catch (error) {
     errorToast(error);
   }
@@ -204,7 +209,7 @@ async function recoverAsk({ message }) {
     return;
   }
   try {
-    const messages = await fetchMessages(sessionId);
+    const messages = await new History(sessionId).newest();
     const asked = messages.filter((entry) => entry.role === "user").at(-1);
     if (pending !== answer) return;
     if (asked?.text === message && !thread.knows(asked.message_id)) await loadMessages(sessionId);
@@ -238,7 +243,7 @@ function receive(event) {
   }
   if (!answer) return;
   answer.apply(event);
-  thread.grew(event.done);
+  if (event.type !== "chunk") thread.grew(event.done); // a chunk is drawn with the next frame, and seen to then
   speak(event);
   if (event.done) {
     composer.setBusy(false);

@@ -183,7 +183,7 @@ export class Composer extends QuestionBox {
     const { workflow, options: effort, model } = this.effort.settings();
     const options = { ...effort, ...(this.web && this.webChosen !== null ? { web_search: this.webChosen } : {}) };
     return {
-      workflow,
+      ...(workflow ? { workflow } : {}),
       ...(this.sessionId ? { session_id: this.sessionId } : {}),
       ...(this.collections.size ? { collections: [...this.collections] } : {}),
       ...this.filters.settings(),

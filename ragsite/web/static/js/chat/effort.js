@@ -58,9 +58,14 @@ export class Effort {
     return this.effort ? EFFORTS[this.effort].workflow : this.named;
   }
 
-  /** @returns {{workflow: string, options: Api.Options, model?: string}} */
+  /** Whether the reader has said how to be answered; else that is left to the site, and to its experiments. */
+  get chosen() {
+    return Boolean(this.effort ? this.kept.get("effort") : this.kept.get("workflow"));
+  }
+
+  /** @returns {{workflow?: string, options: Api.Options, model?: string}} */
   settings() {
-    return { workflow: this.workflow, options: (this.effort && EFFORTS[this.effort].options) || {}, ...(this.model ? { model: this.model } : {}) };
+    return { ...(this.chosen ? { workflow: this.workflow } : {}), options: (this.effort && EFFORTS[this.effort].options) || {}, ...(this.model ? { model: this.model } : {}) };
   }
 
   show() {

@@ -126,6 +126,17 @@ function wrap(node, spans) {
   return marks;
 }
 
+/**
+ * Marks texts within a rendered document: as they are, else sentence by sentence, else as the rows of a table. Returns the
+ * first mark.
+ * @param {Element} root @param {string[]} texts
+ */
+export function markQuotes(root, texts) {
+  if (!texts.length) return null;
+  const rows = () => texts.flatMap((text) => text.split("\n")).map(cells);
+  return markTexts(root, texts) ?? markTexts(root, sentences(texts)) ?? markTexts(root, rows());
+}
+
 // ------------------------------------------------------------------------------------------------ on the page
 /** Whether the source is a page that can be shown. @param {Api.Source} source */
 export function hasPage({ kind, page, file_name: file }) {
@@ -143,13 +154,14 @@ export const hasDocument = ({ kind, document_id: id }) => kind === "document" &&
 export function pageFigure({ source, quotes }) {
   const figure = h("figure", { class: "page-figure", "aria-busy": "true" });
   const known = knownSpans(source, quotes);
-  const first = known[0]?.page || source.page || 1;
+  const first = firstPage(source, quotes);
   let asked = 0;
   /** @param {number} number @param {boolean} mayGoOn whether the texts may stand on the next page */
   async function show(number, mayGoOn) {
     const turn = asked += 1;
     const picture = h("img", { alt: gettext("Page {page} of {title}", { page: number, title: source.title }), src: pictureAddress(String(source.document_id), number), decoding: "async" });
     const frame = h("div", { class: "page-frame", tabindex: "0", role: "group", "aria-label": gettext("Page {page}", { page: number }) }, picture);
+    picture.addEventListener("load", () => frame.classList.add("is-drawn")); // marks on a blank page say nothing
     picture.addEventListener("error", () => fail(gettext("The page could not be shown.")));
     const boxes = known.filter(({ page }) => page === number).flatMap((span) => span.boxes);
     if (boxes.length) { // what the answer knows of it needs no more questions
@@ -193,8 +205,27 @@ export function pageFigure({ source, quotes }) {
   return figure;
 }
 
+/** @type {Map<string, HTMLImageElement>} by address; a picture that nobody holds may be given up */
+const ahead = new Map();
+const MOST_AHEAD = 12;
+
+/** Has a source's page drawn before it is opened: the browser keeps the picture. @param {Evidence} evidence */
+export function pageAhead({ source, quotes }) {
+  if (!hasPage(source)) return;
+  const address = pictureAddress(String(source.document_id), firstPage(source, quotes));
+  if (ahead.has(address)) return;
+  const picture = new Image();
+  picture.addEventListener("error", () => ahead.delete(address));
+  picture.src = address;
+  ahead.set(address, picture);
+  if (ahead.size > MOST_AHEAD) ahead.delete([...ahead.keys()][0]);
+}
+
+/** @param {Api.Source} source @param {string[]} quotes */
+const firstPage = (source, quotes) => knownSpans(source, quotes)[0]?.page || source.page || 1;
+
 /** Those of the source's spans that lie in the texts, where it is known where they stand. @param {Api.Source} source @param {string[]} quotes */
-function knownSpans({ spans = [], text }, quotes) {
+export function knownSpans({ spans = [], text }, quotes) {
   const wanted = quotes.map(letters);
   return spans.filter(({ boxes, start, end }) => boxes.length && wanted.some((quote) => quote.includes(letters(text.slice(start, end)))));
 }
@@ -231,7 +262,7 @@ export function documentFigure({ source, quotes }, { passage, copied }) {
     if (turn !== asked) return;
     const part = drawPart(content);
     const frame = h("div", { class: "doc-frame", tabindex: "0", role: "group", "aria-label": gettext("The document"), oncopy: copied }, part);
-    const mark = markTexts(part, quotes) ?? (quotes.length ? markTexts(part, sentences(quotes)) : null);
+    const mark = markQuotes(part, quotes);
     const words = { before: gettext("Part before"), after: gettext("Part after"), here: gettext("Part {part} of {count}", { part: content.part, count: content.part_count }) };
     replace(figure, newerNotice(content), frame, content.part_count > 1 ? partTurn(content.part, content.part_count, words, (other) => show({ part: other })) : null);
     figure.removeAttribute("aria-busy");

@@ -99,8 +99,18 @@ function detailValue(value) {
   if (Array.isArray(value) && value.every((item) => typeof item !== "object" || item === null)) {
     return h("ul", { class: "path-values" }, value.map((item) => h("li", {}, detailValue(item ?? ""))));
   }
+  if (isFlat(value)) return h("ul", { class: "path-values" }, pairs(value).map((pair) => h("li", {}, pair)));
+  if (Array.isArray(value) && value.every(isFlat)) return h("ul", { class: "path-values" }, value.map((item) => h("li", {}, pairs(item).join(" · "))));
   return h("pre", {}, JSON.stringify(value, null, 2));
 }
+
+/** Whether it is an object of single values, which needs no braces. @param {unknown} value */
+function isFlat(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every((item) => typeof item !== "object" || item === null);
+}
+
+/** @param {Record<string, unknown>} value */
+const pairs = (value) => Object.entries(value).filter(([, item]) => item !== null && item !== "").map(([name, item]) => `${name.replaceAll("_", " ")}: ${detailValue(item)}`);
 
 /** @param {Api.ModelCall[]} calls */
 function modelCalls(calls) {

@@ -1,7 +1,7 @@
 // The passage behind a citation: at the side on wide screens, a sheet on phones.
 import { h, icon, iconButton, replace } from "../dom.js";
 import { gettext } from "../i18n.js";
-import { documentFigure, hasDocument, hasPage, markTexts, pageFigure } from "./evidence.js";
+import { documentFigure, hasDocument, hasPage, knownSpans, markTexts, pageAhead, pageFigure } from "./evidence.js";
 import { sourceRating } from "./rating.js";
 import { tellUse } from "./source_use.js";
 import { drawPassage } from "./stream_text.js";
@@ -16,6 +16,33 @@ const SCORES = {
 let view = "document";
 const SHOWN_INLINE = /\.(pdf|txt|text|log|srt|rst|md|markdown|mdx|csv|tsv)$/i; // by the browser, as the server sends it
 
+/** Makes ready what the reader is about to open. @param {Evidence} [shown] */
+export function makeReady(shown) {
+  if (shown?.source && view === "document") pageAhead(shown);
+}
+
+const NEXT_AFTER_MS = 500; // the page that is looked at comes first
+const RESTING_MS = 60; // of a pointer that is not on its way elsewhere
+
+/**
+ * Tells which citation a reader is about to open: the pointer rests on it, a finger or the focus is on it.
+ * @param {HTMLElement} element
+ * @param {(link: HTMLElement) => unknown} tell
+ */
+export function watchIntent(element, tell) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let resting;
+  const told = (/** @type {Event} */ event, /** @type {number} */ after) => {
+    clearTimeout(resting);
+    /** @type {HTMLElement | null} */
+    const link = /** @type {Element} */ (event.target).closest("[data-marker]");
+    if (link) resting = setTimeout(() => tell(link), after);
+  };
+  element.addEventListener("pointerover", (event) => told(event, event.pointerType === "mouse" ? RESTING_MS : 0));
+  element.addEventListener("pointerleave", () => clearTimeout(resting));
+  element.addEventListener("focusin", (event) => told(event, 0));
+}
+
 export class SourcePanel {
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -26,6 +53,8 @@ export class SourcePanel {
     this.answer = null;
     /** @type {(step: number) => void} to the evidence before or after; nothing where there is none */
     this.go = () => {};
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.next = undefined;
     element.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
         event.stopPropagation();
@@ -71,7 +100,7 @@ export class SourcePanel {
         h("span", { class: "source-number", "aria-label": gettext("Source {number}", { number: source.marker }) }, source.marker), title,
         iconButton("close", gettext("Close the source"), () => this.close())),
       h("div", { class: "panel-body" },
-        meta(source),
+        meta({ source, quotes }),
         this.evidence({ source, quotes }, () => tell("copied")),
         h("div", { class: "panel-links" }, isWeb(source) ? webLink(source) : documentLinks({ source, quotes })),
         scores(source.scores, boostOrigin(answer.message?.decision_path || [], source.chunk_id)),
@@ -84,6 +113,8 @@ export class SourcePanel {
     this.mark(source.marker);
     title.focus({ preventScroll: true });
     tell("opened");
+    clearTimeout(this.next);
+    this.next = setTimeout(() => this.isOpen && makeReady(shown[index + 1]), NEXT_AFTER_MS);
     this.element.querySelector("mark.evidence")?.scrollIntoView?.({ block: "center" });
   }
 
@@ -132,13 +163,13 @@ function documentLinks({ source, quotes }) {
   const text = quotes.length ? `?${new URLSearchParams({ quote: quotes.join("\n") })}` : "";
   return [
     h("a", { class: "button small", href: `/documents/${source.document_id}/${text}#chunk-${source.chunk_id}` }, icon("documents"), gettext("Open in document")),
-    SHOWN_INLINE.test(source.file_name) ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
+    SHOWN_INLINE.test(source.file_name) ? h("a", { class: "button small", href: `${file}?inline=true${hasPage(source) ? `#page=${pageOf(source, quotes)}` : ""}`, target: "_blank", rel: "noopener" }, icon("external"), gettext("Original file")) : null,
     h("a", { class: "button small", href: file, download: "" }, icon("download"), gettext("Download")),
   ];
 }
 
-/** The page of what is cited first. @param {Api.Source} source */
-const pageOf = ({ spans, page }) => spans?.find((span) => span.page)?.page ?? page;
+/** The page of these texts, else of what is cited first: a passage may go over several. @param {Api.Source} source @param {string[]} quotes */
+const pageOf = (source, quotes) => (knownSpans(source, quotes)[0] ?? source.spans?.find((span) => span.page))?.page ?? source.page;
 
 /** @param {Api.Source} source */
 export function isWeb({ kind, url }) {
@@ -166,9 +197,10 @@ export function firstLine({ title, text }) {
   return (lines.find((line) => line && line !== title) || "").slice(0, 80);
 }
 
-/** @param {Api.Source} source */
-function meta(source) {
-  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [source.page ? gettext("Page {page}", { page: pageOf(source) }) : null, placeIn(source)].filter(Boolean);
+/** Where the evidence stands. @param {Evidence} shown */
+function meta({ source, quotes }) {
+  const page = source.page ? pageOf(source, quotes) : null;
+  const parts = isWeb(source) ? [gettext("From the web: {place}", { place: webPlace(source) })] : [page ? gettext("Page {page}", { page }) : null, placeIn(source)].filter(Boolean);
   return parts.length ? h("p", { class: "panel-meta" }, parts.join(" · ")) : null;
 }
 

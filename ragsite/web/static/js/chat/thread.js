@@ -5,6 +5,9 @@ import { Answer } from "./answer.js";
 import { versionSwitch } from "./versions.js";
 
 const NEAR_END_PX = 120;
+const KEEPS_PLACE = globalThis.CSS?.supports?.("overflow-anchor", "auto") ?? false; // what is looked at, when something grows above it
+const LEISURE_MS = 12; // at a time, of a page that has nothing else to do
+const LEISURE_WITHIN_MS = 300;
 
 /** @typedef {import("./answer.js").Actions & {edit?: (id: Api.Id, text: string) => unknown}} Actions */
 
@@ -22,6 +25,8 @@ export class Thread {
     /** @type {HTMLElement | null} */
     this.lastQuestion = null;
     this.following = true;
+    /** What is being filled in belongs to the number that was the filling's. */
+    this.filling = 0;
     this.clear();
     this.jump.addEventListener("click", () => this.toEnd(true));
     scroll.addEventListener("scroll", () => {
@@ -32,6 +37,7 @@ export class Thread {
   }
 
   clear() {
+    this.filling += 1;
     this.answers = [];
     this.questions.clear();
     this.lastQuestion = null;
@@ -74,40 +80,96 @@ export class Thread {
   /** @param {Api.Message[]} messages @param {Api.Id} [at] the one to stay at; else the end */
   show(messages, at) {
     this.clear();
-    let asked = "";
     for (const message of messages) {
-      if (message.role === "user") {
-        asked = message.text;
-        this.addQuestion(message.text, message.message_id, message.versions);
-        continue;
-      }
-      const answer = this.addAnswer(message.reply_to);
-      answer.id = message.message_id;
-      answer.question = asked;
-      if (message.status !== "streaming") answer.finish(message);
+      if (message.role === "user") this.addQuestion(message.text, message.message_id, message.versions);
+      else this.list.append(this.draw(message));
     }
     const stay = at && document.getElementById(`message-${at}`);
     if (!stay) {
       this.toEnd();
       return;
     }
-    this.following = false;
-    stay.scrollIntoView({ block: "nearest" });
+    this.stayAt(stay, "nearest");
     /** @type {HTMLElement | null} */
     const next = stay.querySelector(".versions button:not(:disabled)");
     next?.focus({ preventScroll: true });
+  }
+
+  /** @param {HTMLElement} message what is looked at from now on @param {ScrollLogicalPosition} block */
+  stayAt(message, block = "start") {
+    this.following = false;
+    message.scrollIntoView({ block });
+  }
+
+  /** A stored answer, the last one so far. @param {Api.Answer} message @param {"push" | "unshift"} place */
+  draw(message, place = "push") {
+    const answer = new Answer(this.on, message.reply_to);
+    this.answers[place](answer);
+    answer.id = message.message_id;
+    if (message.status !== "streaming") answer.finish(message);
+    return answer.element;
+  }
+
+  /**
+   * Puts what came before above what is shown, piece by piece while the page has nothing else to do. What is looked at
+   * stays where it is.
+   * @param {() => Promise<Api.Message[]>} before gives the messages before, oldest first; none: there are no more
+   */
+  async fillUp(before) {
+    const own = this.filling;
+    const waiting = h("div", { class: "loading is-earlier", role: "status" }, h("span", { class: "spinner" }), h("span", { class: "visually-hidden" }, gettext("Loading earlier messages")));
+    this.list.prepend(waiting);
+    try {
+      for (let rows = await before(); rows.length; rows = await before()) {
+        while (rows.length && own === this.filling) {
+          const time = await leisure();
+          const ends = performance.now() + time;
+          do this.putBefore(waiting, /** @type {Api.Message} */ (rows.pop())); while (rows.length && performance.now() < ends);
+        }
+        if (own !== this.filling) return;
+      }
+      waiting.remove();
+    } catch (error) {
+      if (own !== this.filling) return;
+      const again = () => {
+        waiting.remove();
+        this.fillUp(before);
+      };
+      replace(waiting, h("p", {}, error instanceof Error ? error.message : String(error)), h("button", { type: "button", class: "button small", onclick: again }, icon("retry"), gettext("Try again")));
+    }
+  }
+
+  /** @param {HTMLElement} waiting stands above all messages @param {Api.Message} message the one before these */
+  putBefore(waiting, message) {
+    const { scrollHeight, scrollTop } = this.scroll;
+    const element = message.role === "user" ? this.question(message.text) : this.draw(message, "unshift");
+    element.classList.add("is-earlier");
+    if (message.role === "user") this.nameQuestion(element, message.message_id, message.versions);
+    waiting.after(element);
+    if (this.following) this.toEnd();
+    else if (!KEEPS_PLACE || !scrollTop) this.scroll.scrollTop = scrollTop + this.scroll.scrollHeight - scrollHeight;
   }
 
   // ------------------------------------------------------------------------------------------- messages
   /** The element of its words. @param {string} text @param {Api.Id | null} id @param {Api.Id[]} versions */
   addQuestion(text, id = null, versions = []) {
     if (this.scroll.classList.contains("is-welcome")) this.clear();
-    const words = h("p", { dir: "auto" }, text);
-    const element = h("article", { class: "question", "aria-label": gettext("Question") }, words);
+    const element = this.question(text);
     this.list.append(element);
     this.lastQuestion = element;
     if (id) this.nameQuestion(element, id, versions);
-    return words;
+    return query(element, "p");
+  }
+
+  /** @param {string} text */
+  question(text) {
+    return h("article", { class: "question", "aria-label": gettext("Question") }, h("p", { dir: "auto" }, text));
+  }
+
+  /** What an answer was asked. @param {Answer} answer */
+  questionOf(answer) {
+    const element = (answer.replyTo && this.questions.get(answer.replyTo)) || answer.element.previousElementSibling;
+    return element?.classList.contains("question") ? query(element, "p").textContent || "" : "";
   }
 
   /** The number that the last question has been given. @param {Api.Id} id */
@@ -238,4 +300,12 @@ export class Thread {
     this.jump.hidden = true;
     this.scroll.scrollTo({ top: this.scroll.scrollHeight, behavior: smooth ? "smooth" : "auto" });
   }
+}
+
+/** Waits until the page has nothing to do; for how many milliseconds. @returns {Promise<number>} */
+function leisure() {
+  return new Promise((done) => {
+    if ("requestIdleCallback" in globalThis) requestIdleCallback((deadline) => done(Math.min(deadline.timeRemaining(), LEISURE_MS)), { timeout: LEISURE_WITHIN_MS });
+    else setTimeout(() => done(LEISURE_MS), 30);
+  });
 }

@@ -3,7 +3,7 @@ import { api } from "../api.js";
 import { bootData, bytes, byId, h, icon, query, replace, store } from "../dom.js";
 import { gettext } from "../i18n.js";
 import { errorToast, menuButton } from "../ui.js";
-import { markTexts } from "../chat/evidence.js";
+import { markQuotes } from "../chat/evidence.js";
 import { boxMark, chunkLabel, drawPart, loadContent, markChunks, pictureAddress } from "./content.js";
 import { documentOptions, isWorking, metadataChips, statusBadge } from "./document_row.js";
 
@@ -126,7 +126,7 @@ async function point(part, chunk, quotes) {
     (boxes[0] ?? part).scrollIntoView({ block: "center" });
     return;
   }
-  const mark = markTexts(part, quotes);
+  const mark = markQuotes(part, quotes);
   /** @type {HTMLElement[]} */
   const blocks = [...part.querySelectorAll(/** @type {"div"} */ (".doc-block"))];
   const block = chunk && blocks.find(({ dataset }) => Number(dataset.end) > chunk.start);

@@ -151,7 +151,8 @@ export function yearFrom(text) {
 
 /** @param {Api.Document} row @param {(id: Api.Id) => unknown} removed */
 async function removeDocument(row, removed) {
-  if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.title }), gettext("Its passages will no longer be found. Answers already given keep what they cited.")))) return;
+  const before = row.replaces && !row.superseded ? ` ${gettext("The version that it replaced is searched again.")}` : "";
+  if (!(await confirmDialog(gettext("Delete “{name}”?", { name: row.title }), gettext("Its passages will no longer be found. Answers already given keep what they cited.") + before))) return;
   try {
     await api.delete(`/api/documents/${row.id}`);
     toast(gettext("Document deleted."));

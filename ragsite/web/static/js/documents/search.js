@@ -5,12 +5,14 @@ import { gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { collectionLabel } from "../collection_names.js";
 import { placeIn, scoreShare } from "../chat/source_panel.js";
+import { drawPassage } from "../chat/stream_text.js";
 
 /** @type {Record<string, string>} */
 const SCORES = {
   dense: gettext("Meaning"), bm25: gettext("Words"), fused: gettext("Merged"), standing: gettext("Place, 0 to 1"), rerank: gettext("Relevance"),
   boost: gettext("Feedback"), final: gettext("Final score"),
 };
+const LEGS = { dense: gettext("Meaning"), bm25: gettext("Words") };
 const EXCERPT = 500; // characters
 
 /** @type {Boot.Search} */
@@ -29,8 +31,9 @@ form.addEventListener("submit", async (event) => {
     });
     replace(hits, result.candidates.map(hitRow));
     const found = ngettext("{count} passage", "{count} passages", result.candidates.length);
-    const took = Object.entries(result.timings_ms).map(([name, ms]) => `${name} ${seconds(ms)}`);
-    byId("timings").textContent = [found, ...took, ...result.degraded].join(" · ");
+    const total = result.timings_ms.total;
+    byId("timings").textContent = [found, total === undefined ? "" : seconds(total), ...result.degraded].filter(Boolean).join(" · ");
+    byId("timings").title = Object.entries(result.timings_ms).map(([name, ms]) => `${name} ${seconds(ms)}`).join(" · ");
   } catch (error) {
     errorToast(error);
   }
@@ -47,13 +50,20 @@ function hitRow(hit, index) {
     bar.style.setProperty("--share", `${scoreShare(name, value) * 100}%`);
     return [h("div", {}, h("dt", {}, label), h("dd", {}, bar, h("span", { class: "score-value" }, value.toFixed(3))))];
   });
-  const ranks = Object.entries(hit.ranks).map(([leg, rank]) => `${leg} ${gettext("no. {rank}", { rank })}`).join(" · ");
+  const ranks = Object.entries(hit.ranks).map(([leg, rank]) => `${legName(leg)} ${gettext("no. {rank}", { rank })}`).join(" · ");
   return h("li", { class: "hit" },
     h("div", { class: "hit-head" }, h("span", { class: "hit-number" }, index + 1),
       h("a", { class: "doc-title", href: `/documents/${hit.document_id}/#chunk-${hit.chunk_id}` }, h("bdi", {}, hit.title)), h("span", { class: "doc-meta" }, place)),
-    h("p", { class: "hit-text", dir: "auto" }, hit.text.length > EXCERPT ? `${hit.text.slice(0, EXCERPT)}…` : hit.text),
+    h("div", { class: "hit-text prose", dir: "auto" }, drawPassage(hit.text.length > EXCERPT ? `${hit.text.slice(0, EXCERPT)}…` : hit.text)),
     h("dl", { class: "hit-scores" }, scores),
     ranks ? h("p", { class: "doc-meta" }, gettext("Ranks: {ranks}", { ranks })) : null);
+}
+
+/** A leg in words; its query stands before it where it is not the one that was typed. @param {string} leg `query:leg` */
+function legName(leg) {
+  const [query, kind] = leg.split(":");
+  const name = LEGS[/** @type {keyof LEGS} */ (kind)] ?? kind ?? query;
+  return kind === undefined || query === "original" ? name : `${query}: ${name}`;
 }
 
 fetchAll("/api/collections").then((/** @type {Api.Collection[]} */ rows) => {

@@ -4,7 +4,7 @@ import { markTexts } from "../chat/evidence.js";
 import { TAGS } from "../chat/rating.js";
 import { isWeb, placeIn, scoreShare, webPlace } from "../chat/source_panel.js";
 import { drawPassage } from "../chat/stream_text.js";
-import { bootData, byId, dateOf, h, icon, query, replace } from "../dom.js";
+import { bootData, byId, dateOf, h, icon, query, replace, seconds } from "../dom.js";
 import { LOCALE, gettext, ngettext } from "../i18n.js";
 import { errorToast } from "../ui.js";
 import { listenForKeys } from "./keys.js";
@@ -61,7 +61,7 @@ function draw(message, list) {
 // ------------------------------------------------------------------------------------------- how it came about
 replace(byId("path"), reviewed.message.decision_path.length
   ? timeline(reviewed.message.decision_path, reviewed.message.usage, reviewed.passages)
-  : h("p", { class: "muted" }, gettext("No step is stored.")));
+  : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No step is stored.")));
 replace(byId("usage"), usage(reviewed.message.usage));
 replace(byId("sources"), reviewed.message.sources.length
   ? reviewed.message.sources.map(sourceRow)
@@ -69,10 +69,10 @@ replace(byId("sources"), reviewed.message.sources.length
 
 /** @param {Api.Usage} usage */
 function usage({ llm_calls: calls, llm_rounds: rounds, prompt_tokens: read, completion_tokens: written, first_token_ms: first, total_ms: total }) {
-  const time = (/** @type {number | null | undefined} */ ms) => (ms === null || ms === undefined ? "–" : gettext("{time} s", { time: (ms / 1000).toFixed(1) }));
+  const time = (/** @type {number | null | undefined} */ ms) => seconds(ms) || "–";
   return [
     [gettext("First word"), time(first)], [gettext("In all"), time(total)],
-    [gettext("Model calls"), gettext("{calls} in {rounds} rounds", { calls: calls ?? 0, rounds: rounds ?? 0 })],
+    [gettext("Model calls"), ngettext("{calls} in {count} round", "{calls} in {count} rounds", rounds ?? 0, { calls: calls ?? 0 })],
     [gettext("Tokens"), `${(read ?? 0).toLocaleString(LOCALE)} → ${(written ?? 0).toLocaleString(LOCALE)}`],
   ].map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
 }
@@ -121,7 +121,10 @@ replace(byId("ratings"), reviewed.ratings.length ? reviewed.ratings.map((rating)
 replace(byId("prompts"), reviewed.prompts.length ? reviewed.prompts.map(({ name, hash, text }) => h("details", { class: "review-prompt" },
   h("summary", {}, name, h("code", {}, ` ${hash}`), icon("chevron")),
   text === null ? h("p", { class: "muted" }, gettext("The file of this prompt has changed since; its text from then is not kept.")) : h("pre", {}, text)))
-  : h("p", { class: "muted" }, gettext("No model was asked.")));
+  : h("p", { class: "muted" }, reviewed.path_deleted ? gettext("Its decision path was deleted: it is older than the site keeps them.") : gettext("No model was asked.")));
+replace(byId("filled"), reviewed.filled_prompts.map(({ step, name, text }) => h("details", { class: "review-prompt" },
+  h("summary", {}, gettext("{name}, as it was filled in step {step}", { name, step }), icon("chevron")),
+  text === null ? h("p", { class: "muted" }, gettext("It held what is remembered for the user, and was not stored.")) : h("pre", { dir: "auto" }, text))));
 
 /** @param {Api.Time} at */
 const moment = (at) => `${dateOf(at)} ${new Date(at).toLocaleTimeString(LOCALE, { hour: "2-digit", minute: "2-digit" })}`;

@@ -32,6 +32,10 @@ const line = (label, data, name, more = {}) => ({ type: "line", label, data, bor
 
 /** @param {string} id @param {any[]} datasets @param {{labels?: string[], stacked?: boolean, second?: boolean, across?: boolean}} how */
 function chart(id, datasets, { labels = days, stacked = false, second = false, across = false } = {}) {
+  const empty = datasets.every(({ data }) => data.every((/** @type {number | null} */ value) => !value));
+  const figure = byId(id).closest("figure");
+  if (figure) figure.hidden = empty; // bare axes say nothing; the tables have the zeros
+  if (empty) return;
   const [grid, text] = [colour("line"), colour("ink-3")];
   const ticks = { color: text, maxRotation: 0, autoSkipPadding: 14, precision: 0 };
   const values = { beginAtZero: true, stacked, grid: { color: grid }, border: { display: false }, ticks };
@@ -85,7 +89,7 @@ function draw() {
   chart("chart-rounds", [
     bar(gettext("Rounds"), each((row) => row.llm_rounds), "accent"),
     bar(gettext("Model calls"), each((row) => row.llm_calls), "amber"),
-  ], { labels: boot.workflows.map((row) => row.label.replaceAll("_", " ")), across: true });
+  ], { labels: boot.workflows.map((row) => row.label), across: true });
 }
 
 async function loadGaps() {

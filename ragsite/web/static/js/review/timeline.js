@@ -36,7 +36,7 @@ export function timeline(steps, usage, passages = {}) {
 /** @param {number} total @param {Api.Usage} usage */
 function axis(total, usage) {
   const width = tickWidth(total);
-  const marks = Array.from({ length: Math.floor(total / width) + 1 }, (_, n) => n * width).filter((at) => at <= total * 0.97);
+  const marks = Array.from({ length: Math.floor(total / width) + 1 }, (_, n) => n * width).filter((at) => at <= total * 0.9);
   return h("div", { class: "timeline-axis", "aria-hidden": "true" }, h("span", {}), h("span", { class: "timeline-scale" },
     marks.map((at) => at0(h("span", { class: "timeline-tick" }, at ? seconds(at) : "0"), at, total)),
     usage?.first_token_ms ? at0(h("span", { class: "timeline-first", title: gettext("First word") }), usage.first_token_ms, total) : null), h("span", {}));

@@ -1,0 +1,73 @@
+"""`manage.py retention`: delete what is older than the site keeps it, or say what that would be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from chat.review.retention.runs import kinds_over, last_run, next_run, retention_begin, retention_work
+from ragsite.core.localized import said
+from ragsite.core.retention import Kind, Over, kinds
+
+
+class Command(BaseCommand):
+    help = "Deletes what is older than RAGSITE_RETENTION_… says. Without any of these settings nothing people made goes."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="say what would go, and delete nothing")
+        parser.add_argument("--kind", default="", help="with --dry-run: of this kind alone")
+        parser.add_argument("--json", action="store_true", help="with --dry-run: as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        known = [kind.name for kind in kinds()]
+        if options["kind"] and options["kind"] not in known:
+            raise CommandError(f"There is no kind {options['kind']!r}; one of {', '.join(known)}.")
+        if options["dry_run"]:
+            self._dry(kinds_over(now=timezone.now(), only=options["kind"]), as_json=options["json"])
+        elif options["kind"] or options["json"]:
+            raise CommandError("--kind and --json go with --dry-run.")
+        else:
+            self._delete()
+
+    def _dry(self, found: Sequence[tuple[Kind, Over]], *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps([_data(kind, gone) for kind, gone in found], indent=2))
+            return
+        for kind, gone in found:
+            age = kind.age()
+            kept = "kept" if age is None else f"kept {age.days} days" if age else "until it ends"
+            span = f", {_day(gone.oldest)} to {_day(gone.newest)}" if gone.count else ""
+            name = f" ({kind.variable()})" if kind.setting else ""
+            self.stdout.write(f"{said(kind.title)}{name}: {kept}; {gone.count} would go{span}")
+        following = next_run(now=timezone.now())
+        self.stdout.write(f"Next run: {following:%Y-%m-%d %H:%M %Z}" if following else "No run is scheduled.")
+
+    def _delete(self) -> None:
+        retention_begin()
+        outcome = retention_work(report=lambda kind, count: self.stdout.write(f"{kind.name}: {count}") if count else None)
+        run = last_run()
+        if outcome != "done" or run is None:
+            raise CommandError("Another process deletes already; wait for it to end.")
+        for name, count in run.deleted.items():
+            self.stdout.write(f"{name}: {count} deleted")
+        if run.failed:
+            raise CommandError(f"Not deleted: {', '.join(run.failed)}; the log says why.")
+        self.stdout.write("Nothing is left that is over.")
+
+
+def _data(kind: Kind, gone: Over) -> dict[str, Any]:
+    age = kind.age()
+    return {
+        "kind": kind.name, "variable": kind.variable() or None, "kept_days": None if age is None else age.days,
+        "count": gone.count, "oldest": gone.oldest.isoformat() if gone.oldest else None,
+        "newest": gone.newest.isoformat() if gone.newest else None,
+    }  # fmt: skip
+
+
+def _day(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d}" if moment else "–"

@@ -1,0 +1,42 @@
+"""Prompts as they were filled, where the site keeps them (`RAGSITE_RETENTION_PROMPTS`)."""
+
+from __future__ import annotations
+
+import zlib
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.conversations import Message
+
+
+class FilledPrompt(models.Model):
+    """What one call of a model was asked. step: `seq` in the answer's decision path; call: its place there, from 0.
+
+    packed: system and user text, zlib. withheld: it held what is remembered for the user, and was not stored.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    message = models.ForeignKey(
+        Message, on_delete=models.CASCADE, related_name="filled_prompts", verbose_name=_("message")
+    )
+    step = models.PositiveSmallIntegerField(verbose_name=_("step"))
+    call = models.PositiveSmallIntegerField(verbose_name=_("call"))
+    name = models.CharField(max_length=100, verbose_name=_("name"))
+    packed = models.BinaryField(default=bytes, verbose_name=_("packed"))
+    withheld = models.BooleanField(default=False, verbose_name=_("withheld"))
+    at = models.DateTimeField(default=timezone.now, db_index=True, verbose_name=_("at"))
+
+    class Meta:
+        verbose_name = _("filled prompt")
+        verbose_name_plural = _("filled prompts")
+        ordering = ["message", "step", "call"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}, step {self.step}"
+
+    @property
+    def text(self) -> str:
+        return zlib.decompress(self.packed).decode() if self.packed else ""

@@ -1,0 +1,103 @@
+"""Takes the README's pictures of a running site with the sample documents, in light and in dark, as small WebP files.
+
+    make run                                                                 # in another terminal, on a new data folder
+    .venv/bin/python manage.py simulate_traffic --conversations 150
+    make pictures ARGS="http://127.0.0.1:8000 --password PASSWORD"           # of the user admin
+
+Asks one question in a conversation of its own and leaves it there. Needs Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, expect, sync_playwright
+
+FOLDER = Path(__file__).parent / "images"
+QUESTION = "What does it cost to submit the thesis again after result R4?"
+SIZE = {"width": 1280, "height": 800}
+SCALE = 1.5
+MOST_BYTES = 150_000
+PATIENCE_MS = 60_000
+
+
+def save(page: Page, name: str) -> None:
+    """The page in both themes, as `name.webp` and `name-dark.webp`."""
+    for scheme, ending in (("light", ""), ("dark", "-dark")):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.wait_for_timeout(600)  # charts are drawn anew
+        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        for quality in (84, 76, 68, 60):
+            file = io.BytesIO()
+            picture.save(file, "WEBP", quality=quality, method=6)
+            if file.tell() <= MOST_BYTES:
+                break
+        else:
+            raise SystemExit(f"{name}{ending}.webp would be larger than {MOST_BYTES} bytes.")
+        (FOLDER / f"{name}{ending}.webp").write_bytes(file.getvalue())
+
+
+def sign_in(page: Page, name: str, password: str) -> None:
+    page.goto("/accounts/login/")
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Password", exact=True).fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="What would you like to know?").wait_for()
+
+
+def chat(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("textbox", name="Your question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    answer = page.get_by_role("article", name="Answer").last
+    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible(timeout=PATIENCE_MS)
+    answer.locator(".prose .citation").first.click()
+    page.locator(".is-drawn, mark.evidence").first.wait_for()
+    save(page, "chat")
+    page.keyboard.press("Escape")
+
+
+def decision_path(page: Page) -> None:
+    answer = page.get_by_role("article", name="Answer").last
+    answer.locator(".path-toggle > summary").click()
+    save(page, "decision-path")
+
+
+def review_desk(page: Page) -> None:
+    page.goto("/review/?sort=worst&decision=ANSWER&rating=bad")
+    page.locator(".review-question").first.click()
+    page.locator(".timeline-step").first.wait_for()
+    save(page, "review-answer")
+
+
+def dashboard(page: Page) -> None:
+    page.goto("/review/dashboard/")
+    page.locator("#gap-list:not([aria-busy])").wait_for(state="attached")
+    save(page, "dashboard")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("site")
+    parser.add_argument("--name", default="admin")
+    parser.add_argument("--password", required=True)
+    given = parser.parse_args()
+    pictures: tuple[Callable[[Page], None], ...] = (chat, decision_path, review_desk, dashboard)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        context = browser.new_context(base_url=given.site, viewport=SIZE, device_scale_factor=SCALE, locale="en-GB")
+        context.set_default_timeout(PATIENCE_MS)
+        page = context.new_page()
+        sign_in(page, given.name, given.password)
+        for picture in pictures:
+            picture(page)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Rows of a table as text that can be understood without its head, and back: `Name: Mei; Books: 10`.
+
+Spreadsheets and CSV files are read, searched and cited in this form, and shown as the table that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_COLUMNS = 200  # of a table that is shown as one
+CELL_END = "; "
+NAME_END = ": "
+HEAD_END = " | "
+
+
+def head_line(columns: Sequence[str]) -> str:
+    return HEAD_END.join(filter(None, columns))
+
+
+def labelled_row(columns: Sequence[str], cells: Sequence[str]) -> str:
+    """Empty cells are left out; a cell of a column without a name stands alone."""
+    pairs = [
+        f"{columns[at]}{NAME_END}{cell}" if at < len(columns) and columns[at] else cell
+        for at, cell in enumerate(cells)
+        if cell
+    ]
+    return CELL_END.join(pairs)
+
+
+def cells_of(line: str, columns: Sequence[str]) -> list[str]:
+    """The cells of a labelled row, one for each column; what has no name belongs to the cell before it."""
+    cells = [""] * len(columns)
+    begins = {name: at for at, name in enumerate(columns) if name}
+    at = -1
+    for piece in line.split(CELL_END):
+        named = _column(piece, begins, after=at)
+        if named is None:
+            cells[max(at, 0)] += (CELL_END if cells[max(at, 0)] else "") + piece
+        else:
+            at = named
+            cells[at] = piece[len(columns[at]) + len(NAME_END) :]
+    return cells
+
+
+def _column(piece: str, begins: dict[str, int], *, after: int) -> int | None:
+    """Which column's name the piece begins with; names may hold ": " themselves."""
+    end = piece.find(NAME_END)
+    longest = max(map(len, begins), default=0)
+    while 0 <= end <= longest:
+        at = begins.get(piece[:end])
+        if at is not None and at > after:
+            return at
+        end = piece.find(NAME_END, end + 1)
+    return None

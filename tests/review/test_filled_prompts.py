@@ -1,0 +1,84 @@
+"""Prompts as they were filled: stored where the site says so, and shown to those who may read them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from chat.models import FilledPrompt, Message
+from chat.review.records import answers_record
+from chat.runs import answers
+from chat.runs.answers import Outcome, answer_finish, answer_lease
+from retrieval.prompting import PromptLibrary
+from retrieval.trace import ModelCall, StepRecord
+from tests.factories import MessageFactory
+from tests.review.people import client_of, person
+
+pytestmark = pytest.mark.django_db
+LIBRARY = PromptLibrary()
+ANSWER = "<script>alert(1)</script> and “ten books” 圖書"
+
+
+def asked(*, memories: str = "-") -> Message:
+    """An answer whose path called two models' prompts: one that may hold memories, one that never does."""
+    question = MessageFactory(question=True)
+    answer: Message = MessageFactory(session=question.session, reply_to=question, status="streaming")
+    run_id = uuid.uuid4()
+    assert answer_lease(answer.pk, run_id=run_id).take()
+    plan = LIBRARY.template("plan")
+    calls = [
+        LIBRARY.render("consolidate", answer=ANSWER, question="How many?", language_name="English"),
+        plan.render(dict.fromkeys(plan.variables, "x") | {"memories": memories}),
+    ]
+    steps = [
+        StepRecord(seq=n, name="plan", calls=[ModelCall(kind="chat", model="m", prompt_name=p.name, prompt=p)])
+        for n, p in enumerate(calls, 1)
+    ]
+    steps[0].calls.append(ModelCall(kind="embed", model="e"))
+    assert answer_finish(
+        message_id=answer.pk, run_id=run_id, outcome=Outcome(status="complete", text="Ten.", steps=steps)
+    )
+    answers_record([answer.pk])
+    return answer
+
+
+def seen(answer: Message, role: str) -> Any:
+    return client_of(person(role)).get(f"/api/review/answers/{answer.pk}").json()["filled_prompts"]
+
+
+def test_nothing_is_stored_unless_the_site_says_so() -> None:
+    assert seen(asked(), "Administrators") == [] and not FilledPrompt.objects.exists()
+
+
+def test_each_call_is_stored_packed_and_shown_as_text(rag_settings: Any) -> None:
+    rag_settings(retention={"prompts": 7})
+    answer = asked()
+    first, second = seen(answer, "Administrators")
+    assert (first["step"], first["call"], first["name"]) == (1, 0, "consolidate") and ANSWER in first["text"]
+    assert (second["step"], second["name"]) == (2, "plan") and second["text"]
+    page = client_of(person("Administrators")).get(f"/review/answers/{answer.pk}/").content.decode()
+    assert ANSWER not in page and "as they were filled for this answer" in page  # as JSON, escaped
+
+
+def test_who_sees_no_names_sees_no_filled_prompts(rag_settings: Any) -> None:
+    rag_settings(retention={"prompts": 7})
+    assert seen(asked(), "Reviewers") == []
+
+
+def test_what_is_remembered_for_a_user_is_not_stored_in_a_prompt(rag_settings: Any) -> None:
+    rag_settings(retention={"prompts": 7})
+    first, second = seen(asked(memories="- Where do you live? → In Aachen."), "Administrators")
+    assert first["text"] and second["text"] is None
+    assert not FilledPrompt.objects.get(name="plan").packed
+
+
+def test_of_a_long_prompt_and_of_many_calls_the_first_are_kept(
+    rag_settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "PROMPT_CHARS", 10)
+    monkeypatch.setattr(answers, "PROMPTS_KEPT", 1)
+    rag_settings(retention={"prompts": 7})
+    (only,) = seen(asked(), "Administrators")
+    assert len(only["text"]) == 10
