@@ -63,6 +63,8 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_evaluation_compare": "runs of two sets, or that are not complete",
     "review_evaluation_import": "files that are no labelled set",
     "review_evaluation_run_create": "a workflow that is not there, or a set with nothing to measure",
+    "review_evaluation_run_acknowledge": "a run without an alarm",
+    "review_evaluation_set_delete": "the set of all golden questions, which stays",
     "review_evaluation_set_add": "a set of golden questions that is not there",
     "review_evaluation_set_change": "a name or a workflow that is not there",
     "review_experiment_create": "a variant that does not differ",
