@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
@@ -39,7 +40,7 @@ from ragsite.core.errors import InvalidInputError
 from ragsite.core.rag_settings import MilvusSettings, OllamaSettings
 from retrieval.engine import close_engine
 from retrieval.errors import IndexUnavailableError
-from retrieval.models import Chunk
+from retrieval.models import Chunk, Collection
 from retrieval.providers.lexical import SPACE
 from retrieval.services.index_sync import index_repair
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
@@ -66,10 +67,10 @@ def offline(milvus: MilvusSettings, rag_settings: Callable[..., Any], tmp_path: 
 @pytest.fixture
 def chunks(offline: None) -> list[Chunk]:
     """Golden questions in one indexed collection, each with its document."""
-    collection = CollectionFactory(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
-    made = []
+    collection: Collection = CollectionFactory(embedding_model=SPACE.model, embedding_dim=SPACE.dim)
+    made: list[Chunk] = []
     for question, text in TEXTS.items():
-        chunk = ChunkFactory(text=text, document=DocumentFactory(collection=collection, status="ready"))
+        chunk: Chunk = ChunkFactory(text=text, document=DocumentFactory(collection=collection, status="ready"))
         golden = GoldenQuestion.objects.create(text=question, collection=collection)
         GoldenRelevance.objects.create(question=golden, document=chunk.document)
         made.append(chunk)
@@ -94,7 +95,8 @@ def golden(chunks: list[Chunk]) -> EvaluationSet:
 
 @pytest.fixture
 def imported(offline: None) -> EvaluationSet:
-    return evaluation_set_import(by=UserFactory(), name="tiny", files=files())
+    curator: User = UserFactory()
+    return evaluation_set_import(by=curator, name="tiny", files=files())
 
 
 def measured(chosen: EvaluationSet, **wanted: Any) -> EvaluationRun:

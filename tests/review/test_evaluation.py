@@ -27,6 +27,7 @@ from feedback.models import (
 )
 from feedback.urls import evaluation
 from ragsite.models import Account
+from retrieval.models import Document
 from tests.factories import DocumentFactory, UserFactory
 from tests.feedback.labelled import DOCUMENTS, QRELS, QUERIES, jsonl
 from tests.review.people import ROLES, client_of, person
@@ -45,7 +46,7 @@ def queue_away(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -
 
 @pytest.fixture
 def golden() -> EvaluationSet:
-    document = DocumentFactory()
+    document: Document = DocumentFactory()
     question = GoldenQuestion.objects.create(text="How many books?", collection=document.collection)
     GoldenRelevance.objects.create(question=question, document=document)
     return EvaluationSet.objects.get(golden=ALL_GOLDEN)
@@ -122,7 +123,8 @@ def test_every_address_is_walked(two: tuple[EvaluationRun, EvaluationRun]) -> No
 
 @pytest.mark.parametrize("who", ["user", "staff", "anonymous"])
 def test_who_has_no_business_there_learns_nothing(two: tuple[EvaluationRun, EvaluationRun], who: str) -> None:
-    client = client_of({"user": UserFactory, "staff": person, "anonymous": lambda: None}[who]())
+    people: dict[str, Callable[[], User | None]] = {"user": UserFactory, "staff": person, "anonymous": lambda: None}
+    client = client_of(people[who]())
     for name, call in calls(two).items():
         status = call(client).status_code
         if who == "anonymous":
