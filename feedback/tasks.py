@@ -7,6 +7,7 @@ from typing import Any
 from celery import shared_task
 from django.contrib.auth.models import User
 
+from feedback.curation.gap_todos import gaps_refresh
 from feedback.evaluation.run import evaluations_work
 from feedback.evaluation.runs import runs_of_the_night, runs_queue, runs_wait
 from feedback.rounds.round import feedback_round, rare_collections
@@ -27,6 +28,13 @@ def reindex_feedback(self: Any, by: int | None = None) -> str:
     if status == "busy" and by is not None and not self.request.called_directly and self.request.retries < MOST_TIMES:
         raise self.retry(countdown=AGAIN_S)
     return status
+
+
+@shared_task
+def gaps_refresh_task() -> int:
+    """Put new unanswered questions into their knowledge gaps, and take in what was found when gaps were asked again.
+    Returns how many gaps are new."""
+    return gaps_refresh()
 
 
 @shared_task

@@ -68,8 +68,11 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_evaluation_set_add": "a set of golden questions that is not there",
     "review_evaluation_set_change": "a name or a workflow that is not there",
     "review_experiment_create": "a variant that does not differ",
+    "review_gap_ask": "a gap whose conversations are gone",
+    "review_gap_change": "somebody who does not work at the desk",
     "review_replay_batch_create": "not exactly one way to name questions, or one that names none",
     "review_stats": "days that are too far apart, or a collection that is not there",
+    "review_settings_draft_change": "settings and prompts that are not there, or values that can't be used",
     "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
@@ -126,6 +129,8 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             raise SystemExit("The document is not read.")
         answer = _json(client.post("/api/chat", json={"message": "How many books may an undergraduate borrow?"}))
         _json(client.put(f"/api/messages/{answer['message_id']}/rating", json={"score": 5}))
+        unanswered = _json(client.post("/api/chat", json={"message": "What does parking on the campus cost?"}))
+        _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
         opened = client.put(f"/api/messages/{answer['message_id']}/sources/1/use", json={"action": "opened"})
         if opened.status_code != 204:
             raise SystemExit(f"That a source was opened is refused: {opened.text}")
@@ -139,6 +144,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         trial = _json(client.post("/api/review/experiments", json={"name": "React", "workflow": "react"}))
         chosen = _json(client.get("/api/review/evaluation/sets"))["results"][0]["id"]
         run = _json(client.post(f"/api/review/evaluation/sets/{chosen}/runs", json={"stages": ["bm25"]}))
+        gaps = _json(client.get("/api/review/gaps"))
         view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
             "document_id": [document],
@@ -154,6 +160,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "view_id": [view["id"]],
             "set_id": [chosen],
             "run_id": [run["id"]],
+            "gap_id": [gaps[0]["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],
             "marker": [1],

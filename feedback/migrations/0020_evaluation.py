@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('feedback', '0018_golden_expectations'),
+        ('feedback', '0019_knowledge_gaps'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
