@@ -82,6 +82,7 @@ def dashboard_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
         "given": _given(filters),
         "choices": _choices(access),
         "wrong": wrong,
+        "notices": get_feedback().notices(),
         "totals": totals(access=access, filters=filters),
         "days": days,
         "workflows": workflows,
