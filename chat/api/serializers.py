@@ -23,7 +23,7 @@ from retrieval.api.serializers import (
 )
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
 from retrieval.values import AnswerOptions
-from retrieval.workflows import DEFAULT_WORKFLOW, available_workflows
+from retrieval.workflows import available_workflows
 
 
 # ------------------------------------------------------------------------------------------------ input
@@ -90,7 +90,7 @@ class AskSerializer(RequestSerializer):
         """The question; in `session_id` unless it names a session itself."""
         data = self.validated_data
         return Ask(
-            **{"workflow": DEFAULT_WORKFLOW, **self.changes()},
+            **self.changes(),
             text=data["message"],
             session_id=data.get("session_id") or session_id,
         )

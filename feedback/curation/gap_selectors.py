@@ -48,12 +48,13 @@ def knowledge_gaps(*, collection: str | None = None, days: int | None = None) ->
     days: GAP_DAYS by default. An answer that was written anew does not count, nor do bad ratings for style alone.
     """
     since = timezone.now() - timedelta(days=days or GAP_DAYS)
-    unanswered = _unanswered(since, GAP_QUESTIONS)
+    unanswered = unanswered_questions(since, GAP_QUESTIONS)
     asked = [question for question in unanswered if collection in (None, question.collection)]
     return find_gaps(asked, overlap=GAP_OVERLAP, cosine=GAP_COSINE)
 
 
-def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
+def unanswered_questions(since: Any, limit: int) -> Iterator[Unanswered]:
+    """The newest `limit`; one that was asked of two collections comes twice."""
     bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
     answers = Message.objects.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
     poor = answers.annotate(bad=Exists(bad)).filter(
@@ -88,6 +89,7 @@ def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
                 terms=tuple(dict.fromkeys(analyze(text)[:MAX_TERMS])),
                 words=tuple(dict.fromkeys(words[text])),
                 vectors=vectors.get(text, {}),
+                message=row["pk"],
             )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.review.roles import Right
 from feedback.curation.evidence_selectors import (
     ShownBoost,
     boosts_explained,
@@ -136,6 +137,8 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 
 
 class EvidenceApi(StaffView):
+    rights: ClassVar[tuple[Right, ...]] = ("names",)  # of who voted
+
     @schema(
         operation_id="feedback_evidence",
         parameters=[EvidenceQuerySerializer, *PAGE],

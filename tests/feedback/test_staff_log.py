@@ -58,7 +58,8 @@ def golden_form(question: GoldenQuestion, **change: Any) -> dict[str, Any]:
     row = question.relevant.get()
     rows = inline(id=row.pk, question=question.pk, document=row.document_id, grade=row.grade)
     rows |= {"relevant-INITIAL_FORMS": 1}
-    return {"text": question.text, "collection": question.collection_id, "enabled": "on", **rows, **change}
+    asked = {"text": question.text, "collection": question.collection_id, "expects": question.expects}
+    return {**asked, "enabled": "on", **rows, **change}
 
 
 # ------------------------------------------------------------------------------------------------ golden questions
@@ -117,6 +118,13 @@ def test_an_import_is_logged_with_its_counts(staff: Client, golden: GoldenQuesti
     assert staff.post(url("feedback_golden_import"), {"file": file}).status_code == 302
     event = RevisionEvent.objects.get()
     assert (event.action, event.detail) == ("golden_imported", {"added": 0, "changed": 1})
+
+
+def test_the_log_names_the_question_of_a_checked_answer(staff: Client, admin_user: User) -> None:
+    detail = {"curated_answer": "0190", "question": "What does a late book cost?"}
+    RevisionEvent.objects.create(action=RevisionEvent.Action.CURATED_SET, by=admin_user, detail=detail)
+    page = staff.get(url("feedback_revisionevent_changelist"))
+    assert "What does a late book cost?" in page.content.decode()
 
 
 def test_the_log_leads_to_the_golden_question_while_it_is_there(staff: Client, golden: GoldenQuestion) -> None:
