@@ -16,14 +16,17 @@ from django.db.models.signals import post_delete, post_save, pre_delete
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from chat.models import Source
 from chat.ratings import use_ratings
 from chat.review.feedback_port import use_feedback
-from chat.review.improvements import Improvement, use_improvements
+from chat.review.improvements import Improvement, Made, use_improvements
 from chat.review.start import answer_changed
 from feedback.curation.curated import curated_check, curated_forget
 from feedback.curation.curated_live import LiveCuratedAnswers
+from feedback.curation.evidence_selectors import manual_boosts_in_force
 from feedback.curation.for_desk import DeskFeedback
-from feedback.models import Evidence, Rating, SourceUse
+from feedback.curation.gap_todos import gap_document_ready
+from feedback.models import Evidence, GoldenQuestion, Rating, SourceUse
 from feedback.ratings.for_chat import ChatRatings
 from feedback.rounds import retention
 from feedback.rounds.boost_source import LiveBoosts
@@ -39,6 +42,8 @@ from retrieval.engine import use_boosts, use_curated_answers, use_judge_records
 from retrieval.models import Document
 from retrieval.ports import Models
 
+MADE_SHOWN = 10
+
 
 def connect() -> None:
     use_boosts(_make_boosts)
@@ -46,7 +51,9 @@ def connect() -> None:
     use_curated_answers(LiveCuratedAnswers)
     use_ratings(ChatRatings())
     use_feedback(DeskFeedback())
-    use_improvements(Improvement(_curated_answer, _curated_address))
+    use_improvements(
+        Improvement(_golden_question, _golden_address), Improvement(_curated_answer, _curated_address), made=_made_of
+    )
     post_save.connect(_rating_saved, sender=Rating, dispatch_uid="feedback.rating_saved")
     use_holder("feedback", FeedbackHolder())
     retention.connect()
@@ -66,6 +73,33 @@ def _curated_answer() -> str:
 
 def _curated_address(message_id: UUID) -> str:
     return f"{reverse('review_curated_new')}?answer={message_id}"
+
+
+def _golden_question() -> str:
+    return gettext("Golden question")
+
+
+def _golden_address(message_id: UUID) -> str:
+    return f"{reverse('review_golden_new')}?answer={message_id}"
+
+
+def _made_of(message_id: UUID) -> list[Made]:
+    """Its golden questions, and the boosts by hand that are in force on what it was given."""
+    expected = {
+        GoldenQuestion.Expected.ANSWER: gettext("Golden question: these documents are expected"),
+        GoldenQuestion.Expected.CLARIFY: gettext("Golden question: that it asks back"),
+        GoldenQuestion.Expected.NO_ANSWER: gettext("Golden question: that there is no answer"),
+    }
+    made = [
+        Made(expected[GoldenQuestion.Expected(row.expects)], reverse("review_golden_undo", args=[row.pk]))
+        for row in GoldenQuestion.objects.filter(message=message_id).order_by("created_at")[:MADE_SHOWN]
+    ]
+    given = Source.objects.filter(message=message_id, document_id__isnull=False).values_list("document_id", flat=True)
+    for boost in manual_boosts_in_force().filter(document__in=list(given)).select_related("document")[:MADE_SHOWN]:
+        told = gettext("Hidden: {title}") if boost.hide else gettext("Boost × {factor}: {title}")
+        text = told.format(title=boost.document.title[:60], factor=f"{boost.multiplier:g}")
+        made.append(Made(text, reverse("review_boost_end", args=[boost.pk])))
+    return made
 
 
 def _make_boosts(models: Models, rag: RagSettings) -> LiveBoosts:
@@ -119,6 +153,7 @@ def _document_saved(
     changed = set(update_fields or ())
     if instance.status == Document.Status.READY and "status" in changed:
         transaction.on_commit(partial(document_relocate, instance.pk), robust=True)
+        transaction.on_commit(partial(gap_document_ready, instance.pk), robust=True)
     if instance.status == Document.Status.READY and changed & {"status", "superseded_at"}:
         transaction.on_commit(partial(curated_check, instance.pk), robust=True)
 

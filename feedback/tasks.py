@@ -7,6 +7,7 @@ from typing import Any
 from celery import shared_task
 from django.contrib.auth.models import User
 
+from feedback.curation.gap_todos import gaps_refresh
 from feedback.rounds.round import feedback_round, rare_collections
 
 AGAIN_S, MOST_TIMES = 60, 30  # while another round runs
@@ -25,3 +26,10 @@ def reindex_feedback(self: Any, by: int | None = None) -> str:
     if status == "busy" and by is not None and not self.request.called_directly and self.request.retries < MOST_TIMES:
         raise self.retry(countdown=AGAIN_S)
     return status
+
+
+@shared_task
+def gaps_refresh_task() -> int:
+    """Put new unanswered questions into their knowledge gaps, and take in what was found when gaps were asked again.
+    Returns how many gaps are new."""
+    return gaps_refresh()

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
-from feedback.desk import curated_api, curated_pages
+from feedback.desk import boost_pages, curated_api, curated_pages, gap_api, gap_pages, golden_pages
 from feedback.ratings.api import MessageRatingApi, SourceRatingApi, SourceUseApi
 from feedback.staff_api import evidence, golden, review, revisions
 
@@ -37,6 +37,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/feedback/", include(staff)),
     path("api/review/curated", curated_api.CuratedAnswersApi.as_view(), name="api-review-curated"),
     path("api/review/curated/<uuid:curated_id>", curated_api.CuratedAnswerApi.as_view(), name="api-review-curated-one"),
+    path("api/review/gaps/<int:gap_id>", gap_api.GapApi.as_view(), name="api-review-gap"),
+    path("api/review/gaps/<int:gap_id>/ask", gap_api.GapAskApi.as_view(), name="api-review-gap-ask"),
+    path("review/gaps/", gap_pages.gaps_list, name="review_gaps"),
+    path("review/gaps/<int:gap_id>/", gap_pages.gap_page, name="review_gap"),
+    path("review/gaps/<int:gap_id>/change/", gap_pages.gap_change, name="review_gap_change"),
+    path("review/gaps/<int:gap_id>/document/", gap_pages.gap_document, name="review_gap_document"),
+    path("review/gaps/<int:gap_id>/ask/", gap_pages.gap_again, name="review_gap_ask"),
+    path("review/golden/new/", golden_pages.golden_new, name="review_golden_new"),
+    path("review/golden/<uuid:question_id>/undo/", golden_pages.golden_undo, name="review_golden_undo"),
+    path("review/boosts/", boost_pages.boosts_list, name="review_boosts"),
+    path("review/boosts/new/", boost_pages.boost_new, name="review_boost_new"),
+    path("review/boosts/<uuid:boost_id>/end/", boost_pages.boost_end, name="review_boost_end"),
     path("review/curated/", curated_pages.curated_list, name="review_curated"),
     path("review/curated/new/", curated_pages.curated_new, name="review_curated_new"),
     path("review/curated/<uuid:curated_id>/withdraw/", curated_pages.curated_withdraw, name="review_curated_withdraw"),

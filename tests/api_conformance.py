@@ -61,8 +61,11 @@ REFUSED_BY_DATA = {  # operationId: what input is refused (400 or 415) though it
     "review_answer_replay": "a model or revision that is not there",
     "review_compare": "days that are too far apart, or a collection that is not there",
     "review_experiment_create": "a variant that does not differ",
+    "review_gap_ask": "a gap whose conversations are gone",
+    "review_gap_change": "somebody who does not work at the desk",
     "review_replay_batch_create": "not exactly one way to name questions, or one that names none",
     "review_stats": "days that are too far apart, or a collection that is not there",
+    "review_settings_draft_change": "settings and prompts that are not there, or values that can't be used",
     "sessions_share_create": "a time that has passed",
 }
 REJECTED = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "428", "429", "5xx"]  # 413: too long
@@ -119,6 +122,8 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             raise SystemExit("The document is not read.")
         answer = _json(client.post("/api/chat", json={"message": "How many books may an undergraduate borrow?"}))
         _json(client.put(f"/api/messages/{answer['message_id']}/rating", json={"score": 5}))
+        unanswered = _json(client.post("/api/chat", json={"message": "What does parking on the campus cost?"}))
+        _json(client.put(f"/api/messages/{unanswered['message_id']}/rating", json={"score": 1}))
         opened = client.put(f"/api/messages/{answer['message_id']}/sources/1/use", json={"action": "opened"})
         if opened.status_code != 204:
             raise SystemExit(f"That a source was opened is refused: {opened.text}")
@@ -130,6 +135,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
         replay = _json(client.post(f"/api/review/answers/{answer['message_id']}/replay", json={"workflow": "react"}))
         batch = _json(client.post("/api/review/replay-batches", json={"golden": "*", "workflow": "react"}))
         trial = _json(client.post("/api/review/experiments", json={"name": "React", "workflow": "react"}))
+        gaps = _json(client.get("/api/review/gaps"))
         view = _json(client.post("/api/review/views", json={"name": "Conformance", "filters": {"state": "todo"}}))
         return token, {
             "document_id": [document],
@@ -143,6 +149,7 @@ def prepared(base: str) -> tuple[str, dict[str, list[Any]]]:
             "batch_id": [batch["id"]],
             "experiment_id": [trial["id"]],
             "view_id": [view["id"]],
+            "gap_id": [gaps[0]["id"]],
             "name": ["conformance"],
             "collection": ["conformance"],
             "marker": [1],

@@ -37,7 +37,7 @@ def test_good_json_is_read() -> None:
 @pytest.fixture
 def client(db: None) -> APIClient:
     api = APIClient()
-    api.force_authenticate(UserFactory(is_staff=True))
+    api.force_authenticate(UserFactory(is_staff=True, is_superuser=True))
     return api
 
 

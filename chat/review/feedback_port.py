@@ -38,7 +38,10 @@ class GoldenAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapShown:
-    """A subject that questions were not answered on."""
+    """A subject that questions were not answered on, in some days. collection: its id, or empty.
+
+    wordings: distinct ones in all; asked_again, answered: of these. address: of its page.
+    """
 
     question: str
     collection: str
@@ -47,6 +50,12 @@ class GapShown:
     no_answer: int
     badly_rated: int
     last_seen: datetime
+    id: int = 0
+    state: str = ""
+    address: str = ""
+    wordings: int = 0
+    asked_again: int = 0
+    answered: int = 0
 
 
 class Feedback(Protocol):
@@ -72,7 +81,7 @@ class Feedback(Protocol):
         ...
 
     def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:
-        """The largest first."""
+        """Those that are not set aside, the largest first."""
         ...
 
 

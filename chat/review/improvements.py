@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,11 +18,27 @@ class Improvement:
     right: Right = "curate"
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made of an answer before. told: a sentence. undo: where a POST takes it back."""
+
+    told: str
+    undo: str
+
+
 _improvements: list[Improvement] = []
+_made: list[Callable[[UUID], Sequence[Made]]] = []
 
 
-def use_improvements(*improvements: Improvement) -> None:
+def use_improvements(*improvements: Improvement, made: Callable[[UUID], Sequence[Made]] | None = None) -> None:
+    """made: what was made of an answer, in the active language."""
     _improvements[:] = improvements
+    _made[:] = [made] if made else []
+
+
+def made_of(message_id: UUID, access: DeskAccess) -> list[Made]:
+    """For those who may take it back."""
+    return [one for read in _made for one in read(message_id)] if access.may("curate") else []
 
 
 def improvements_of(message_id: UUID, access: DeskAccess) -> list[tuple[str, str]]:

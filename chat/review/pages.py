@@ -20,7 +20,7 @@ from chat.models import AnswerReview, DeskEvent, Message
 from chat.review import labels
 from chat.review.data import answer_detail, reasons_of
 from chat.review.fields import FILTER_NAMES, FiltersSerializer, QueueQuerySerializer, read_filters
-from chat.review.improvements import improvements_of
+from chat.review.improvements import improvements_of, made_of
 from chat.review.marks import reading_log
 from chat.review.queue import (
     COUNTED,
@@ -282,6 +282,7 @@ def answer_page(request: HttpRequest, *, access: DeskAccess, message_id: UUID) -
         "status": _status(row),
         "detail": detail,
         "improvements": improvements_of(message_id, access),
+        "made": made_of(message_id, access),
         "back": _address(given),
         "before": _answer_address(before, given),
         "after": _answer_address(after, given),

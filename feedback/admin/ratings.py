@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -97,7 +98,7 @@ class RatingAdmin(ToolsAdmin, ReadOnlyAdmin):
     def gaps_export_view(self, request: HttpRequest) -> HttpResponse:
         form = GapForm(request.GET)
         chosen = form.chosen() if form.is_valid() else {}
-        return gaps_file(chosen, "json" if request.GET.get("format") == "json" else "csv")
+        return gaps_file(partial(knowledge_gaps, **chosen), "json" if request.GET.get("format") == "json" else "csv")
 
     stars = column(_("Rating"), lambda rating: f"{rating.score}/5", ordering="score")
 

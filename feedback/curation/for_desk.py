@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Prefetch
+from django.db.models import Count, Max, Prefetch, Q
+from django.urls import reverse
+from django.utils import timezone
 
 from chat.review.feedback_port import GapShown, GoldenAsked, RevisionChoice
-from feedback.curation.gap_selectors import knowledge_gaps
+from feedback.curation.gap_list import gaps_called
+from feedback.curation.gap_todos import gaps_refresh_if_due
 from feedback.curation.golden import golden_sets
-from feedback.models import GoldenQuestion, GoldenRelevance, Revision
+from feedback.models import GapQuestion, GoldenQuestion, GoldenRelevance, KnowledgeGap, Revision
 from feedback.rounds.boost_source import FixedBoosts
 from feedback.rounds.live import content_of, manual_rules, snapshot_make
 from ragsite.core.errors import NotFoundError
@@ -61,10 +66,30 @@ class DeskFeedback:
         return [(row["set_name"], row["measured"]) for row in golden_sets() if row["measured"]]
 
     def gaps(self, *, days: int, limit: int) -> Sequence[GapShown]:
+        gaps_refresh_if_due()
+        rows = GapQuestion.objects.filter(at__gte=timezone.now() - timedelta(days=days))
+        figures = (
+            rows.exclude(gap__state=KnowledgeGap.State.SET_ASIDE)
+            .order_by()
+            .values("gap")
+            .annotate(
+                count=Count("pk"),
+                people=Count("message__session__user", distinct=True),
+                no_answer=Count("pk", filter=Q(no_answer=True)),
+                badly_rated=Count("pk", filter=Q(badly_rated=True)),
+                last_seen=Max("at"),
+            )
+            .order_by("-count", "-last_seen", "gap")[:limit]
+        )
+        found = {row["gap"]: row for row in figures}
+        gaps: dict[int, Any] = {gap.pk: gap for gap in gaps_called().filter(pk__in=list(found))}
         return [
             GapShown(
-                question=gap.question, collection=gap.collection, count=gap.count, people=gap.people,
-                no_answer=gap.no_answer, badly_rated=gap.badly_rated, last_seen=gap.last_seen,
+                question=gaps[key].called or "", collection=str(gaps[key].collection_id or ""), count=row["count"],
+                people=row["people"], no_answer=row["no_answer"], badly_rated=row["badly_rated"],
+                last_seen=row["last_seen"], id=key, state=gaps[key].state, address=reverse("review_gap", args=[key]),
+                wordings=gaps[key].wordings, asked_again=gaps[key].asked_again, answered=gaps[key].answered,
             )
-            for gap in knowledge_gaps(days=days)[:limit]
+            for key, row in found.items()
+            if key in gaps
         ]  # fmt: skip

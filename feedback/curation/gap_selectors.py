@@ -20,6 +20,7 @@ from feedback.models.ratings import BAD_SCORE
 from feedback.rounds.evidence import searched_for
 from feedback.rounds.live import vector_decode
 from feedback.rounds.questions import signature
+from ragsite.core.text import spreadsheet_cell
 from retrieval.models import SITE
 from retrieval.selectors import collection_addresses
 from retrieval.text.analysis import analyze, query_terms
@@ -37,7 +38,6 @@ CSV_COLUMNS = (
     "collection", "question", "count", "people", "no_answer", "badly_rated", "failed", "first_seen", "last_seen",
     "terms", "examples",
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run what begins so
 
 
 def knowledge_gaps(*, collection: str | None = None, days: int | None = None) -> list[Gap]:
@@ -48,12 +48,13 @@ def knowledge_gaps(*, collection: str | None = None, days: int | None = None) ->
     days: GAP_DAYS by default. An answer that was written anew does not count, nor do bad ratings for style alone.
     """
     since = timezone.now() - timedelta(days=days or GAP_DAYS)
-    unanswered = _unanswered(since, GAP_QUESTIONS)
+    unanswered = unanswered_questions(since, GAP_QUESTIONS)
     asked = [question for question in unanswered if collection in (None, question.collection)]
     return find_gaps(asked, overlap=GAP_OVERLAP, cosine=GAP_COSINE)
 
 
-def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
+def unanswered_questions(since: Any, limit: int) -> Iterator[Unanswered]:
+    """The newest `limit`; one that was asked of two collections comes twice."""
     bad = Rating.objects.filter(message=OuterRef("pk"), source=None, score__lte=BAD_SCORE).exclude(tags=ONLY_STYLE)
     answers = Message.objects.filter(role=Message.Role.ASSISTANT, superseded=False, created_at__gte=since)
     poor = answers.annotate(bad=Exists(bad)).filter(
@@ -88,6 +89,7 @@ def _unanswered(since: Any, limit: int) -> Iterator[Unanswered]:
                 terms=tuple(dict.fromkeys(analyze(text)[:MAX_TERMS])),
                 words=tuple(dict.fromkeys(words[text])),
                 vectors=vectors.get(text, {}),
+                message=row["pk"],
             )
 
 
@@ -136,4 +138,4 @@ def gaps_as_csv(gaps: Iterable[Gap]) -> str:
 def _cell(value: Any) -> str:
     """Users' words are never a formula."""
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return spreadsheet_cell(text)

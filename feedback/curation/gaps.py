@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class Unanswered:
 
     reasons: out of no_answer, badly_rated and failed. terms: distinct, as the index holds them: Chinese by bigrams too,
     for short questions often share no whole word. words: those to show. vectors: of unit length, by the name of their
-    space.
+    space. message: the id of the answer.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Unanswered:
     terms: tuple[str, ...]
     words: tuple[str, ...] = ()
     vectors: Mapping[str, Vector] = field(default_factory=dict)
+    message: UUID | None = None
 
     @property
     def key(self) -> str:
@@ -97,10 +99,17 @@ class _Wording:
 
 def find_gaps(asked: Iterable[Unanswered], *, overlap: float, cosine: float) -> list[Gap]:
     """The most asked first, then the latest. overlap, cosine: 0..1, from which two questions are about the same."""
+    return [gap for gap, _ in find_clusters(asked, overlap=overlap, cosine=cosine)]
+
+
+def find_clusters(
+    asked: Iterable[Unanswered], *, overlap: float, cosine: float
+) -> list[tuple[Gap, tuple[Unanswered, ...]]]:
+    """As `find_gaps`, each with its questions, those of the wording that it is known by first."""
     by_collection: dict[str, list[Unanswered]] = defaultdict(list)
     for question in asked:
         by_collection[question.collection].append(question)
-    gaps = []
+    found = []
     for collection, questions in sorted(by_collection.items()):
         wordings = _wordings(questions)
         held = Counter(term for wording in wordings for term in wording.terms)
@@ -108,8 +117,11 @@ def find_gaps(asked: Iterable[Unanswered], *, overlap: float, cosine: float) -> 
         clusters = _Leaders(rarity, overlap=overlap, cosine=cosine)
         for wording in wordings:
             clusters.place(wording)
-        gaps += [_gap(collection, members, rarity) for members in clusters.members]
-    return sorted(gaps, key=lambda gap: (-gap.count, -gap.last_seen.timestamp(), gap.collection, gap.id))
+        found += [
+            (_gap(collection, members, rarity), tuple(one for wording in members for one in wording.asked))
+            for members in clusters.members
+        ]
+    return sorted(found, key=lambda one: (-one[0].count, -one[0].last_seen.timestamp(), one[0].collection, one[0].id))
 
 
 def _wordings(asked: Sequence[Unanswered]) -> list[_Wording]:

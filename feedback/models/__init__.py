@@ -6,6 +6,7 @@ evidence     RatedQuestion, QuestionVector, QuestionPair, RatedPassage, PassageS
              SetAsideVote, VoterWeight: votes for or against passages
 revisions    Revision, Boost, RevisionEvent, FeedbackState: boosts made of the evidence, and which are live
 judges       JudgeAgreement: how models' judgements have agreed with golden questions and ratings
+gaps         KnowledgeGap, GapQuestion, GapDocument, GapRun, GapEvent: what the documents do not answer, as to-dos
 curation     GoldenQuestion, GoldenRelevance, ManualBoost, CuratedAnswer, CuratedSource: what staff enter themselves
 """
 
@@ -22,6 +23,7 @@ from feedback.models.evidence import (
     SetAsideVote,
     VoterWeight,
 )
+from feedback.models.gaps import GapDocument, GapEvent, GapQuestion, GapRun, KnowledgeGap
 from feedback.models.judges import JudgeAgreement
 from feedback.models.ratings import Rating
 from feedback.models.revisions import Boost, FeedbackState, Revision, RevisionEvent
@@ -34,9 +36,14 @@ __all__ = [
     "CuratedSource",
     "Evidence",
     "FeedbackState",
+    "GapDocument",
+    "GapEvent",
+    "GapQuestion",
+    "GapRun",
     "GoldenQuestion",
     "GoldenRelevance",
     "JudgeAgreement",
+    "KnowledgeGap",
     "ManualBoost",
     "PassageSketch",
     "PassageVector",

@@ -23,18 +23,23 @@ def connect() -> None:
             name="evidence",
             title=worded("What ratings say for ranking"),
             rule=worded("Since the rating, which stays with its answer; with it go rated questions of nobody else."),
-            setting="evidence", moment="day", read=_moment, rows=evidence_over,
+            setting="evidence",
+            moment="day",
+            read=_moment,
+            rows=evidence_over,
             erase=lambda before: rows_erase(evidence_over(before), "pk"),
-        )  # fmt: skip
+        )
     )
     use_kind(
         Kind(
             name="uses",
             title=worded("Notes that somebody opened or copied a source"),
             rule=worded("Since it was last opened or copied; with what it says for ranking."),
-            setting="evidence", moment="updated_at", rows=uses_over,
+            setting="evidence",
+            moment="updated_at",
+            rows=uses_over,
             erase=_uses_erase,
-        )  # fmt: skip
+        )
     )
 
 

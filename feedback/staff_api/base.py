@@ -1,19 +1,19 @@
-"""What the views for staff share."""
+"""What the views for staff share. Who may call them is what the review desk's roles say (`chat.review.roles`)."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
-from rest_framework.permissions import IsAdminUser
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from chat.review.api import DeskView
+from chat.review.roles import PERMISSIONS, Right
 from ragsite.core.api.fields import QuerySerializer, StrictSerializer, TextField
 from ragsite.core.api.pagination import Pages, page_of, page_parameters
 from ragsite.core.errors import NotFoundError
@@ -41,23 +41,22 @@ def list_schema(
     )
 
 
-class FirstRenderer(BaseContentNegotiation):
-    """The view's first renderer, whatever is asked for: `format` in the address is ours, not REST framework's."""
+class StaffView(DeskView):
+    """rights: what reading needs; changes: what anything else needs beside. Strangers get 401, users 404, staff without
+    the right 403 with what to ask for."""
 
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return DefaultContentNegotiation().select_parser(request, parsers)
+    changes: ClassVar[tuple[Right, ...]] = ("curate",)
 
-    def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
-        return renderers[0], renderers[0].media_type
-
-
-class StaffView(APIView):
-    permission_classes = (IsAdminUser,)
-    content_negotiation_class = FirstRenderer
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.method not in SAFE_METHODS:
+            for right in self.changes:
+                self.access.require(right)
 
     def paged(self, rows: Any, row: type[serializers.BaseSerializer[Any]]) -> Response:
         """rows: anything that can be sliced and counted."""
-        return StaffPagination().answer(rows, self, lambda page: row(page, many=True).data)
+        context = {"sees_names": self.request.user.has_perm(PERMISSIONS["names"])}
+        return StaffPagination().answer(rows, self, lambda page: row(page, many=True, context=context).data)
 
 
 class WhySerializer(StrictSerializer):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -11,6 +13,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.review.queue import collections_offered
+from chat.review.roles import DeskAccess, Right
 from feedback.curation.downloads import GAP_FORMATS, gaps_file
 from feedback.curation.gap_selectors import MAX_DAYS, knowledge_gaps
 from feedback.curation.gaps import Gap
@@ -21,6 +25,7 @@ from ragsite.core.api.fields import FlagField, QuerySerializer, checked
 from ragsite.core.api.schema import errors
 from ragsite.core.api.user import asking_user
 from retrieval.collection_addresses import MAX_ADDRESS_CHARS
+from retrieval.models import SITE
 
 BURSTS = Burst.objects.select_related("document", "question", "decided_by")
 
@@ -67,6 +72,8 @@ class BurstApi(StaffView):
 
 
 class BurstDecisionApi(StaffView):
+    changes: ClassVar[tuple[Right, ...]] = ("administer",)
+
     @schema(
         operation_id="feedback_burst_decide",
         request=BurstDecisionSerializer,
@@ -115,15 +122,25 @@ class GapExportQuerySerializer(GapQuerySerializer):
     format = serializers.ChoiceField(choices=GAP_FORMATS, required=False, default=GAP_FORMATS[0])
 
 
+def gaps_told(*, access: DeskAccess, collection: str | None = None, days: int | None = None) -> list[Gap]:
+    """Who sees no names learns of no collection that they may not read."""
+    gaps = knowledge_gaps(days=days)
+    known = {one.address.removeprefix(SITE) for one in collections_offered(access)}
+    told = [gap if gap.collection in known else replace(gap, collection="") for gap in gaps]
+    return [gap for gap in told if collection in (None, gap.collection)]
+
+
 class GapsApi(StaffView):
     @list_schema("feedback_gaps_list", "GapPage", GapSerializer, GapQuerySerializer)
     def get(self, request: Request) -> Response:
         """The most asked first."""
-        gaps = knowledge_gaps(**checked(GapQuerySerializer, request.query_params))
+        gaps = gaps_told(access=self.access, **checked(GapQuerySerializer, request.query_params))
         return self.paged(gaps, GapSerializer)
 
 
 class GapsExportApi(StaffView):
+    rights: ClassVar[tuple[Right, ...]] = ("export",)
+
     @schema(
         operation_id="feedback_gaps_export",
         parameters=[GapExportQuerySerializer],
@@ -133,4 +150,4 @@ class GapsExportApi(StaffView):
         """All of them as a file."""
         wanted = checked(GapExportQuerySerializer, request.query_params)
         format_ = wanted.pop("format")
-        return gaps_file(wanted, format_)
+        return gaps_file(partial(gaps_told, access=self.access, **wanted), format_)

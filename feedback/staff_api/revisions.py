@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat.review.roles import Right
 from feedback.curation.sentences import guard_sentences
 from feedback.models import Boost, Revision, RevisionEvent
 from feedback.rounds.live import feedback_state
@@ -66,7 +67,7 @@ class BoostSerializer(serializers.ModelSerializer[Boost]):
 
 
 class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
-    """by: null for the periodic round."""
+    """by: null for the periodic round. rater: null also for who does not see names."""
 
     revision = serializers.IntegerField(source="revision.number", default=None, allow_null=True)
     by = serializers.CharField(source="by.username", default=None, allow_null=True)
@@ -76,6 +77,10 @@ class EventSerializer(serializers.ModelSerializer[RevisionEvent]):
         model = RevisionEvent
         fields = ["id", "action", "revision", "document_id", "rater", "by", "why", "detail", "at"]
         read_only_fields = fields
+
+    def to_representation(self, instance: RevisionEvent) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        return shown if self.context.get("sees_names") else {**shown, "rater": None}
 
 
 class RevisionListQuerySerializer(QuerySerializer):
@@ -119,7 +124,13 @@ class ResetSerializer(WhySerializer):
         return attrs
 
 
-class RevisionsApi(StaffView):
+class DecidingView(StaffView):
+    """What is live is decided by administrators of the desk."""
+
+    changes: ClassVar[tuple[Right, ...]] = ("administer",)
+
+
+class RevisionsApi(DecidingView):
     @list_schema("feedback_revisions_list", "RevisionPage", RevisionSerializer, RevisionListQuerySerializer)
     def get(self, request: Request) -> Response:
         """The newest first."""
@@ -127,14 +138,14 @@ class RevisionsApi(StaffView):
         return self.paged(rows, RevisionSerializer)
 
 
-class RevisionApi(StaffView):
+class RevisionApi(DecidingView):
     @schema(operation_id="feedback_revision", responses={200: RevisionSerializer})
     def get(self, request: Request, revision_id: UUID) -> Response:
         """One revision; `…/boosts` and `…/events` tell the rest of it."""
         return Response(RevisionSerializer(row_get(REVISIONS, pk=revision_id)).data)
 
 
-class RevisionBoostsApi(StaffView):
+class RevisionBoostsApi(DecidingView):
     @list_schema("feedback_revision_boosts", "BoostPage", BoostSerializer)
     def get(self, request: Request, revision_id: UUID) -> Response:
         """How it differs from its parent: every boost before and after."""
@@ -143,7 +154,7 @@ class RevisionBoostsApi(StaffView):
         return self.paged(rows, BoostSerializer)
 
 
-class RevisionReleaseApi(StaffView):
+class RevisionReleaseApi(DecidingView):
     @schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Make one that waits live, in spite of the guard."""
@@ -151,7 +162,7 @@ class RevisionReleaseApi(StaffView):
         return Response(RevisionSerializer(revision_release(revision=revision, by=asking_user(request), why=why)).data)
 
 
-class RevisionHoldApi(StaffView):
+class RevisionHoldApi(DecidingView):
     @schema(request=WhySerializer, responses={200: RevisionSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Keep a proposed one from going live."""
@@ -159,7 +170,7 @@ class RevisionHoldApi(StaffView):
         return Response(RevisionSerializer(revision_hold(revision=revision, by=asking_user(request), why=why)).data)
 
 
-class RevisionRollBackApi(StaffView):
+class RevisionRollBackApi(DecidingView):
     @schema(request=RollBackSerializer, responses={200: StateSerializer, **errors(409)})
     def post(self, request: Request, revision_id: UUID) -> Response:
         """Take the live revision back. It has to be the one that is named: 409 when another went live meanwhile."""
@@ -170,14 +181,14 @@ class RevisionRollBackApi(StaffView):
         return Response(StateSerializer(feedback_state()).data)
 
 
-class FeedbackStateApi(StaffView):
+class FeedbackStateApi(DecidingView):
     @schema(operation_id="feedback_state", responses={200: StateSerializer})
     def get(self, request: Request) -> Response:
         """What is live, whether rounds are frozen, and what the last round did."""
         return Response(StateSerializer(feedback_state()).data)
 
 
-class FreezeApi(StaffView):
+class FreezeApi(DecidingView):
     @schema(request=FreezeSerializer, responses={200: StateSerializer})
     def post(self, request: Request) -> Response:
         """Stop rounds from proposing anything, or let them again. Said twice it is no error."""
@@ -186,7 +197,7 @@ class FreezeApi(StaffView):
         return Response(StateSerializer(feedback_state()).data)
 
 
-class ResetApi(StaffView):
+class ResetApi(DecidingView):
     @schema(request=ResetSerializer, responses={200: OpenApiTypes.OBJECT, **errors(409)})
     def post(self, request: Request) -> Response:
         """Discard the evidence on a document or by a rater, and run a round; answers with its outcome.
@@ -209,7 +220,9 @@ class EventsQuerySerializer(QuerySerializer):
     action = serializers.ChoiceField(choices=RevisionEvent.Action.choices, required=False)
 
 
-class EventsApi(StaffView):
+class EventsApi(DecidingView):
+    rights: ClassVar[tuple[Right, ...]] = ("administer",)  # it names raters
+
     @list_schema("feedback_events_list", "FeedbackEventPage", EventSerializer, EventsQuerySerializer)
     def get(self, request: Request) -> Response:
         """The log: who or what did what, when and why; the newest first."""

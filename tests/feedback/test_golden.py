@@ -18,6 +18,7 @@ from ragsite.core.errors import InvalidInputError, TooLargeError
 from retrieval.models import Chunk, Collection
 from tests.factories import ChunkFactory, CollectionFactory, DocumentFactory, UserFactory
 from tests.feedback.staff import client_of
+from tests.review.people import person
 
 pytestmark = pytest.mark.django_db
 URL = "/api/feedback/golden-questions"
@@ -25,8 +26,7 @@ URL = "/api/feedback/golden-questions"
 
 @pytest.fixture
 def staff() -> User:
-    user: User = UserFactory(is_staff=True)
-    return user
+    return person("Curators")
 
 
 @pytest.fixture

@@ -17,9 +17,10 @@ from feedback.rounds.live import feedback_state
 from feedback.rounds.round import feedback_round
 from feedback.tasks import reindex_feedback
 from feedback.urls import staff as staff_urls
-from tests.factories import MessageFactory, RatingFactory, SessionFactory, UserFactory
+from tests.factories import CollectionFactory, MessageFactory, RatingFactory, SessionFactory, UserFactory
 from tests.feedback.rated import answered, liked, passage, rate, regular
 from tests.feedback.staff import QUESTION, client_of, held_revision, live_revision, logged
+from tests.review.people import ROLES, person
 
 pytestmark = pytest.mark.django_db
 WHY = {"why": "A reason."}
@@ -32,8 +33,7 @@ def no_questions_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def staff() -> User:
-    user: User = UserFactory(is_staff=True)
-    return user
+    return person("Administrators")
 
 
 @pytest.fixture
@@ -49,15 +49,55 @@ def error_of(response: Any) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------ who may
 @pytest.mark.parametrize("name", [one.name for one in staff_urls])
-def test_users_get_403_and_strangers_401(name: str) -> None:
+def test_users_find_nothing_staff_is_told_of_roles_and_strangers_sign_in(name: str) -> None:
     which = {"revision_id", "boost_id", "question_id", "burst_id"}
     pattern = next(one for one in staff_urls if one.name == name).pattern
     url = reverse(name, kwargs={key: uuid4() for key in which.intersection(pattern.converters)})
-    for user, status, code in ((UserFactory(), 403, "permission_denied"), (None, 401, "not_authenticated")):
+    for user, status, code in (
+        (UserFactory(), 404, "not_found"),
+        (person(), 403, "role_missing"),
+        (None, 401, "not_authenticated"),
+    ):
         for method in ("get", "post", "patch", "delete"):
             response = getattr(client_of(user), method)(url, {})
             assert response.status_code == status
             assert error_of(response)["code"] == code
+
+
+READ_BY_ADMINISTRATORS = {"feedback-events", "feedback-evidence"}
+CHANGED_BY_CURATORS = {
+    "feedback-golden-questions", "feedback-golden-question", "feedback-golden-sets", "feedback-golden-import",
+    "feedback-manual-boosts", "feedback-manual-boost",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_roles_read_curators_change_questions_and_boosts_and_administrators_decide(role: str) -> None:
+    caller = client_of(person(role))
+    for pattern in staff_urls:
+        which = {"revision_id", "boost_id", "question_id", "burst_id"}
+        name = str(pattern.name)
+        url = reverse(name, kwargs={key: uuid4() for key in which.intersection(pattern.pattern.converters)})
+        reads = role == "Administrators" or name not in READ_BY_ADMINISTRATORS
+        assert (caller.get(url).status_code == 403) is not reads, name
+        changes = role == "Administrators" or (role == "Curators" and name in CHANGED_BY_CURATORS)
+        for method in ("post", "patch", "delete"):
+            response = getattr(caller, method)(url, {})
+            assert response.status_code != 403 or not changes, name
+            assert response.status_code in (400, 404, 405, 409, 200) if changes else response.status_code in (403, 405)
+
+
+def test_a_gap_names_no_collection_that_its_reader_may_not_know() -> None:
+    drawer = CollectionFactory(name="drawer", owner=UserFactory(username="zebedee"), visibility="private")
+    session = SessionFactory(user=drawer.owner)
+    asked = MessageFactory(question=True, session=session, text="Where is the key?")
+    request = {"collection_ids": [str(drawer.pk)], "collections": ["drawer"]}
+    MessageFactory(session=session, reply_to=asked, decision="NO_ANSWER", request=request)
+    hidden, shown = (client_of(person(role)) for role in ("Reviewers", "Administrators"))
+    assert "zebedee" not in hidden.get("/api/feedback/gaps").content.decode()
+    assert "zebedee" not in hidden.get("/api/feedback/gaps/export").content.decode()
+    assert hidden.get("/api/feedback/gaps?collection=zebedee/drawer").json()["count"] == 0
+    assert shown.get("/api/feedback/gaps?collection=zebedee/drawer").json()["count"] == 1
 
 
 # ------------------------------------------------------------------------------------------------ revisions
@@ -254,6 +294,18 @@ def test_evidence_tells_boosts_votes_and_weights(client: APIClient) -> None:
     assert (vote["score"], vote["tags"], vote["question"], vote["left_out"]) == (5, ["accurate"], QUESTION, "")
     assert (vote["weight"], vote["voter_why"]) == (1.0, "")
     assert vote["voter_weight"] == vote["counts_now"] == pytest.approx(1.0, abs=0.1)
+
+
+def test_who_voted_is_told_to_those_alone_who_see_names(client: APIClient, staff: User) -> None:
+    _, chunk = live_revision()
+    voter = Evidence.objects.all()[0].voter.username
+    client.post("/api/feedback/reset", {"rater": voter, **WHY})
+    evidence, log = f"/api/feedback/evidence?document={chunk.document_id}", "/api/feedback/events?action=reset_rater"
+    assert {vote["user"] for vote in client.get(evidence).json()["votes"]["results"]} == {None}
+    assert [row["rater"] for row in client.get(log).json()["results"]] == [None]
+    administrator = client_of(person("Administrators"))
+    assert voter in {vote["user"] for vote in administrator.get(evidence).json()["votes"]["results"]}
+    assert [row["rater"] for row in administrator.get(log).json()["results"]] == [voter]
 
 
 def test_evidence_is_narrowed_to_a_chunk(client: APIClient) -> None:

@@ -58,7 +58,8 @@ def golden_form(question: GoldenQuestion, **change: Any) -> dict[str, Any]:
     row = question.relevant.get()
     rows = inline(id=row.pk, question=question.pk, document=row.document_id, grade=row.grade)
     rows |= {"relevant-INITIAL_FORMS": 1}
-    return {"text": question.text, "collection": question.collection_id, "enabled": "on", **rows, **change}
+    asked = {"text": question.text, "collection": question.collection_id, "expects": question.expects}
+    return {**asked, "enabled": "on", **rows, **change}
 
 
 # ------------------------------------------------------------------------------------------------ golden questions

@@ -24,6 +24,7 @@ from chat.review.figures.stats import (
 from chat.review.queue import collections_offered
 from ragsite.core.api.fields import QuerySerializer, checked
 from ragsite.core.localized import localized
+from retrieval.models import SITE
 
 GROUPED = ("day", "workflow", "collection", "model", "language")
 COMPARED = ("workflow", "model", "collection", "language", "period")
@@ -142,8 +143,8 @@ class RatesSerializer(serializers.Serializer[Any]):
 
 
 class CorrectedRateSerializer(serializers.Serializer[Any]):
-    """On questions that resemble questions which others answered: the rate, and theirs, both of the same questions.
-    low, high: 95 %, as far as it differs from theirs. All null where too few resemble each other, which `reason` says."""
+    """On questions that resemble some which others answered: the rate, and theirs, both of the same questions.
+    low, high: 95 %, as far as it differs from theirs. All null where too few resemble each other, as `reason` says."""
 
     rate = serializers.FloatField(allow_null=True)
     others = serializers.FloatField(allow_null=True)
@@ -183,6 +184,12 @@ class DeskGapSerializer(serializers.Serializer[Any]):
     no_answer = serializers.IntegerField()
     badly_rated = serializers.IntegerField()
     last_seen = serializers.DateTimeField()
+    id = serializers.IntegerField()
+    state = serializers.CharField()
+    url = serializers.CharField(help_text="Of its page.")
+    wordings = serializers.IntegerField()
+    asked_again = serializers.IntegerField(help_text="Wordings that were asked again, as it is worked on.")
+    answered = serializers.IntegerField(help_text="Of these, how many are answered now.")
 
 
 # ------------------------------------------------------------------------------------------------ calls
@@ -240,13 +247,17 @@ class DeskGapsApi(DeskView):
         left out."""
         query = checked(GapsQuerySerializer, request.query_params)
         gaps = get_feedback().gaps(days=query["days"], limit=query["limit"])
-        known = {collection.address for collection in collections_offered(self.access)}
-        names = ("question", "count", "people", "no_answer", "badly_rated")
+        known = {str(row.pk): row.address.removeprefix(SITE) for row in collections_offered(self.access)}
+        names = (
+            "question", "count", "people", "no_answer", "badly_rated", "id", "state", "wordings", "asked_again",
+            "answered",
+        )  # fmt: skip
         return Response(
             [
                 {
                     **{name: getattr(gap, name) for name in names},
-                    "collection": gap.collection if gap.collection in known else "",
+                    "collection": known.get(gap.collection, ""),
+                    "url": gap.address,
                     "last_seen": gap.last_seen.isoformat(),
                 }
                 for gap in gaps

@@ -124,7 +124,9 @@ def compare_page(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
             "title": title,
             "rows": [
                 {
-                    "label": row["label"], **row["rates"][name], **percents(row["rates"][name]),
+                    "label": row["label"],
+                    **row["rates"][name],
+                    **percents(row["rates"][name]),
                     "corrected": _corrected(row["corrected"].get(name)),
                 }
                 for row in rows

@@ -149,8 +149,10 @@ def summary_of(
     """A pair in one row of a table.
 
     decision, total_ms, cited (how many): [of the original, of the replay]. same_sources: share of all their passages
-    that both have, 0..1; same_words: likeness of the texts, 0..1. found: for a golden question, whether each is as
-    expected: cites one of its `documents`, or has the decision `expects`.
+    that both have, 0..1; same_words: likeness of the texts, 0..1. supported: whether each answers, and its passages
+    support more of its checked sentences than they do not. For a golden question, found: whether each is as expected:
+    cites one of its `documents`, or has the decision `expects`; rank, where it has documents: the place of the first
+    passage of them among the sources, from 1, 0: in none.
     """
     chunks = [{source["chunk_id"] for source in data.get("sources") or ()} for data in (original, replay)]
     union = chunks[0] | chunks[1]
@@ -161,6 +163,7 @@ def summary_of(
         "cited": [sum(bool(source["cited"]) for source in data.get("sources") or ()) for data in (original, replay)],
         "same_sources": round(len(chunks[0] & chunks[1]) / len(union), 3) if union else 1.0,
         "same_words": round(_likeness(*words), 3),
+        "supported": [_supported(data) for data in (original, replay)],
     }
     if expects != "ANSWER":
         summary["found"] = [decision == expects for decision in summary["decision"]]
@@ -169,7 +172,21 @@ def summary_of(
             any(source["cited"] and source["document_id"] in documents for source in data.get("sources") or ())
             for data in (original, replay)
         ]
+        summary["rank"] = [_rank(data.get("sources") or (), documents) for data in (original, replay)]
     return summary
+
+
+def _rank(sources: Sequence[Data], documents: Sequence[str]) -> int:
+    places = (place for place, source in enumerate(sources, start=1) if source["document_id"] in documents)
+    return next(places, 0)
+
+
+def _supported(data: Data) -> bool:
+    if data.get("decision") != "ANSWER":
+        return False
+    checked = [sentence.get("supported") for sentence in data.get("grounding") or ()]
+    yes, no = checked.count(True), checked.count(False)
+    return yes > no or (yes == no == 0 and any(source["cited"] for source in data.get("sources") or ()))
 
 
 def _likeness(old: Sequence[str], new: Sequence[str]) -> float:

@@ -114,7 +114,8 @@ async function loadGaps() {
   try {
     const gaps = await api.get(`${boot.gaps}?${new URLSearchParams({ days: String(Math.min(boot.span, 365)) })}`);
     replace(list, gaps.map((/** @type {any} */ gap) => h("li", {},
-      h("span", { dir: "auto" }, gap.question), " ",
+      h("a", { href: gap.url, dir: "auto" }, gap.question || `#${gap.id}`), " ",
+      gap.asked_again ? h("span", { class: gap.answered === gap.wordings ? "chip is-added" : "chip" }, gettext("{answered} of {all} answered now", { answered: gap.answered, all: gap.wordings })) : null, " ",
       h("span", { class: "muted" }, [ngettext("{count} question", "{count} questions", gap.count), ngettext("{count} person", "{count} people", gap.people), gap.collection].filter(Boolean).join(" · ")))));
     note.textContent = gettext("None in this time.");
     note.hidden = gaps.length > 0;

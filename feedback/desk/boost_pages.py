@@ -1,0 +1,141 @@
+"""Boosts by hand as pages of the review desk: what is in force, and the form that a passage of an answer leads to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from chat.models import Message
+from chat.review.pages import desk_page
+from chat.review.roles import DeskAccess
+from feedback.curation.evidence_selectors import manual_boosts_in_force
+from feedback.curation.manual import manual_boost_end, manual_boost_set
+from feedback.desk.problems import problem_sentence
+from feedback.models import ManualBoost
+from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
+from ragsite.core.localized import localized
+from ragsite.core.wording import worded
+from retrieval.models import Chunk, Document
+from retrieval.selectors import as_uuid, visible_documents
+
+A_PAGE = 50
+LIFTED, LOWERED = 1.5, 0.67
+EFFECTS = {"hide": (1.0, True), "lower": (LOWERED, False), "lift": (LIFTED, False)}
+DAYS = (7, 30, 90, 365)
+DEFAULT_DAYS = 30
+
+
+@desk_page("curate")
+def boosts_list(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """In force, or ?state=ended. Titles of documents that this person may not read are left out."""
+    ended = request.GET.get("state") == "ended"
+    rows = ManualBoost.objects.select_related("document", "created_by", "ended_by").order_by("-created_at", "pk")
+    in_force = manual_boosts_in_force().values("pk")
+    rows = rows.exclude(pk__in=in_force) if ended else rows.filter(pk__in=in_force)
+    page = Paginator(rows, A_PAGE).get_page(request.GET.get("page"))
+    readable = set(
+        visible_documents(access.user).filter(pk__in=[row.document_id for row in page]).values_list("pk", flat=True)
+    )
+    context = {
+        "section": "review",
+        "desk_part": "boosts",
+        "access": access,
+        "page": page,
+        "rows": [{"boost": row, "readable": row.document_id in readable} for row in page],
+        "ended": ended,
+    }
+    return render(request, "review/boosts.html", context)
+
+
+@desk_page("curate", methods=("GET", "HEAD", "POST"))
+def boost_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """?document=, ?chunk= (one passage of it) and ?answer= (where it was seen). The button says the effect."""
+    document, chunk, answer = _asked(request, access)
+    problem = ""
+    if request.method == "POST":
+        try:
+            boost = _save(request, access, document, chunk)
+        except AppError as error:
+            problem = problem_sentence(error)
+        else:
+            messages.success(request, _("In force: searches see it in a moment."))
+            if answer is not None:
+                return redirect("review_answer", message_id=answer.pk)
+            return redirect(f"{reverse('review_boosts')}#boost-{boost.pk}")
+    asked = " ".join(answer.reply_to.text.split())[:120] if answer and answer.reply_to else ""
+    context = {
+        "section": "review",
+        "access": access,
+        "document": document,
+        "chunk": chunk,
+        "answer": answer,
+        "back": reverse("review_answer", args=[answer.pk]) if answer else reverse("review_boosts"),
+        "why": request.POST.get("why") or (_("Seen for “{question}”").format(question=asked) if asked else ""),
+        "whole": request.POST.get("part") == "document" or chunk is None,
+        "days": DAYS,
+        "chosen_days": request.POST.get("days", str(DEFAULT_DAYS)),
+        "problem": problem,
+        "earlier": manual_boosts_in_force().filter(document=document),
+    }
+    return render(request, "review/boost_new.html", context, status=400 if problem else 200)
+
+
+@desk_page("curate", methods=("POST",))
+def boost_end(request: HttpRequest, *, access: DeskAccess, boost_id: UUID) -> HttpResponse:
+    boost = ManualBoost.objects.filter(pk=boost_id).first()
+    if boost is None:
+        raise NotFoundError
+    try:
+        manual_boost_end(boost=boost, by=access.user)
+    except AppError as error:
+        messages.error(request, str(localized(error.message)))
+    else:
+        messages.success(request, _("Ended: the document is ranked as ratings say again."))
+    answer = as_uuid(request.POST.get("answer", ""))
+    return redirect("review_answer", message_id=answer) if answer else redirect("review_boosts")
+
+
+def _asked(request: HttpRequest, access: DeskAccess) -> tuple[Document, Chunk | None, Message | None]:
+    """A document that the person may read, or that is a source of the answer, which they see at the desk.
+
+    Raises NotFoundError.
+    """
+    keys = {name: as_uuid(request.GET.get(name, "")) for name in ("document", "chunk", "answer")}
+    answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
+    answer = answers.filter(pk=keys["answer"]).first() if keys["answer"] else None
+    documents = Document.objects.select_related("collection__owner")
+    document = documents.filter(pk=keys["document"]).first() if keys["document"] else None
+    if document is None:
+        raise NotFoundError
+    cites = answer is not None and answer.sources.filter(document_id=document.pk).exists()
+    if not cites and not visible_documents(access.user).filter(pk=document.pk).exists():
+        raise NotFoundError
+    chunk = Chunk.objects.filter(pk=keys["chunk"], document=document).first() if keys["chunk"] else None
+    return document, chunk, answer
+
+
+def _save(request: HttpRequest, access: DeskAccess, document: Document, chunk: Chunk | None) -> ManualBoost:
+    effect = EFFECTS.get(request.POST.get("effect", ""))
+    if effect is None:
+        raise InvalidInputError(worded("Choose whether to hide, lower or lift it."))
+    days = request.POST.get("days", "")
+    if days not in ("", *map(str, DAYS)):
+        raise InvalidInputError(worded("Choose until when it holds."))
+    multiplier, hide = effect
+    return manual_boost_set(
+        document=document,
+        by=access.user,
+        why=request.POST.get("why", ""),
+        chunk_id=chunk.pk if chunk and request.POST.get("part") != "document" else None,
+        multiplier=multiplier,
+        hide=hide,
+        expires_at=timezone.now() + timedelta(days=int(days)) if days else None,
+    )

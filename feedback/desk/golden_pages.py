@@ -1,0 +1,153 @@
+"""A golden question of a reviewed answer, in two clicks: the documents that it was given are there to be ticked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from chat.models import Message
+from chat.review.pages import desk_page
+from chat.review.roles import DeskAccess
+from feedback.curation.golden import MAX_SET_CHARS, MAX_TEXT_CHARS, Relevant, golden_delete, golden_save
+from feedback.desk.problems import problem_sentence
+from feedback.models import GoldenQuestion
+from feedback.rounds.evidence import searched_for
+from ragsite.core.errors import AppError, InvalidInputError, NotFoundError
+from ragsite.core.wording import worded
+from retrieval.models import Collection, Document
+from retrieval.selectors import as_uuid, document_list, visible_collections
+
+FOUND = 20
+MOST_COLLECTIONS = 100
+MOST_TICKED = 50
+FULLY = 3
+Expected = GoldenQuestion.Expected
+
+
+@desk_page("curate", methods=("GET", "HEAD", "POST"))
+def golden_new(request: HttpRequest, *, access: DeskAccess) -> HttpResponse:
+    """?answer= the reviewed answer. `expects` is the button that was pressed; without one, documents are looked for."""
+    answer = _answer(request.GET.get("answer", ""))
+    sources, cited = _sources(answer)
+    ticked = {key for text in request.POST.getlist("document")[:MOST_TICKED] if (key := as_uuid(text))}
+    query = request.POST.get("search", "")
+    offered = {document.pk: document for document in sources}
+    found = document_list(user=access.user, search=query[:200], versions="current")[:FOUND] if query.strip() else ()
+    for document in (*_kept(access, ticked - set(offered)), *found):
+        offered.setdefault(document.pk, document)
+    collections = _collections(answer, sources, access)
+    problem = ""
+    if expects := request.POST.get("expects", ""):
+        try:
+            question = _save(request, access, answer, expects, [offered[key] for key in offered if key in ticked])
+        except AppError as error:
+            problem = problem_sentence(error)
+        else:
+            messages.success(request, _("Golden question made. It is measured from now on."))
+            return _back(question.message_id or answer.pk)
+    context = {
+        "section": "review",
+        "access": access,
+        "answer": answer,
+        "text": request.POST.get("text") or _asked(answer),
+        "set_name": request.POST.get("set", ""),
+        "search": query,
+        "documents": [
+            {"document": document, "ticked": key in (ticked if request.method == "POST" else cited),
+             "given": key in {one.pk for one in sources}}
+            for key, document in offered.items()
+        ],
+        "collections": collections,
+        "collection": request.POST.get("collection", ""),
+        "problem": problem,
+        "back": reverse("review_answer", args=[answer.pk]),
+        "most_chars": MAX_TEXT_CHARS,
+        "most_set_chars": MAX_SET_CHARS,
+    }  # fmt: skip
+    return render(request, "review/golden_new.html", context, status=400 if problem else 200)
+
+
+@desk_page("curate", methods=("POST",))
+def golden_undo(request: HttpRequest, *, access: DeskAccess, question_id: UUID) -> HttpResponse:
+    question = GoldenQuestion.objects.filter(pk=question_id).first()
+    if question is None:
+        raise NotFoundError
+    answer_id = question.message_id
+    golden_delete(question=question, by=access.user)
+    messages.success(request, _("The golden question was taken back."))
+    return _back(answer_id) if answer_id else redirect("review")
+
+
+def _back(answer_id: UUID) -> HttpResponseRedirect:
+    return HttpResponseRedirect(reverse("review_answer", args=[answer_id]))
+
+
+def _answer(text: str) -> Message:
+    key = as_uuid(text)
+    answers = Message.objects.filter(role=Message.Role.ASSISTANT).select_related("reply_to")
+    answer = answers.filter(pk=key).first() if key else None
+    if answer is None:
+        raise NotFoundError
+    return answer
+
+
+def _asked(answer: Message) -> str:
+    asked = searched_for([answer.pk]).get(answer.pk) or (answer.reply_to.text if answer.reply_to else "")
+    return asked[:MAX_TEXT_CHARS]
+
+
+def _sources(answer: Message) -> tuple[list[Document], set[UUID]]:
+    """The documents that its passages are of, in their order, and which of them it cites."""
+    rows = [row for row in answer.sources.order_by("marker") if row.document_id]
+    there = Document.objects.select_related("collection__owner").in_bulk([row.document_id for row in rows])
+    ids = [key for key in dict.fromkeys(row.document_id for row in rows) if key in there]
+    return [there[key] for key in ids], {row.document_id for row in rows if row.cited and row.document_id}
+
+
+def _kept(access: DeskAccess, ids: set[UUID]) -> Sequence[Document]:
+    """What was ticked in an earlier search."""
+    return list(document_list(user=access.user).filter(pk__in=ids)) if ids else []
+
+
+def _collections(answer: Message, sources: Sequence[Document], access: DeskAccess) -> list[Collection]:
+    """Where it was asked, or what it found came from; else those that this person may read."""
+    ids = [key for text in answer.request.get("collection_ids") or () if (key := as_uuid(str(text)))]
+    ids = ids or [document.collection_id for document in sources]
+    rows = Collection.objects.filter(conversation_id=None).select_related("owner")
+    asked = rows.filter(pk__in=ids) if ids else rows.filter(pk__in=visible_collections(access.user).values("pk"))
+    return list(asked.order_by("name", "pk")[:MOST_COLLECTIONS])
+
+
+def _save(
+    request: HttpRequest, access: DeskAccess, answer: Message, expects: str, ticked: Sequence[Document]
+) -> GoldenQuestion:
+    """In the collection of what is ticked; where no document is expected, in the one that is chosen."""
+    if expects == Expected.ANSWER:
+        if not ticked:
+            raise InvalidInputError(worded("Tick at least one document that answers it."))
+        if len({document.collection_id for document in ticked}) > 1:
+            raise InvalidInputError(worded("Tick documents of one collection."))
+        collection, relevant = ticked[0].collection, [Relevant(document_id=one.pk, grade=FULLY) for one in ticked]
+    else:
+        offered = _collections(answer, _sources(answer)[0], access)
+        wanted = request.POST.get("collection", "")
+        found = next((row for row in offered if str(row.pk) == wanted), None)
+        if found is None:
+            raise InvalidInputError(worded("There is no such collection; choose another one."))
+        collection, relevant = found, []
+    return golden_save(
+        by=access.user,
+        text=request.POST.get("text", ""),
+        collection=collection,
+        relevant=relevant,
+        expects=expects,
+        set_name=request.POST.get("set", ""),
+        source=GoldenQuestion.Origin.REVIEWED,
+        message=answer,
+    )

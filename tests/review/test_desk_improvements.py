@@ -1,0 +1,182 @@
+"""From an answer at the desk to a golden question or a boost by hand, and back again."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+
+from chat.models import Message
+from chat.review.records import answers_record
+from feedback.models import GoldenQuestion, ManualBoost, RevisionEvent
+from retrieval.models import Chunk
+from tests.factories import CollectionFactory, DocumentFactory, UserFactory
+from tests.feedback.rated import answered, passage
+from tests.review.people import client_of, person
+
+pytestmark = pytest.mark.django_db
+QUESTION = "How many books may I borrow?"
+GOLDEN = "review_golden_new"
+
+
+@pytest.fixture
+def chunks() -> list[Chunk]:
+    collection = CollectionFactory(name="policies", visibility="public")
+    return [passage(text, collection=collection, title=text) for text in ("Opening hours", "Loans")]
+
+
+@pytest.fixture
+def answer(chunks: list[Chunk]) -> Message:
+    message = answered(QUESTION, chunks, text="Ten books [2].")
+    answers_record([message.pk])
+    return message
+
+
+def golden_address(answer: Message) -> str:
+    return f"{reverse(GOLDEN)}?answer={answer.pk}"
+
+
+def boost_address(chunk: Chunk, answer: Message | None = None) -> str:
+    where = f"&answer={answer.pk}" if answer else ""
+    return f"{reverse('review_boost_new')}?document={chunk.document_id}&chunk={chunk.pk}{where}"
+
+
+# ------------------------------------------------------------------------------------------------ golden questions
+def test_an_answer_leads_to_its_golden_question_with_the_cited_document_ticked(
+    answer: Message, chunks: list[Chunk]
+) -> None:
+    client = client_of(person("Curators"))
+    page = client.get(reverse("review_answer", args=[answer.pk])).content.decode()
+    assert golden_address(answer) in page
+    form = client.get(golden_address(answer)).content.decode()
+    ticked = [f'value="{chunk.document_id}" checked' in form for chunk in chunks]
+    assert (ticked, QUESTION in form) == ([False, True], True)
+
+
+def test_a_golden_question_is_made_told_on_the_answer_and_taken_back(answer: Message, chunks: list[Chunk]) -> None:
+    curator = person("Curators")
+    client = client_of(curator)
+    body = {"text": QUESTION, "document": [str(chunks[1].document_id)], "expects": "ANSWER", "set": "loans"}
+    response = client.post(golden_address(answer), body)
+    assert (response.status_code, response["Location"]) == (302, reverse("review_answer", args=[answer.pk]))
+    made = GoldenQuestion.objects.get()
+    assert (made.source, made.message, made.set_name, made.created_by) == ("reviewed", answer, "loans", curator)
+    assert [(row.document_id, row.grade) for row in made.relevant.all()] == [(chunks[1].document_id, 3)]
+    undo = reverse("review_golden_undo", args=[made.pk])
+    page = client.get(response["Location"]).content.decode()
+    assert undo in page and "these documents are expected" in page
+    assert client.post(undo).status_code == 302
+    assert not GoldenQuestion.objects.exists()
+    assert RevisionEvent.objects.filter(action="golden_deleted").exists()
+    assert client.post(undo).status_code == 404
+
+
+@pytest.mark.parametrize("expects", ["NO_ANSWER", "CLARIFY"])
+def test_no_answer_or_asking_back_may_be_what_is_right(answer: Message, chunks: list[Chunk], expects: str) -> None:
+    collection = chunks[0].document.collection_id
+    body = {"text": QUESTION, "document": [str(chunks[0].document_id)], "expects": expects, "collection": collection}
+    assert client_of(person("Curators")).post(golden_address(answer), body).status_code == 302
+    made = GoldenQuestion.objects.get()
+    assert (made.expects, made.relevant.count(), made.collection_id) == (expects, 0, collection)
+
+
+def test_another_document_is_searched_for_and_what_was_ticked_is_kept(answer: Message, chunks: list[Chunk]) -> None:
+    shared = chunks[0].document.collection
+    DocumentFactory(collection=shared, title="Interlibrary loan guide")
+    DocumentFactory(collection=CollectionFactory(owner=UserFactory(), visibility="private"), title="Secret loan guide")
+    client = client_of(person("Curators"))
+    body = {"text": "Changed words?", "document": [str(chunks[0].document_id)], "search": "loan guide"}
+    page = client.post(golden_address(answer), body).content.decode()
+    assert "Interlibrary loan guide" in page and "Secret" not in page
+    assert "Changed words?" in page and f'value="{chunks[0].document_id}" checked' in page
+    assert not GoldenQuestion.objects.exists()
+
+
+def test_what_can_not_be_a_golden_question_is_said(answer: Message, chunks: list[Chunk]) -> None:
+    client = client_of(person("Curators"))
+    other = DocumentFactory(collection=CollectionFactory(visibility="public", owner=None))
+    two = [str(chunks[0].document_id), str(other.pk)]
+    for body, said in (
+        ({"text": QUESTION, "expects": "ANSWER"}, "Tick at least one document"),
+        ({"text": QUESTION, "expects": "ANSWER", "document": two}, "documents of one collection"),
+        ({"text": QUESTION, "expects": "NO_ANSWER", "collection": str(uuid4())}, "no such collection"),
+        ({"text": " ", "expects": "ANSWER", "document": two[:1]}, "Write the question"),
+        ({"text": QUESTION, "expects": "REFINE", "collection": str(chunks[0].document.collection_id)}, "One of"),
+    ):
+        response = client.post(golden_address(answer), body)
+        assert (response.status_code, said in response.content.decode()) == (400, True), said
+    assert client.get(f"{reverse(GOLDEN)}?answer=nonsense").status_code == 404
+    assert not GoldenQuestion.objects.exists()
+
+
+# ------------------------------------------------------------------------------------------------ boosts by hand
+@pytest.mark.parametrize(
+    ("effect", "multiplier", "hide"), [("hide", 1.0, True), ("lower", 0.67, False), ("lift", 1.5, False)]
+)
+def test_a_passage_is_hidden_lowered_or_lifted_and_it_ends(
+    answer: Message, chunks: list[Chunk], effect: str, multiplier: float, hide: bool
+) -> None:
+    client = client_of(person("Curators"))
+    address = boost_address(chunks[0], answer)
+    assert QUESTION in client.get(address).content.decode(), "the reason is there already"
+    body = {"effect": effect, "why": "Of another library.", "days": "7", "part": "passage"}
+    assert client.post(address, body)["Location"] == reverse("review_answer", args=[answer.pk])
+    boost = ManualBoost.objects.get()
+    assert (boost.multiplier, boost.hide, boost.chunk_id) == (multiplier, hide, chunks[0].pk)
+    assert boost.expires_at is not None and (boost.expires_at - boost.created_at).days in (6, 7)
+    end = reverse("review_boost_end", args=[boost.pk])
+    assert end in client.get(reverse("review_answer", args=[answer.pk])).content.decode()
+    assert end in client.get(reverse("review_boosts")).content.decode()
+    assert client.post(end).status_code == 302
+    boost.refresh_from_db()
+    assert boost.ended_at is not None
+    assert "Of another library." in client.get(reverse("review_boosts") + "?state=ended").content.decode()
+    assert end not in client.get(reverse("review_boosts")).content.decode()
+
+
+def test_the_whole_document_may_be_meant_until_somebody_ends_it(answer: Message, chunks: list[Chunk]) -> None:
+    body = {"effect": "hide", "why": "Outdated.", "days": "", "part": "document"}
+    assert client_of(person("Curators")).post(boost_address(chunks[0], answer), body).status_code == 302
+    boost = ManualBoost.objects.get()
+    assert (boost.chunk_id, boost.expires_at) == (None, None)
+
+
+@pytest.mark.parametrize("wrong", [{"why": " "}, {"effect": "explode"}, {"days": "1000000"}, {"days": "x"}])
+def test_a_wrong_boost_is_refused(answer: Message, chunks: list[Chunk], wrong: dict[str, Any]) -> None:
+    body = {"effect": "hide", "why": "Outdated.", "days": "7", **wrong}
+    response = client_of(person("Curators")).post(boost_address(chunks[0], answer), body)
+    assert response.status_code == 400 and "alert" in response.content.decode()
+    assert not ManualBoost.objects.exists()
+
+
+def test_a_document_that_a_curator_may_not_read_is_reached_by_an_answer_alone() -> None:
+    drawer = CollectionFactory(owner=UserFactory(), visibility="private")
+    chunk = passage("Private words", collection=drawer, title="Diary")
+    client = client_of(person("Curators"))
+    assert client.get(boost_address(chunk)).status_code == 404
+    answer = answered(QUESTION, [chunk])
+    assert client.get(boost_address(chunk, answer)).status_code == 200
+    client.post(boost_address(chunk, answer), {"effect": "hide", "why": "x", "days": "7"})
+    assert "Diary" not in client.get(reverse("review_boosts")).content.decode()
+
+
+# ------------------------------------------------------------------------------------------------ roles
+@pytest.mark.parametrize(
+    ("who", "status"),
+    [("", 403), ("user", 404), ("Reviewers", 403), ("Curators", 200), ("Administrators", 200), ("anonymous", 302)],
+)
+def test_only_curators_and_administrators_improve(answer: Message, chunks: list[Chunk], who: str, status: int) -> None:
+    user: Any = None if who == "anonymous" else UserFactory() if who == "user" else person(who)
+    client = client_of(user)
+    for address in (golden_address(answer), boost_address(chunks[0], answer), reverse("review_boosts")):
+        assert client.get(address).status_code == status, address
+    posted = 302 if status == 200 else status
+    boost = ManualBoost.objects.create(document=chunks[0].document, hide=True, why="x")
+    question = GoldenQuestion.objects.create(text="x", collection=chunks[0].document.collection)
+    assert client.post(reverse("review_boost_end", args=[boost.pk])).status_code == posted
+    assert client.post(reverse("review_golden_undo", args=[question.pk])).status_code == posted
+    if who == "Reviewers":
+        page = client.get(reverse("review_answer", args=[answer.pk])).content.decode()
+        assert reverse(GOLDEN) not in page and "made-list" not in page
