@@ -144,9 +144,10 @@ class IngestJobInline(PartOfHistoryAdmin, admin.TabularInline):
 class NamedValuesFilter(admin.AllValuesFieldListFilter):
     """All values of a column; the empty one has a name, too."""
 
-    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
+    def choices(self, changelist: Any) -> Iterator[Any]:
         for choice in super().choices(changelist):
-            yield choice | {"display": choice["display"] or "–"}
+            choice["display"] = choice["display"] or "–"
+            yield choice
 
 
 @admin.register(Document)

@@ -117,6 +117,6 @@ def _in_words(detail: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             continue
         if isinstance(value, bool):
             value = said("yes") if value else said("no")
-        yield NAMES.get(name, name.replace("_", " ")), said("none") if value is None else value
+        yield NAMES.get(name, name.replace("_", " ")), "–" if value is None else value
     if detail.get("chunk_id"):
-        yield said("on"), said("one chunk of it")
+        yield said("part"), said("one chunk of it")

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browser.conftest import PASSWORD, PATIENCE_MS, Site
 from tests.browser.test_journey import HANDBOOK, QUESTION
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(500)]
 
 ANSWER = r"""## Loans
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import DESKTOP, PASSWORD, PHONE, Site
 from tests.retrieval.ingest.files import pdf_bytes
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(500)]
 
 RULES = (
     "# 圖書館借閱規則\n本規則自公布日起施行，由圖書館負責解釋。",

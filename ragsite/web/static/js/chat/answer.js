@@ -259,7 +259,7 @@ export class Answer {
   /** @param {Api.Source} source */
   card(source) {
     const place = isWeb(source) ? webPlace(source)
-      : [pageOf(source), placeIn(source).split(" › ").at(-1) || firstLine(source)].filter(Boolean).join(" · ");
+      : [pageOf(source), citedPage(source) === source.page ? placeIn(source).split(" › ").at(-1) || firstLine(source) : null].filter(Boolean).join(" · ");
     return h("button", { type: "button", class: "source-card", "data-marker": source.marker, onclick: (event) => this.openSource(source.marker, event.currentTarget) },
       h("span", { class: "source-number", "aria-hidden": "true" }, source.marker),
       h("span", { class: "source-text" }, h("span", { class: "source-title" }, isWeb(source) ? icon("globe") : null, source.title), place ? h("span", { class: "source-place" }, place) : null));
@@ -319,7 +319,10 @@ export class Answer {
 const drawPlan = (tasks) => (tasks.length > 1 ? planTasks(tasks) : null);
 
 /** @param {Api.Source} source */
-const pageOf = ({ page, spans }) => (page ? gettext("p. {page}", { page: spans?.find((span) => span.page)?.page ?? page }) : null);
+const pageOf = (source) => (source.page ? gettext("p. {page}", { page: citedPage(source) ?? source.page }) : null);
+
+/** The page of what is cited first: further on than where the passage, and so its heading, begins. @param {Api.Source} source */
+const citedPage = ({ page, spans }) => (page ? spans?.find((span) => span.page)?.page ?? page : page);
 
 /** @param {string} answer @param {Api.Source[]} sources */
 export function withSources(answer, sources) {
