@@ -260,7 +260,7 @@ def values_found(*columns: str) -> dict[str, list[str]]:
     table = connection.ops.quote_name(AnswerReview._meta.db_table)
     steps, picks = [], []
     for name in columns:
-        column = connection.ops.quote_name(str(AnswerReview._meta.get_field(name).column))
+        column = connection.ops.quote_name(name)
         least = f"SELECT MIN({column}) FROM {table} WHERE {column} >"  # noqa: S608
         onward = f"SELECT ({least} value) FROM {name}_found WHERE value IS NOT NULL"  # noqa: S608
         steps.append(f"{name}_found(value) AS ({least} '' UNION ALL {onward})")

@@ -68,8 +68,8 @@ def with_terms(
     """
     if connection.vendor == "sqlite":
         match = " AND ".join("({})".format(" OR ".join(map(_quoted, terms))) for terms in wanted)
-        found = RawSQL("SELECT rowid FROM chat_answerterms_fts WHERE chat_answerterms_fts MATCH %s", [match])
-        return answers.filter(pk__in=found)
+        rows = RawSQL("SELECT rowid FROM chat_answerterms_fts WHERE chat_answerterms_fts MATCH %s", [match])
+        return answers.filter(pk__in=rows)
     texts = AnswerTerms.objects.all()
     for terms in wanted:
         texts = texts.filter(_occurs(terms))

@@ -73,8 +73,9 @@ def use_kind(kind: Kind) -> None:
 
 
 def kinds() -> list[Kind]:
-    """Those that operators decide about first."""
-    return sorted(_kinds.values(), key=lambda kind: not kind.setting)
+    """Those that operators decide about first, in the order of the settings."""
+    fields = list(type(settings.RAG.retention).model_fields)
+    return sorted(_kinds.values(), key=lambda kind: fields.index(kind.setting) if kind.setting else len(fields))
 
 
 def over(kind: Kind, *, now: datetime, most: int | None = None) -> Over:

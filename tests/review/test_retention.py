@@ -321,7 +321,8 @@ def test_the_nightly_task_begins_a_run_and_the_other_one_only_goes_on() -> None:
     assert RetentionRun.objects.count() == 1
     task = PeriodicTask.objects.get(name=SCHEDULE)
     assert task.task == retention_nightly.name
-    assert next_run(now=NOW) is not None
+    following = next_run(now=NOW)
+    assert following is not None and timezone.localtime(following).strftime("%H:%M") == "04:20"
     PeriodicTask.objects.filter(pk=task.pk).update(enabled=False)
     assert next_run(now=NOW) is None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Literal
 
@@ -47,7 +47,8 @@ def next_run(*, now: datetime) -> datetime | None:
     task = PeriodicTask.objects.filter(name=SCHEDULE, enabled=True).first()
     if task is None:
         return None
-    return now + task.schedule.remaining_estimate(now)
+    following = now + task.schedule.remaining_estimate(now) + timedelta(seconds=30)  # it looks at the clock, too
+    return following.replace(second=0, microsecond=0)
 
 
 # ------------------------------------------------------------------------------------------------ done
