@@ -37,12 +37,12 @@ from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery, Scores
 
 VERSION = 1
 RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are named in the audit trail
-ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
-MOVES_FROM = 0.95
+ASKS_THE_SAME = 0.5  # share of a vote from which normalized scores of the one question's search count for the other
+MOVES_FROM = 0.95  # similarity from which votes move the query: it is moved before the search, so nothing checks it
 FOUND_ELSEWHERE = worded("found for the same question in other words, where its ratings are even")
 MATCHED_FROM = 0.3  # probability from which an asked question may be a rated one
 MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
-ANSWERS_TOO, FURTHER_DOWN = 1.0, 16.0  # see `answers_too`
+ANSWERS_TOO, FURTHER_DOWN = 1.0, 16.0  # log-odds, see `answers_too`
 LEAST_SHARE = 0.3  # of a vote; less is none
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
 Ints = NDArray[np.int64]
@@ -243,7 +243,7 @@ def answers_too(same: Floats, normalized_score: Sums, *, bias: float, further_do
     """
     with np.errstate(divide="ignore"):
         log_odds = np.log(same) - np.log1p(-same.astype(np.float64)) + bias - further_down * (1.0 - normalized_score)
-    share = 1.0 / (1.0 + np.exp(-log_odds))
+    share = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -50.0, 50.0)))
     return np.where(share >= LEAST_SHARE, share, 0.0)
 
 
@@ -495,11 +495,10 @@ class Snapshot:
     def _matched(self, asked: AskedQuestion, matched_from: float) -> Floats:
         """The probability that each wants the same answer as the asked one, 0 below `matched_from`.
 
-        The nearest ones are compared closely, until one is set apart by a difference: what is further away then is
-        hardly the same question, but that one's rewording.
-
-        What was decided in rounds carries it on: the votes for a question that wants the same as a matched one count by
-        the product of both. A difference between the asked question and another stands above that.
+        The nearest ones are compared closely, until one is set apart by a difference: what is further away is then
+        rather another wording of that one, whose difference does not show in its words. What was decided in rounds
+        carries the probability on: a question that wants the same as a matched one has the product of both, unless it
+        is no nearer than the one that is set apart.
         """
         overlap = self._terms.compare(asked.terms)[0]
         cosine = np.full(len(overlap), np.nan, dtype=np.float32)
