@@ -232,7 +232,7 @@ class Similarities:
         return self._known[questions]
 
 
-def answers_too(same: Floats, normalized_score: Sums, *, bias: float, further_down: float) -> Sums:
+def answers_too(same: Sums, normalized_score: Sums, *, bias: float, further_down: float) -> Sums:
     """What share of a vote on a passage for one question counts for another one, 0..1.
 
     same: the probability that both want the same answer. normalized_score: of the passage in the search for the other
@@ -242,7 +242,7 @@ def answers_too(same: Floats, normalized_score: Sums, *, bias: float, further_do
     two questions as well. All arrays have one shape.
     """
     with np.errstate(divide="ignore"):
-        log_odds = np.log(same) - np.log1p(-same.astype(np.float64)) + bias - further_down * (1.0 - normalized_score)
+        log_odds = np.log(same) - np.log1p(-same) + bias - further_down * (1.0 - normalized_score)
     share = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -50.0, 50.0)))
     return np.where(share >= LEAST_SHARE, share, 0.0)
 
