@@ -10,7 +10,8 @@ share that is taken to want the same (probability ≥ .5), with the vectors of e
 domain by a model that was fitted to the others. As questions that want different answers it is also shown, of the
 labelled sets TRAINED_ON in SETS, the nearest pairs by words: without them a model learns of contrasts alone, and takes
 any two questions about one thing for the same. How many of the nearest pairs of the other sets it takes for the same is
-reported (some of them are).
+reported (some of them are). Where neither question has Chinese characters, the weights with a cosine are fitted to
+rewordings of the sets REWORDED_TRAINED as well, which other hands have written; all of REWORDED are reported.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.support.manual_questions import manual_set
+from benchmarks.support.rated_sets import MANNERS, load
 from benchmarks.support.tables import show
 from feedback.ranking import question_similarity
 from feedback.ranking.question_groups import nearest_by_terms
@@ -64,6 +66,10 @@ CAUTION = 2.0  # how much more different questions weigh where the cosine's weig
 OF_SET = {"squad2_en": 100.0, "cmrc2018_zh": 90.0, "docs_en_milvus": 100.0}  # weight of all pairs of it together
 PENALTY = 2.0  # of the squared weights
 DIFFERENT_WEIGHS = 2.0  # a contrast pair, for one rewording
+REWORDED_TRAINED = ("squad2_en", "docs_en_milvus")
+REWORDED = (*REWORDED_TRAINED, "scifact_en", "cmrc2018_zh", "docs_zh_tidb")
+BESIDE_WEIGHS = 0.5  # a pair of two questions of one set, for one rewording
+NEAR_EVERY = 2  # of the nearest pairs of labelled sets that have vectors
 NEIGHBOURS = 3  # other questions that each one is also paired with, as questions that want another answer
 Matrix = NDArray[np.float64]
 
@@ -81,17 +87,27 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Of all questions by one embedding model. background: `background_of` them."""
+    """Of all questions by one embedding model. background: `background_of` them; backgrounds: of labelled sets."""
 
     model: str
     of: Mapping[str, NDArray[np.float32]]
     background: float
+    backgrounds: Mapping[str, float] = field(default_factory=dict)
 
     def knows(self, pair: Pair) -> bool:
         return pair.a in self.of and pair.b in self.of
 
-    def cosine(self, a: str, b: str) -> float:
-        return above_background(float(self.of[a] @ self.of[b]), self.background)
+    def cosine(self, a: str, b: str, domain: str = "") -> float:
+        background = self.backgrounds.get(domain, self.background)
+        return above_background(float(self.of[a] @ self.of[b]), background)
+
+    def with_sets(self, pairs: Sequence[Pair]) -> Vectors:
+        """A set's questions have a background of their own, as those of a site have."""
+        by_set: dict[str, list[str]] = {}
+        for pair in pairs:
+            by_set.setdefault(pair.domain, []).extend((pair.a, pair.b))
+        found = {name: background_of(np.stack([self.of[text] for text in texts])) for name, texts in by_set.items()}
+        return replace(self, backgrounds=found)
 
 
 def read_pairs(name: str) -> list[Pair]:
@@ -131,7 +147,12 @@ class Rows:
 
 
 def training_rows(
-    pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors], names: Sequence[str]
+    pairs: Sequence[Pair],
+    near: Sequence[Pair],
+    vectors: Sequence[Vectors],
+    names: Sequence[str],
+    *,
+    contrast: float = DIFFERENT_WEIGHS,
 ) -> Rows:
     """The pairs that no difference sets apart, and as others each question beside its neighbours in its domain."""
     labelled = [*pairs, *_neighbours(pairs, vectors), *near]
@@ -145,10 +166,12 @@ def training_rows(
             continue
         usable = [cosine for cosine in cosines if cosine is None or cosine.knows(pair)]
         for space in usable:
-            cosine = space.cosine if space else None
-            signals.append(pair_signals(first, second, cosine(pair.a, pair.b) if cosine else None, pair.common))
+            cosine = space.cosine(pair.a, pair.b, pair.domain) if space else None
+            signals.append(pair_signals(first, second, cosine, pair.common))
             same.append(float(pair.same))
-            of_kind = {"neighbour": 0.3, "nearest": of_near.get(pair.domain, 0.0)}.get(pair.kind, DIFFERENT_WEIGHS)
+            of_kind = {"neighbour": 0.3, "beside": BESIDE_WEIGHS, "nearest": of_near.get(pair.domain, 0.0)}.get(
+                pair.kind, contrast
+            )
             weight.append((1.0 if pair.same else of_kind) / len(usable))
             domains.append(pair.domain)
     return Rows(np.asarray(signals), np.asarray(same), np.asarray(weight), np.asarray(domains))
@@ -172,6 +195,31 @@ def nearest_pairs(data: Path, name: str) -> list[Pair]:
     return [pairs[place] for place in drawn.tolist()]
 
 
+def reworded_pairs(data: Path, name: str) -> list[Pair]:
+    """Of a labelled set: questions beside their rewordings by other hands, and beside what they do not ask: the
+    contrast, and the nearest others by words, as they stand and reworded."""
+    whole = load(name, data, documents=1500)
+    asked = [one for one in (*whole.questions, *whole.train) if one.rewordings]
+    language = "zh-hans" if name.endswith("zh") or "_zh_" in name else "en"
+    terms = [list(dict.fromkeys(query_terms(one.text))) for one in asked]
+    index = TermIndex(terms)
+    common = Commonness.of(index.holders(), len(terms))
+
+    def pair(kind: str, a: str, b: str, *, same: bool = False) -> Pair:
+        return Pair(language, name, kind, a, b, same, common)
+
+    found = []
+    for place, one in enumerate(asked):
+        terse, _, formal = one.rewordings
+        found += [pair(kind, one.text, text, same=True) for kind, text in zip(MANNERS, one.rewordings, strict=True)]
+        found.append(pair("two rewordings", terse, formal, same=True))
+        found.append(pair("contrast", one.text, one.contrast))
+        overlap = index.compare(terms[place])[0]
+        for other in [at for at in np.argsort(-overlap, kind="stable").tolist() if at != place][:NEIGHBOURS]:
+            found += [pair("beside", one.text, asked[other].text), pair("beside", one.text, asked[other].rewordings[0])]
+    return found
+
+
 def questions_of_set(data: Path, name: str) -> list[str]:
     """As they stand in queries.jsonl; of a manual, those made from its headings."""
     archive = data / name / f"{name}.tar.gz"
@@ -184,7 +232,7 @@ def questions_of_set(data: Path, name: str) -> list[str]:
 def _neighbours(pairs: Sequence[Pair], vectors: Sequence[Vectors]) -> list[Pair]:
     """Each pair's first question beside those of other pairs of its domain and language that are nearest to it."""
     found = []
-    firsts = [pair for pair in pairs if pair.same]
+    firsts = [pair for pair in pairs if pair.same and pair.domain not in REWORDED]  # these bring theirs along
     for pair in firsts:
         others = [
             one for one in firsts if one is not pair and (one.language, one.domain) == (pair.language, pair.domain)
@@ -235,21 +283,28 @@ def fitted(rows: Rows, names: Sequence[str], known: Mapping[str, Any] | None = N
     return {"bias": round(float(bias + found[0]), 5), "signals": signals}
 
 
-def trained(pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors]) -> dict[str, Any]:
-    """By words first; then what a cosine adds, from the pairs written by hand, which have vectors."""
+def trained(
+    pairs: Sequence[Pair], near: Sequence[Pair], reworded: Sequence[Pair], vectors: Sequence[Vectors]
+) -> dict[str, Any]:
+    """By words first; then what a cosine adds, from the pairs written by hand, which have vectors. Without Chinese
+    characters, all of it anew, from rewordings of two labelled sets as well."""
     words = fitted(training_rows(pairs, near, vectors, WORD_SIGNALS), WORD_SIGNALS)
     rows = training_rows(pairs, [], vectors, VECTOR_SIGNALS)
     cautious = replace(rows, weight=np.where(rows.same > 0, rows.weight, CAUTION * rows.weight))
     with_cosine = fitted(cautious, VECTOR_SIGNALS, known=words)
-    return {"vectors": with_cosine, "words": words}
+    latin = [[pair for pair in part if pair.language == "en"] for part in ([*pairs, *reworded], near[::NEAR_EVERY])]
+    latin_rows = training_rows(latin[0], latin[1], vectors, VECTOR_SIGNALS, contrast=CAUTION * DIFFERENT_WEIGHS)
+    return {"latin": fitted(latin_rows, VECTOR_SIGNALS), "vectors": with_cosine, "words": words}
 
 
-def held_out(pairs: Sequence[Pair], near: Sequence[Pair], vectors: Sequence[Vectors]) -> list[dict[str, object]]:
+def held_out(
+    pairs: Sequence[Pair], near: Sequence[Pair], reworded: Sequence[Pair], vectors: Sequence[Vectors]
+) -> list[dict[str, object]]:
     """Each domain of `tune` by a model that was fitted to the others."""
     found: list[dict[str, object]] = []
     taken: dict[str, list[tuple[Pair, float]]] = {}
     for domain in sorted({pair.domain for pair in pairs}):
-        model = load_model(trained([pair for pair in pairs if pair.domain != domain], near, vectors))
+        model = load_model(trained([pair for pair in pairs if pair.domain != domain], near, reworded, vectors))
         for name, probability in ways(model, vectors, before=None).items():
             own = [pair for pair in pairs if pair.domain == domain]
             taken.setdefault(name, []).extend((pair, probability(pair)) for pair in own)
@@ -268,7 +323,7 @@ def ways(
     }
     for space in vectors:
         found[space.model] = lambda pair, space=space: model.probability(  # type: ignore[misc]
-            pair.a, pair.b, cosine=space.cosine(pair.a, pair.b), common=pair.common
+            pair.a, pair.b, cosine=space.cosine(pair.a, pair.b, pair.domain), common=pair.common
         )
     if before is not None:
         index = TermIndex([query_terms(text) for text in before])
@@ -328,19 +383,30 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     tune, told = read_pairs("tune"), read_pairs("report")
-    texts = list(dict.fromkeys(text for pair in (*tune, *told) for text in (pair.a, pair.b)))
+    reworded = {name: reworded_pairs(arguments.data, name) for name in REWORDED} if arguments.data else {}
+    sets = [pair for pairs in reworded.values() for pair in pairs]
+    texts = list(dict.fromkeys(text for pair in (*tune, *told, *sets) for text in (pair.a, pair.b)))
     near = [pair for name in TRAINED_ON for pair in nearest_pairs(arguments.data, name)] if arguments.data else []
     others = {name: nearest_pairs(arguments.data, name) for name in REPORTED_ON} if arguments.data else {}
-    vectors = [embedded(one, texts, arguments.cache) for one in arguments.embedder]
+    spread = list(dict.fromkeys(text for pair in near[::NEAR_EVERY] for text in (pair.a, pair.b)))
+    embedders = [embedded(one, [*texts, *spread], arguments.cache) for one in arguments.embedder]
+    vectors = [one.with_sets(sets) for one in embedders]
+    training = [pair for name in REWORDED_TRAINED for pair in reworded.get(name, [])]
     rows: list[dict[str, object]] = []
     if arguments.train:
         if not (vectors and near):
             parser.error("--train needs an --embedder and --data")
-        data = {"trained_on": [one.model for one in vectors], **trained(tune, near, vectors)}
+        data = {"trained_on": [one.model for one in vectors], **trained(tune, near, training, vectors)}
         SHIPPED.write_text(_readable(data), encoding="utf-8")
         shipped_model.cache_clear()
-        rows = held_out(tune, near, vectors)
+        rows = held_out(tune, near, training, vectors)
     rows += report(told, ways(shipped_model(), vectors, texts))
+    for name, pairs in reworded.items():
+        for by, probability in ways(shipped_model(), vectors, None).items():
+            likely = [(pair, probability(pair)) for pair in pairs]
+            for kind in dict.fromkeys(pair.kind for pair in pairs):
+                own = shares([row for row in likely if row[0].kind == kind])
+                rows.append({"by": by, "of": f"{name}: {kind}", **own})
     for name, pairs in others.items():
         for by, probability in ways(shipped_model(), [], None).items():
             rows.append({"by": by, "of": f"nearest of {name}", **shares([(pair, probability(pair)) for pair in pairs])})

@@ -510,8 +510,10 @@ def above_background(cosine: float, background: float) -> float:
 # ------------------------------------------------------------------------------------------------ the model
 @dataclass(frozen=True, slots=True)
 class SameQuestionModel:
-    """Two logistic models: with a cosine, and by words alone."""
+    """Logistic models: with a cosine for questions without Chinese characters, with one for the others, and by words
+    alone. Cosines of Chinese say far less in many embedding models, so those are believed less."""
 
+    latin: Logistic
     vectors: Logistic
     words: Logistic
 
@@ -532,7 +534,8 @@ class SameQuestionModel:
             return 1.0
         if first.text > second.text:  # sums of floating-point numbers depend on their order
             first, second = second, first
-        model = self.words if cosine is None else self.vectors
+        with_cosine = self.vectors if first.han or second.han else self.latin
+        model = self.words if cosine is None else with_cosine
         pair = compared(first, second, common)
         likely = float(model.probabilities(_signals(pair, cosine)[np.newaxis])[0])
         return min(likely, FORBIDDEN) if _set_apart(pair) else likely
@@ -547,7 +550,9 @@ def load_model(data: dict[str, Any]) -> SameQuestionModel:
     """Raises ValueError when the file was trained for other signals, or a part of it is missing."""
     try:
         return SameQuestionModel(
-            vectors=read_logistic(data["vectors"], VECTOR_SIGNALS), words=read_logistic(data["words"], WORD_SIGNALS)
+            latin=read_logistic(data["latin"], VECTOR_SIGNALS),
+            vectors=read_logistic(data["vectors"], VECTOR_SIGNALS),
+            words=read_logistic(data["words"], WORD_SIGNALS),
         )
     except KeyError as error:
         raise ValueError(f"the weights lack {error}: train them anew (benchmarks/question_pairs.py)") from error

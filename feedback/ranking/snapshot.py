@@ -32,15 +32,18 @@ from feedback.ranking.same_question import (
     shipped_model,
 )
 from ragsite.core.wording import Sentence, counted, joined, worded
-from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery
+from retrieval.search.boosting import normalized_scores
+from retrieval.values import Boost, Boosts, EmbeddingSpace, MovedQuery, Scores
 
 VERSION = 1
 RATERS_NAMED = 0.3  # similarity of a rated question from which its raters are named in the audit trail
-ASKS_THE_SAME = 0.5  # similarity from which normalized scores of the one question's search count for the other
+ASKS_THE_SAME = 0.5  # share of a vote from which normalized scores of the one question's search count for the other
+MOVES_FROM = 0.95  # similarity from which votes move the query: it is moved before the search, so nothing checks it
 FOUND_ELSEWHERE = worded("found for the same question in other words, where its ratings are even")
-MATCHED_FROM = 0.6  # probability from which an asked question is taken to be a rated one
+MATCHED_FROM = 0.3  # probability from which an asked question may be a rated one
 MOST_MATCHED = 8  # rated questions that an asked one is compared with closely
-MOST_COMPARED = 100  # rated questions, by terms and by vector each, whose passages may move a query
+ANSWERS_TOO, FURTHER_DOWN = 1.0, 16.0  # log-odds, see `answers_too`
+LEAST_SHARE = 0.3  # of a vote; less is none
 NO_DIFFERENCE = 0.005  # a multiplier that differs less from 1 is no boost
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -52,6 +55,8 @@ class Candidate(Protocol):
     def chunk_id(self) -> str: ...
     @property
     def document_id(self) -> str: ...
+    @property
+    def scores(self) -> Scores: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +170,8 @@ def parameters() -> dict[str, float]:
     return {
         "full_votes": boosts.FULL_VOTES,
         "matched_from": MATCHED_FROM,
+        "answers_too": ANSWERS_TOO,
+        "further_down": FURTHER_DOWN,
         "move_weight": query_moves.MOVE_WEIGHT,
         "move_away_weight": query_moves.MOVE_AWAY_WEIGHT,
         "move_angle": query_moves.MAX_ANGLE,
@@ -212,19 +219,32 @@ class RatedQuestions:
 
 
 class Similarities:
-    """Of one asked question to the rated ones, each computed once however often it is asked for."""
+    """Of one asked question to all rated ones, 0..1 each, computed when they are first asked for, and once."""
 
-    def __init__(self, compute: Callable[[Ints], Floats], count: int) -> None:
-        """compute: of some rated questions' places, 0..1. count: of all rated questions."""
+    def __init__(self, compute: Callable[[], Floats]) -> None:
         self._compute = compute
-        self._known = np.full(count, np.nan, dtype=np.float32)
+        self._known: Floats | None = None
 
     def of(self, questions: Ints) -> Floats:
-        """0..1 for each of these places."""
-        missing = np.unique(questions[np.isnan(self._known[questions])])
-        if len(missing):
-            self._known[missing] = self._compute(missing)
+        """For each of these places."""
+        if self._known is None:
+            self._known = self._compute()
         return self._known[questions]
+
+
+def answers_too(same: Sums, normalized_score: Sums, *, bias: float, further_down: float) -> Sums:
+    """What share of a vote on a passage for one question counts for another one, 0..1.
+
+    same: the probability that both want the same answer. normalized_score: of the passage in the search for the other
+    question, 0..1. The odds of `same` times e^(bias − further_down · (1 − score)): words that look alike may ask for
+    something else, and then the search finds it further up. On the labelled sets the log-odds that a passage answers
+    fall by about 8 from the first to the last of a search; here the rest of the search speaks of the difference of the
+    two questions as well. All arrays have one shape.
+    """
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(same) - np.log1p(-same) + bias - further_down * (1.0 - normalized_score)
+    share = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -50.0, 50.0)))
+    return np.where(share >= LEAST_SHARE, share, 0.0)
 
 
 class Snapshot:
@@ -249,6 +269,8 @@ class Snapshot:
         self.version = version
         self._full_votes = full_votes_of(content.parameters)
         self._matched_from = content.parameters.get("matched_from")
+        self._bias = content.parameters.get("answers_too", 0.0)
+        self._further_down = content.parameters.get("further_down", 0.0)
         self._similarity = QuestionSimilarity(
             cosine_from=content.parameters.get("cosine_from", question_similarity.COSINE_FROM),
             cosine_full=content.parameters.get("cosine_full", question_similarity.COSINE_FULL),
@@ -333,7 +355,7 @@ class Snapshot:
 
     def similarities(self, asked: AskedQuestion) -> Similarities:
         """For `moves` and `boosts` of the same question, so that it is compared once."""
-        return Similarities(lambda questions: self._similarities(asked, questions), len(self._terms))
+        return Similarities(lambda: self._similarities(asked))
 
     def moves(
         self, asked: AskedQuestion, collections: Sequence[str], *, similarities: Similarities | None = None
@@ -346,27 +368,13 @@ class Snapshot:
         """
         if not len(self._moving):
             return ()
-        near = self._nearest_moving(asked)
         similarity = np.zeros(len(self._terms), dtype=np.float32)
-        similarity[near] = (similarities or self.similarities(asked)).of(near)
-        similarity[similarity < ASKS_THE_SAME] = 0.0
+        similarity[self._moving] = (similarities or self.similarities(asked)).of(self._moving)
+        similarity[similarity < MOVES_FROM] = 0.0
         if not similarity.any():
             return ()
         found = (self._moved_in(space, asked, similarity, collections) for space in self._moves)
         return tuple(move for move in found if move)
-
-    def _nearest_moving(self, asked: AskedQuestion) -> Ints:
-        """The places of the questions whose passages may move this one: the nearest by terms and by vector. Comparing
-        all of ten thousand took 30 ms and more, most of it to copy their vectors."""
-        if len(self._moving) <= MOST_COMPARED:
-            return self._moving
-        nearness = [self._terms.compare(asked.terms)[0]]
-        for space, stored in self._vectors.items():
-            if (vector := asked.vectors.get(space)) is not None:
-                nearness.append(np.nan_to_num(np.einsum("ij,j->i", stored, vector), nan=-1.0))
-        nearest = np.concatenate([np.argpartition(-values, MOST_COMPARED)[:MOST_COMPARED] for values in nearness])
-        beside = self._pair_to[np.isin(self._pair_from, nearest)]  # rounds decided that these ask the same
-        return np.intersect1d(self._moving, np.concatenate((nearest, beside)))
 
     def _moved_in(
         self, space: EmbeddingSpace, asked: AskedQuestion, similarity: Floats, collections: Sequence[str]
@@ -429,11 +437,10 @@ class Snapshot:
 
     def highest_similarity(self, asked: AskedQuestion) -> float:
         """To the most similar rated question, 0..1."""
-        all_questions = np.arange(len(self._terms), dtype=np.int64)
-        return float(self._similarities(asked, all_questions).max(initial=0.0))
+        return float(self._similarities(asked).max(initial=0.0))
 
     def _query_boosts(self, similarities: Similarities, candidates: Sequence[Candidate]) -> dict[str, Boost]:
-        """By chunk. Each rated question counts by its similarity."""
+        """By chunk. Each rated question counts by its similarity, and by how far up its passage is found."""
         rated = [candidate.chunk_id for candidate in candidates if candidate.chunk_id in self._by_chunk]
         if not rated:
             return {}
@@ -445,7 +452,11 @@ class Snapshot:
             return np.bincount(owner, values, len(rated)).astype(np.float64)
 
         questions, back = np.unique(self._question[rows], return_inverse=True)
-        similarity = similarities.of(questions)[back]
+        similarity = similarities.of(questions)[back].astype(np.float64)
+        if self._further_down:
+            normalized = normalized_scores(candidates)
+            own = np.asarray([normalized[chunk_id] for chunk_id in rated])[owner]
+            similarity = answers_too(similarity, own, bias=self._bias, further_down=self._further_down)
         up, down = sums(similarity * self._rows.up[rows]), sums(similarity * self._rows.down[rows])
         multipliers = query_multiplier(up, down, full_votes=self._full_votes)
         # The mean normalized score in searches for rated questions that ask the same, and how many those are.
@@ -469,54 +480,56 @@ class Snapshot:
             for place in np.flatnonzero(moved | (similar_questions > 0.0)).tolist()
         }
 
-    def _similarities(self, asked: AskedQuestion, questions: Ints) -> Floats:
-        """To these rated questions, 0..1; of several spaces the highest counts. questions: rows, shape (n,)."""
+    def _similarities(self, asked: AskedQuestion) -> Floats:
+        """To all rated questions, 0..1; of several spaces the highest counts."""
         if self._matched_from is not None:
-            return self._matched(asked, questions, self._matched_from)
+            return self._matched(asked, self._matched_from)
         overlap, same_numbers = self._terms.compare(asked.terms)
         by_vectors: Floats | None = None
         for space, stored in self._vectors.items():
             if (vector := asked.vectors.get(space)) is not None:
-                # Not `@`: BLAS may share so small a product out to threads, and wait for them longer than it takes.
-                cosine = np.einsum("ij,j->i", stored[questions], vector)
-                in_space = self._calibrated[space].by_vectors(cosine)
+                in_space = self._calibrated[space].by_vectors(_cosines(stored, vector))
                 by_vectors = in_space if by_vectors is None else np.maximum(by_vectors, in_space)
-        return self._similarity.combined(by_vectors, overlap[questions], same_numbers[questions])
+        return self._similarity.combined(by_vectors, overlap, same_numbers)
 
-    def _matched(self, asked: AskedQuestion, questions: Ints, matched_from: float) -> Floats:
+    def _matched(self, asked: AskedQuestion, matched_from: float) -> Floats:
         """The probability that each wants the same answer as the asked one, 0 below `matched_from`.
 
-        What was decided in rounds carries it on: the votes for a question that wants the same as a matched one count by
-        the product of both. A difference between the asked question and another stands above that.
+        The nearest ones are compared closely, until one is set apart by a difference: what is further away is then
+        rather another wording of that one, whose difference does not show in its words. What was decided in rounds
+        carries the probability on: a question that wants the same as a matched one has the product of both, unless it
+        is no nearer than the one that is set apart.
         """
-        wanted = np.zeros(len(self._terms), dtype=bool)
-        wanted[questions] = True
-        beside = self._pair_from[wanted[self._pair_to]]
-        wanted[beside] = True
-        rows = np.flatnonzero(wanted)
-        overlap = self._terms.compare(asked.terms)[0][rows]
-        cosine = np.full(len(rows), np.nan, dtype=np.float32)
+        overlap = self._terms.compare(asked.terms)[0]
+        cosine = np.full(len(overlap), np.nan, dtype=np.float32)
         for space, stored in self._vectors.items():
             if (vector := asked.vectors.get(space)) is not None:
                 background = self._background[space]
-                in_space = (np.einsum("ij,j->i", stored[rows], vector) - background) / (1.0 - background)
-                cosine = np.fmax(cosine, in_space)
+                cosine = np.fmax(cosine, (_cosines(stored, vector) - background) / (1.0 - background))
         cosine = np.clip(cosine, 0.0, 1.0)
         score = np.where(overlap >= LEAST_OVERLAP, overlap, 0.0)
         score = np.fmax(score, np.where(cosine >= LEAST_COSINE, cosine, 0.0))
-        similarity = np.zeros(len(self._terms), dtype=np.float32)
-        differs = np.zeros(len(self._terms), dtype=bool)
+        similarity = np.zeros(len(overlap), dtype=np.float32)
+        apart = 0.0  # the score of the nearest one that is set apart
         own, model = read_question(asked.text), shipped_model()
-        for place in np.argsort(-score, kind="stable")[:MOST_MATCHED].tolist():
-            if score[place] > 0.0:
-                row, near = int(rows[place]), float(cosine[place])
-                other = read_question(self._texts[row])
-                likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near, common=self._common)
-                similarity[row] = likely if likely >= matched_from else 0.0
-                differs[row] = likely <= FORBIDDEN and bool(difference(own, other, self._common))
+        for row in np.argsort(-score, kind="stable")[:MOST_MATCHED].tolist():
+            if score[row] <= 0.0:
+                break
+            near, other = float(cosine[row]), read_question(self._texts[row])
+            likely = model.of_readings(own, other, cosine=None if np.isnan(near) else near, common=self._common)
+            if likely <= FORBIDDEN and difference(own, other, self._common):
+                apart = float(score[row])
+                break
+            similarity[row] = likely if likely >= matched_from else 0.0
+        is_apart = (score <= apart) & (apart > 0.0)
         carried = similarity[self._pair_from] * self._pair_same
-        np.maximum.at(similarity, self._pair_to, np.where(differs[self._pair_to], 0.0, carried))
-        return similarity[questions]
+        np.maximum.at(similarity, self._pair_to, np.where(is_apart[self._pair_to], 0.0, carried))
+        return similarity
+
+
+def _cosines(stored: Floats, vector: Floats) -> Floats:
+    """Not `@`: BLAS may share so small a product out to threads, and wait for them longer than it takes."""
+    return np.einsum("ij,j->i", stored, vector)
 
 
 def _joined(boost: Boost, prior: DocumentPrior | None, rule: ManualRule | None) -> Boost:

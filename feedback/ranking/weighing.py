@@ -41,7 +41,7 @@ CORE_GOLDEN = 0.75  # share of votes that agree with golden questions, in place 
 CORE_STEPS = 4
 AGAINST_CORE = 0.25  # what all others together count against the core, of the core's own votes on that item
 FEW_CORE_VOTES = 2.0  # against fewer a group of the core that votes alike counts as one voter
-ALIKE_OUTSIDE = 0.5  # what accounts outside the core that vote alike count together, at most
+ALIKE_OUTSIDE = 0.1  # what accounts outside the core that vote alike count together, at most
 OUTSIDE_ON_DOCUMENT = 1.0  # votes on a document that others count against the core in any case
 
 
@@ -296,7 +296,7 @@ class _Crowd:
             of_voter = Groups.by(self.place[rows])
             sizes = _accounts(cohort, self.place)
             for row in rows[of_voter.first].tolist():
-                share = "half a voter" if not core[self.place[row]] else "one"
+                share = "a tenth of a voter" if not core[self.place[row]] else "one"
                 told[int(self.place[row])] = text.format(sizes[int(cohort[row])], share)
         for one in np.flatnonzero((up == 0.0) & (down == 0.0)).tolist():
             told[one] = "agrees with others no more than by chance"

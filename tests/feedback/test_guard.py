@@ -438,7 +438,7 @@ def test_a_revision_that_moves_its_contrast_questions_is_held_with_the_examples(
     """Were all questions taken for the same one, votes for the one would count for every other."""
     monkeypatch.setattr(
         "feedback.ranking.snapshot.Snapshot._similarities",
-        lambda self, asked, questions: np.ones(len(questions), dtype=np.float32),
+        lambda self, asked: np.ones(len(self._terms), dtype=np.float32),
     )
     question = "Which books may undergraduates borrow?"
     liked(question, chunk_of(handbook, TWENTY), by=4)

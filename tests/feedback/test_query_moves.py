@@ -30,7 +30,17 @@ from retrieval.ports import SearchRequest
 from retrieval.search.hybrid import HybridSearcher
 from retrieval.search.index import MilvusIndex
 from retrieval.steps.retrieve.retrieve import search_documents
-from retrieval.values import Boosts, CollectionRef, EmbeddingSpace, MovedQuery, Query, QueryMoves, SearchScope
+from retrieval.values import (
+    Boosts,
+    CollectionRef,
+    EmbeddingSpace,
+    MovedQuery,
+    Query,
+    QueryMoves,
+    Scores,
+    SearchScope,
+    TailHit,
+)
 from tests.factories import CollectionFactory
 from tests.feedback.rated import liked, passage
 from tests.feedback.test_snapshot import tallies
@@ -126,23 +136,24 @@ def test_boosts_and_moves_of_one_question_compare_it_once(monkeypatch: pytest.Mo
     one, compared = snapshot(content()), []
     original = Snapshot._similarities
 
-    def counting(self: Snapshot, asked: AskedQuestion, questions: Any) -> Any:
-        compared.append(questions.tolist())
-        return original(self, asked, questions)
+    def counting(self: Snapshot, asked: AskedQuestion) -> Any:
+        compared.append(asked.text)
+        return original(self, asked)
 
     monkeypatch.setattr(Snapshot, "_similarities", counting)
     asked = ask("book", "borrow")
     similarities = one.similarities(asked)
     assert one.moves(asked, ["open"], similarities=similarities)
-    one.boosts(asked, [type("Hit", (), {"chunk_id": "k10", "document_id": "d"})()], similarities=similarities)
-    assert compared == [[0]]
+    one.boosts(asked, [TailHit(chunk_id="k10", document_id="d", scores=Scores(fused=1.0))], similarities=similarities)
+    assert compared == [TEXT]
 
 
 def test_among_many_rated_questions_the_nearest_one_moves_the_query() -> None:
     count = 500
     questions = RatedQuestions(
-        ids=np.arange(count), texts=[""] * count, terms=[[f"t{number}", "common"] for number in range(count)]
-    )
+        ids=np.arange(count), texts=[TEXT if number == 317 else f"rule {number}" for number in range(count)],
+        terms=[[f"t{number}", "common"] for number in range(count)],
+    )  # fmt: skip
     vectors = PassageVectors(passages=np.asarray([10]), vectors=GOOD[np.newaxis], collections=np.asarray(["open"]))
     many = Content(
         queries=tallies(*[(number, 10, 3.0, 0.0) for number in range(count)]), documents={}, parameters=parameters(),

@@ -166,5 +166,5 @@ def test_what_was_decided_carries_votes_on_in_searches() -> None:
     feedback_round()
     snapshot = snapshot_load()
     asked = AskedQuestion(text=unlike, terms=query_terms(unlike))
-    found: Any = snapshot._similarities(asked, np.arange(2))
+    found: Any = snapshot.similarities(asked).of(np.arange(2))
     assert sorted(found.tolist()) == pytest.approx([0.8, 1.0])

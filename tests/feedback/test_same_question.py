@@ -170,5 +170,5 @@ def test_weights_for_other_signals_are_refused() -> None:
     del data["words"]["signals"]["jaccard"]
     with pytest.raises(ValueError, match="jaccard"):
         load_model(data)
-    with pytest.raises(ValueError, match="lack 'vectors'"):
+    with pytest.raises(ValueError, match="lack 'latin'"):
         load_model({"words": data["words"]})

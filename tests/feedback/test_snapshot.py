@@ -8,14 +8,24 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from feedback.ranking.boosts import QueryTallies
 from feedback.ranking.exploration import Votes
 from feedback.ranking.question_groups import DecidedPairs
 from feedback.ranking.question_similarity import AskedQuestion, QuestionSimilarity, TermIndex
-from feedback.ranking.snapshot import Content, DocumentPrior, ManualRule, RatedQuestions, Snapshot, parameters
+from feedback.ranking.snapshot import (
+    Content,
+    DocumentPrior,
+    ManualRule,
+    RatedQuestions,
+    Snapshot,
+    answers_too,
+    parameters,
+)
 from retrieval.text.analysis import query_terms
-from retrieval.values import Boost, EmbeddingSpace
+from retrieval.values import Boost, EmbeddingSpace, Scores, TailHit
 
 THRESHOLDS = {"cosine_from": 0.7, "cosine_full": 0.9, "overlap_from": 0.4, "overlap_full": 0.8}
 PARAMETERS = {"full_votes": 3.0, **THRESHOLDS}
@@ -27,6 +37,7 @@ DOCUMENT = UUID(int=7)
 class Hit:
     chunk_id: str
     document_id: str = str(DOCUMENT)
+    scores: Scores = Scores()  # noqa: RUF009  it never changes
 
 
 def tallies(*rows: tuple[int, int, float, float], normalized_score: float = np.nan) -> QueryTallies:
@@ -381,15 +392,18 @@ NOTICE, QUIT, PART = (
 )
 
 
-def matching(*pairs: tuple[int, int, float], first: str = NOTICE) -> Snapshot:
+def matching(
+    *pairs: tuple[int, int, float], first: str = NOTICE, second: str = QUIT, votes: tuple[float, float] = (2.0, 0.0),
+    read_with: dict[str, float] | None = None,
+) -> Snapshot:  # fmt: skip
     """Three rated questions, read as a revision made now is."""
-    texts = {1: first, 2: QUIT, 3: PART}
-    rows = tallies((1, 1, 2.0, 0.0), (2, 1, 2.0, 0.0), (3, 1, 2.0, 0.0))
+    texts = {1: first, 2: second, 3: PART}
+    rows = tallies(*((question, 1, *votes) for question in texts))
     decided = DecidedPairs(
         np.asarray([pair[:2] for pair in pairs], dtype=np.int64).reshape(-1, 2),
         np.asarray([pair[2] for pair in pairs], dtype=np.float32),
     )
-    content = Content(queries=rows, documents={}, parameters=parameters(), pairs=decided)
+    content = Content(queries=rows, documents={}, parameters=read_with or parameters(), pairs=decided)
     questions = RatedQuestions(
         ids=np.asarray([1, 2, 3]), texts=list(texts.values()), terms=[query_terms(text) for text in texts.values()]
     )
@@ -419,6 +433,63 @@ def test_no_pair_carries_votes_across_a_difference() -> None:
     full = PART.replace("part-time", "full-time")
     found = similarities(matching((1, 3, 1.0), first=full), full)
     assert (found[0], found[2]) == (1.0, 0.0)
+
+
+FEE, LATE = "What is the fee for a late book?", "what does it cost to bring a book back late"
+
+
+def found(one: Snapshot, text: str, fused: dict[str, float]) -> dict[str, Boost]:
+    """The boosts for a question whose search found these chunks."""
+    hits = [
+        TailHit(chunk_id=chunk, document_id=str(DOCUMENT), scores=Scores(fused=score)) for chunk, score in fused.items()
+    ]
+    return dict(one.boosts(AskedQuestion(text=text, terms=query_terms(text)), hits).by_chunk)
+
+
+def test_votes_for_another_wording_count_where_the_passage_is_found_far_up_for_this_one() -> None:
+    one = matching(first=FEE)
+    top, far = (found(one, LATE, {"x": 1.0, "a": score, "z": 0.0})["a"] for score in (0.98, 0.8))
+    assert 1.0 < far.multiplier < top.multiplier
+    assert "a" not in found(one, LATE, {"x": 1.0, "a": 0.3, "z": 0.0})
+
+
+def test_votes_for_the_same_words_count_wherever_the_passage_is_found() -> None:
+    boosts = [found(matching(first=FEE), FEE, {"x": 1.0, "a": score})["a"] for score in (1.0, 0.0)]
+    assert boosts[0].multiplier == boosts[1].multiplier > 1.5
+
+
+def test_votes_against_count_for_another_wording_as_votes_for_do() -> None:
+    one = matching(first=FEE, votes=(0.0, 2.0))
+    assert found(one, LATE, {"x": 1.0, "a": 0.98, "z": 0.0})["a"].multiplier < 1.0
+    assert "a" not in found(one, LATE, {"x": 1.0, "a": 0.3, "z": 0.0})
+
+
+def test_what_is_further_away_than_a_question_that_is_set_apart_is_not_the_same() -> None:
+    asked_for, near = "How much is the fee for a late book?", "Who gets the fee for a late book?"
+    assert similarities(matching(first=LATE), asked_for)[0] > 0.5
+    assert similarities(matching(first=LATE, second=near), asked_for)[:2] == [0.0, 0.0]
+    assert similarities(matching((1, 2, 1.0), first=LATE, second=near), asked_for)[:2] == [0.0, 0.0]
+
+
+def test_a_revision_of_an_earlier_version_counts_a_matched_question_wherever_its_passage_is_found() -> None:
+    earlier = {name: value for name, value in parameters().items() if name not in ("answers_too", "further_down")}
+    one = matching(first=FEE, read_with={**earlier, "matched_from": 0.6})
+    top, far = (found(one, LATE, {"x": 1.0, "a": score, "z": 0.0})["a"].multiplier for score in (1.0, 0.1))
+    assert top == far > 1.0
+
+
+@given(
+    same=st.floats(0.0, 1.0), score=st.floats(0.0, 1.0), more=st.floats(0.0, 1.0),
+    bias=st.floats(-3.0, 3.0), further_down=st.floats(0.0, 30.0),
+)  # fmt: skip
+def test_more_likely_the_same_and_further_up_never_count_less(
+    same: float, score: float, more: float, bias: float, further_down: float
+) -> None:
+    likely = np.asarray([same, same + (1.0 - same) * more, same, 1.0, 0.0])
+    scores = np.asarray([score, score, score + (1.0 - score) * more, 0.0, 1.0])
+    share, likelier, further_up, equal, nothing = answers_too(likely, scores, bias=bias, further_down=further_down)
+    assert 0.0 <= share <= min(likelier, further_up) + 1e-12 <= 1.0 + 1e-12
+    assert (equal, nothing) == (pytest.approx(1.0), 0.0)
 
 
 def test_pairs_are_stored_with_the_revision_and_change_its_digest() -> None:
