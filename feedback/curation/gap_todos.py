@@ -355,7 +355,9 @@ def _take(gap: KnowledgeGap, rows: Sequence[tuple[UUID, UUID, dict[str, Any], An
         if key := key_of.get(message):
             answered = bool((summary.get("supported") or [False, False])[1])
             older = Q(asked_again_at=None) | Q(asked_again_at__lt=finished)
-            gap.rows.filter(older, key=key, at__lte=finished).update(answered=answered, asked_again_at=finished, replay=replay)
+            gap.rows.filter(older, key=key, at__lte=finished).update(
+                answered=answered, asked_again_at=finished, replay=replay
+            )
 
 
 def _judge(run: GapRun, messages: set[UUID]) -> None:
